@@ -1,0 +1,133 @@
+"""Drover's own settings, read once from the environment into one typed value."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from agents_app.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    project: Path
+    data: Path
+    port: int
+    flower_port: int
+    database_url: str
+    redis_url: str
+    workers: int
+    concurrency: int
+    debug: bool
+    log_format: str
+    lease_seconds: float
+    renew_seconds: float
+    reconcile_seconds: float
+    grace_seconds: float
+
+    @property
+    def redis_prefix(self) -> str:
+        """Keeps two installations apart that share one Redis."""
+        return os.environ.get("DROVER_REDIS_PREFIX", "drover:")
+
+
+def read_conf(env: Mapping[str, str]) -> Conf:
+    data = Path(env.get("DROVER_DATA") or ROOT / "var").resolve()
+    return Conf(
+        project=Path(env.get("DROVER_PROJECT") or ROOT / "examples").resolve(),
+        data=data,
+        port=_whole(env, "DROVER_PORT", 8080, 0, 65535),
+        flower_port=_whole(env, "DROVER_FLOWER_PORT", 5555, 0, 65535),
+        database_url=env.get("DATABASE_URL") or f"sqlite:///{data / 'drover.sqlite3'}",
+        redis_url=env.get("REDIS_URL", ""),
+        workers=_whole(env, "DROVER_WORKERS", 1, 1, 64),
+        concurrency=_whole(env, "DROVER_CONCURRENCY", 16, 1, 1000),
+        debug=env.get("DROVER_DEBUG", "") in {"1", "true", "yes"},
+        log_format=_choice(env, "DROVER_LOG_FORMAT", "json", {"json", "human"}),
+        lease_seconds=_seconds(env, "DROVER_LEASE_SECONDS", 30),
+        renew_seconds=_seconds(env, "DROVER_RENEW_SECONDS", 10),
+        reconcile_seconds=_seconds(env, "DROVER_RECONCILE_SECONDS", 10),
+        grace_seconds=_seconds(env, "DROVER_GRACE_SECONDS", 10),
+    )
+
+
+def _whole(env: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
+    text = env.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+        raise ConfigError(f"{name}={text!r}: expected a whole number from {low} to {high}")
+    return int(text)
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name) or str(default)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 < value < 86_400:
+        raise ConfigError(f"{name}={text!r}: expected seconds, more than 0 and less than 86400")
+    return value
+
+
+def _choice(env: Mapping[str, str], name: str, default: str, allowed: set[str]) -> str:
+    text = env.get(name) or default
+    if text not in allowed:
+        raise ConfigError(f"{name}={text!r}: expected one of {', '.join(sorted(allowed))}")
+    return text
+
+
+def database_settings(url: str) -> dict[str, Any]:
+    """Django's DATABASES entry for a DATABASE_URL."""
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        return _sqlite(parts.path[1:] if parts.path.startswith("//") else parts.path)
+    if parts.scheme in {"postgres", "postgresql"}:
+        return _postgres(url)
+    # The URL may hold a password: say the scheme, never the whole text.
+    raise ConfigError(
+        f"DATABASE_URL starts with {parts.scheme or '(nothing)'!r}: "
+        "expected sqlite:///path/to/file or postgresql://user:password@host:port/name"
+    )
+
+
+def _sqlite(path: str) -> dict[str, Any]:
+    if not path.strip("/"):
+        raise ConfigError("DATABASE_URL names no file: expected sqlite:///path/to/file")
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path,
+        "OPTIONS": {
+            # IMMEDIATE: a transaction that reads and then writes must not fail halfway.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+            "PRAGMA busy_timeout=20000; PRAGMA cache_size=-8000;",
+        },
+    }
+
+
+def _postgres(url: str) -> dict[str, Any]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 5432
+    except ValueError as error:
+        raise ConfigError(f"DATABASE_URL: {error}") from None
+    if not parts.path.strip("/"):
+        raise ConfigError("DATABASE_URL names no database: expected postgresql://.../name")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path[1:]),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": port,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5, **dict(parse_qsl(parts.query))},
+    }
+
+
+CONF = read_conf(os.environ)

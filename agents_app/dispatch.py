@@ -1,0 +1,227 @@
+"""Work is written, then admitted to a free slot; a firing learns here what became of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import structlog
+from django.db import connection, transaction
+
+from agents_app import lifecycle, relay
+from agents_app.commit import in_transaction
+from agents_app.errors import NotFound, Refused
+from agents_app.lifecycle import Job
+from agents_app.models import Agent, Firing, Run, Schedule, Trigger, WorkItem
+from agents_app.slots import free_place, read_gate
+
+log = structlog.get_logger("drover.dispatch")
+FIRINGS_IN_ONE_COMMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something somebody wants an agent to do."""
+
+    tenant_id: int
+    agent_id: int
+    trigger: Trigger
+    prompt: str = ""
+    context: str = ""
+    requested_by: str = ""
+    idempotency_key: str | None = None
+    schedule_id: int | None = None
+    firing_id: int | None = None
+
+
+# --- asking ---------------------------------------------------------------------------------
+
+
+def enqueue(request: Request, now: datetime) -> WorkItem:
+    """Durable when it returns; started at once if a slot is free, else queued, oldest first."""
+    return in_transaction(lambda: _enqueue(request, now))
+
+
+def _enqueue(request: Request, now: datetime) -> WorkItem:
+    gate = read_gate(request.agent_id)
+    if gate is None:
+        raise NotFound("there is no such agent")
+    if gate.closed_because in {"disabled", "tenant_disabled"}:
+        raise Refused(
+            f"the agent is {gate.closed_because.replace('_', ' ')}: give it a scale above 0, "
+            "put its directory back, or enable its tenant"
+        )
+    item, created = _write(request, now)
+    if created:
+        _admit(request.agent_id, now, at_most=1)
+        _drop_overflow(request.agent_id, now)
+        item.refresh_from_db()
+    return item
+
+
+def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
+    values = {
+        "agent_id": request.agent_id,
+        "trigger": request.trigger,
+        "prompt": request.prompt,
+        "context": request.context,
+        "requested_by": request.requested_by,
+        "schedule_id": request.schedule_id,
+        "firing_id": request.firing_id,
+        "trace_id": uuid4().hex,
+        "created_at": now,
+        "available_at": now,
+    }
+    if request.idempotency_key is None:
+        return WorkItem.objects.create(tenant_id=request.tenant_id, **values), True
+    return WorkItem.objects.get_or_create(
+        tenant_id=request.tenant_id, idempotency_key=request.idempotency_key, defaults=values
+    )
+
+
+def _drop_overflow(agent_id: int, now: datetime) -> None:
+    """A full queue loses its oldest item, never silently."""
+    size = max(1, Agent.objects.values_list("work_queue_size", flat=True).get(pk=agent_id))
+    waiting = WorkItem.objects.filter(agent=agent_id, state=WorkItem.State.QUEUED).order_by("id")
+    too_many = waiting.count() - size
+    for item in waiting[: max(0, too_many)]:
+        if lifecycle.drop(item.pk, now, f"overflow: more than {size} items were waiting"):
+            log.warning("work.dropped", work_item_id=item.pk, agent_id=agent_id, queue_size=size)
+
+
+# --- admitting ------------------------------------------------------------------------------
+
+
+def admit_waiting(agent_id: int, now: datetime) -> int:
+    """Fill the agent's free slots: after a resume, a raised scale, a retry whose time has come."""
+    return in_transaction(lambda: _admit(agent_id, now))
+
+
+def admit_oldest_of_tenant(tenant_id: int, now: datetime) -> None:
+    """Under a project's cap a place that got free belongs to whoever waits longest."""
+    waiting = WorkItem.objects.filter(tenant=tenant_id, state=WorkItem.State.QUEUED)
+    if not waiting.filter(tenant__scale__isnull=False).exists():
+        return
+    for agent_id in waiting.order_by("id").values_list("agent_id", flat=True)[:1000:1]:
+        if in_transaction(lambda agent_id=agent_id: _admit(agent_id, now, at_most=1)):
+            return
+
+
+def _admit(agent_id: int, now: datetime, at_most: int = 1000) -> int:
+    gate = read_gate(agent_id)
+    if gate is None or gate.closed_because:
+        return 0
+    for admitted in range(at_most):
+        place = free_place(agent_id, gate)
+        job = lifecycle.admit_next(agent_id, gate, place, now) if place else None
+        if job is None:
+            return admitted
+        hint_after_commit(job)
+    return at_most
+
+
+def hint_after_commit(job: Job) -> None:
+    transaction.on_commit(lambda: relay.hint(job.run_id, job.agent_id))
+
+
+# --- firings --------------------------------------------------------------------------------
+
+
+def decide_firings(now: datetime) -> int:
+    """Give every recorded firing its outcome; the ones a crash left behind come first."""
+    decided = 0
+    while batch := in_transaction(lambda: _decide_batch(now)):
+        decided += batch
+    return decided
+
+
+def _decide_batch(now: datetime) -> int:
+    undecided = Firing.objects.filter(outcome="").select_related("schedule").order_by("id")
+    if connection.vendor == "postgresql":
+        undecided = undecided.select_for_update(skip_locked=True, of=("self",))
+    firings = list(undecided[:FIRINGS_IN_ONE_COMMIT])
+    for firing in firings:
+        outcome, reason = _decide(firing, now)
+        firing.outcome, firing.reason = outcome, reason
+        if outcome == Firing.Outcome.SKIPPED:
+            log.warning("firing.skipped", schedule_id=firing.schedule_id, reason=reason)
+    Firing.objects.bulk_update(firings, ["outcome", "reason"])
+    return len(firings)
+
+
+def _decide(firing: Firing, now: datetime) -> tuple[str, str]:
+    schedule = firing.schedule
+    gate = read_gate(schedule.agent_id)
+    if gate is None or gate.closed_because:
+        return Firing.Outcome.SKIPPED, gate.closed_because if gate else Firing.Reason.DISABLED
+    if reason := _overlap_reason(schedule, now):
+        return Firing.Outcome.SKIPPED, reason
+    if schedule.overlap == Schedule.Overlap.SKIP and free_place(schedule.agent_id, gate) is None:
+        return Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY
+    item = _enqueue(_request_of(firing), now)
+    queued = item.state == WorkItem.State.QUEUED
+    return (Firing.Outcome.QUEUED if queued else Firing.Outcome.STARTED), ""
+
+
+def _overlap_reason(schedule: Schedule, now: datetime) -> str:
+    """What the schedule's earlier, unfinished work means for a new firing."""
+    live = WorkItem.objects.filter(schedule=schedule, state__in=["queued", "admitted"])
+    states = set(live.values_list("state", flat=True))
+    if schedule.overlap == Schedule.Overlap.CANCEL_OTHER and states:
+        request_stop(
+            Run.objects.filter(schedule=schedule, slot__isnull=False), now, "a newer firing"
+        )
+    busy = states if schedule.overlap == Schedule.Overlap.SKIP else states & {"queued"}
+    queueing = schedule.overlap in {Schedule.Overlap.QUEUE, Schedule.Overlap.CANCEL_OTHER}
+    return Firing.Reason.ALREADY_RUNNING.value if busy and not queueing else ""
+
+
+def _request_of(firing: Firing) -> Request:
+    return Request(
+        tenant_id=firing.tenant_id,
+        agent_id=firing.schedule.agent_id,
+        trigger=Trigger.SCHEDULE,
+        prompt=firing.schedule.prompt,
+        requested_by=f"schedule {firing.schedule.name}",
+        schedule_id=firing.schedule_id,
+        firing_id=firing.pk,
+    )
+
+
+# --- stopping and rerunning -----------------------------------------------------------------
+
+
+def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
+    """Pending runs end here; running ones are told, and their worker ends them within a second."""
+
+    def change() -> int:
+        return sum(_request_stop(run, now, reason) for run in runs)
+
+    return in_transaction(change)
+
+
+def _request_stop(run: Run, now: datetime, reason: str) -> bool:
+    if lifecycle.stop_pending(run, now, reason):
+        return True
+    running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
+    return running.update(stop_requested_at=now, error=reason) == 1
+
+
+def rerun(run: Run, requested_by: str, now: datetime) -> WorkItem:
+    """The same input as new work; a person's rerun never counts as the schedule's."""
+    item = run.work_item
+    return enqueue(
+        Request(
+            tenant_id=run.tenant_id,
+            agent_id=run.agent_id,
+            trigger=Trigger.MANUAL,
+            prompt=item.prompt,
+            context=item.context,
+            requested_by=f"{requested_by}, rerun of run {run.pk}",
+        ),
+        now,
+    )
+
+
+def stale_after(now: datetime, seconds: float) -> datetime:
+    return now - timedelta(seconds=seconds)

@@ -1,0 +1,208 @@
+"""A tiny parent for a worker: when the worker is dead or silent, everything below it dies too.
+
+Run as a script, `python -IS guard.py [--silence SECONDS] -- CMD ARGS...`; standard library only."""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False  # importing typing would cost a fifth of this process's memory
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LINE_VARIABLE = "DROVER_GUARD_FD"
+EXIT_USAGE = 64
+EXIT_SILENCE = 75
+DEFAULT_SILENCE_SECONDS = 25.0
+KILL_SECONDS = 10.0
+PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def become_subreaper() -> bool:
+    """Orphans below this process become its children; False where the system has no such thing."""
+    return _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def open_line() -> "Callable[[], None]":
+    """For the guarded process: call what this returns each time the lease was renewed.
+
+    It takes the descriptor out of reach of everything the process starts."""
+    number = os.environ.pop(LINE_VARIABLE, "")
+    if not number.isdecimal():
+        return lambda: None
+    fd = int(number)
+    os.set_inheritable(fd, False)
+    os.set_blocking(fd, False)
+
+    def renewed() -> None:
+        with contextlib.suppress(OSError):  # the guard is gone, or slow and the pipe is full
+            os.write(fd, b".")
+
+    return renewed
+
+
+def _prctl(option: int, value: int) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        libc = ctypes.CDLL(None)
+        return bool(libc.prctl(option, value, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+class Guard:
+    """Starts one command and watches its exit, the signals meant for it, and its line."""
+
+    def __init__(self, command: list[str], silence_seconds: float) -> None:
+        self.command = command
+        self.silence_seconds = silence_seconds
+        self.exit_code: int | None = None
+        self.silent_at = float("inf")
+        self.line, self.line_end = os.pipe()
+        self.signals, self.signals_end = os.pipe()
+        os.set_blocking(self.signals_end, False)
+        self.poll = select.poll()
+        self.poll.register(self.line, select.POLLIN)
+        self.poll.register(self.signals, select.POLLIN)
+
+    def run(self) -> int:
+        become_subreaper()
+        self._start()
+        while self.exit_code is None:
+            self._wait()
+            if self.exit_code is None and time.monotonic() >= self.silent_at:
+                self._kill(f"no renewal for {self.silence_seconds:g} s")
+                return EXIT_SILENCE
+        if self._reap():
+            self._kill(f"{self.command[0]} ended with {self.exit_code}")
+        return self.exit_code
+
+    def _start(self) -> None:
+        watched = {*PASSED_ON, signal.SIGQUIT, signal.SIGCHLD}
+        signal.pthread_sigmask(signal.SIG_BLOCK, watched)  # none may fall between fork and exec
+        guard_pid = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become_command(guard_pid, watched)
+        os.close(self.line_end)
+        for number in watched:
+            if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:
+                signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(self.signals_end, warn_on_full_buffer=False)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
+
+    def _become_command(self, guard_pid: int, watched: set[signal.Signals]) -> "NoReturn":
+        try:
+            # A group of its own, or Ctrl-C reaches it twice: from the terminal and from the guard.
+            os.setpgid(0, 0)
+            _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != guard_pid:
+                os._exit(128 + signal.SIGTERM)
+            os.set_inheritable(self.line_end, True)
+            os.environ[LINE_VARIABLE] = str(self.line_end)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
+            os.execvp(self.command[0], self.command)  # noqa: S606  # argv as given, no shell wanted
+        except OSError as error:
+            _say(f"cannot start {self.command[0]}: {error.strerror}")
+            os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+    def _wait(self) -> None:
+        left = self.silent_at - time.monotonic()
+        timeout = None if left == float("inf") else max(0, int(left * 1000) + 1)
+        for fd, _ in self.poll.poll(timeout):
+            data = os.read(fd, 4096)
+            if fd == self.signals:
+                for number in set(data):
+                    self._on_signal(number)
+            elif data:
+                self.silent_at = time.monotonic() + self.silence_seconds
+            else:
+                self.poll.unregister(fd)  # closed by the command: the clock goes on
+
+    def _on_signal(self, number: int) -> None:
+        if number == signal.SIGCHLD:
+            self._reap()
+        elif number == signal.SIGQUIT:
+            self._kill("SIGQUIT")
+        elif self.exit_code is None:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def _reap(self) -> bool:
+        """Reaps whatever is dead; False when no child is left at all."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return True
+                if pid == self.pid:
+                    code = os.waitstatus_to_exitcode(status)
+                    self.exit_code = code if code >= 0 else 128 - code
+        return False
+
+    def _kill(self, why: str) -> None:
+        """KILL to every child until none is left: the orphans of the dead become our children."""
+        _say(f"{why}: killing everything below")
+        give_up_at = time.monotonic() + KILL_SECONDS
+        while self._reap():
+            if time.monotonic() > give_up_at:
+                _say(f"still alive after SIGKILL: {_children()}")
+                break
+            for pid in _children() or ([self.pid] if self.exit_code is None else []):
+                _kill_with_group(pid)
+            time.sleep(0.002)
+        if self.exit_code is None:
+            self.exit_code = 128 + signal.SIGKILL
+
+
+def _kill_with_group(pid: int) -> None:
+    """Only for children not reaped yet: such a number can be nobody else's.
+
+    The whole group at once, or a fork bomb outruns us; a group of a session that began below
+    us, or that the child leads, holds nobody else's processes."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        group = os.getpgid(pid)
+        if group == pid or os.getsid(pid) != os.getsid(0):
+            os.killpg(group, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    try:
+        fd = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
+    except OSError:
+        return []
+    data = os.read(fd, 4096)  # a page of them will do: the caller comes again
+    os.close(fd)
+    return [int(pid) for pid in data.rpartition(b" ")[0].split()]
+
+
+def _say(message: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, f"drover guard: {message}\n".encode(errors="replace"))
+
+
+def main(arguments: list[str]) -> int:
+    silence = DEFAULT_SILENCE_SECONDS
+    if arguments[:1] == ["--silence"] and len(arguments) > 1:
+        try:
+            silence = float(arguments[1])
+        except ValueError:
+            _say(f"--silence wants seconds, not {arguments[1]!r}")
+            return EXIT_USAGE
+        arguments = arguments[2:]
+    if arguments[:1] != ["--"] or len(arguments) < 2:
+        _say("usage: guard.py [--silence SECONDS] -- CMD ARGS...")
+        return EXIT_USAGE
+    return Guard(arguments[1:], silence).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

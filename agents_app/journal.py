@@ -1,0 +1,43 @@
+"""What happened, written in the transaction in which it happens, and logged once it has."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+from django.db import connection, transaction
+
+from agents_app.rows import stamp
+
+log = structlog.get_logger("drover")
+
+_COLUMNS = "(tenant_id, agent_id, run_id, name, at, detail)"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    name: str
+    at: datetime
+    tenant_id: int
+    agent_id: int | None = None
+    run_id: int | None = None
+    detail: str = ""
+
+
+def record(*entries: Entry) -> None:
+    """Must be called inside the transaction that makes the entries true."""
+    rows = ", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(entries))
+    values = [
+        value
+        for e in entries
+        for value in (e.tenant_id, e.agent_id, e.run_id, e.name, stamp(e.at), e.detail[:500])
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO drover_run_event {_COLUMNS} VALUES {rows}", values)  # noqa: S608
+    transaction.on_commit(lambda: _log(entries))
+
+
+def _log(entries: tuple[Entry, ...]) -> None:
+    for e in entries:
+        log.info(
+            e.name, tenant_id=e.tenant_id, agent_id=e.agent_id, run_id=e.run_id, detail=e.detail
+        )

@@ -1,0 +1,139 @@
+"""A worker process and its lease: while it renews, its runs are its own; else they are lost."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+import structlog
+from django.db import DatabaseError, close_old_connections
+
+from agents_app.commit import in_transaction
+from agents_app.conf import CONF
+from agents_app.execute import Host
+from agents_app.guard import become_subreaper, open_line
+from agents_app.models import Run, Worker
+
+log = structlog.get_logger("drover.lease")
+LOOK_EVERY_SECONDS = 0.5
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def boot_id() -> str:
+    """Another value after every reboot, so that an old pid is never taken for a living one."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return str(psutil.boot_time())
+
+
+class Lease:
+    """Runs on a thread of its own from the start of a worker to its end."""
+
+    def __init__(self, name: str, concurrency: int, clock: Callable[[], datetime] = utc_now):
+        self.clock = clock
+        self.renewed = open_line()
+        become_subreaper()
+        worker = in_transaction(lambda: self._register(name, concurrency))
+        self.host = Host(worker.pk, clock)
+        self.renewed()
+        self._over = threading.Event()
+        self._known_pids: dict[int, int] = {}
+        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._thread.start()
+
+    def drain(self) -> None:
+        """No further run is begun here; those that go on keep their lease."""
+        self.host.draining.set()
+        self._set_state(Worker.State.DRAINING)
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join(timeout=5)
+        self._set_state(Worker.State.STOPPED, ended_at=self.clock())
+
+    def _register(self, name: str, concurrency: int) -> Worker:
+        now = self.clock()
+        return Worker.objects.create(
+            name=name,
+            host=socket.gethostname(),
+            boot_id=boot_id(),
+            pid=os.getpid(),
+            pid_started=psutil.Process().create_time(),
+            concurrency=concurrency,
+            started_at=now,
+            lease_until=now + timedelta(seconds=CONF.lease_seconds),
+        )
+
+    def _set_state(self, state: str, **columns: datetime) -> None:
+        worker = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
+        try:
+            in_transaction(lambda: worker.update(state=state, **columns))
+        except DatabaseError as error:
+            log.warning("worker.state_not_recorded", state=state, error=str(error))
+
+    def _keep(self) -> None:
+        renew_at = time.monotonic() + CONF.renew_seconds
+        while not self._over.wait(LOOK_EVERY_SECONDS):
+            try:
+                if self.host.live:
+                    self._look()
+                if time.monotonic() >= renew_at:
+                    self._renew()
+                    renew_at = time.monotonic() + CONF.renew_seconds
+            except DatabaseError as error:
+                # Not renewed, so the guard is not told: if this lasts it ends everything here.
+                log.warning("lease.not_renewed", error=str(error))
+                close_old_connections()
+
+    def _renew(self) -> None:
+        lease_until = self.clock() + timedelta(seconds=CONF.lease_seconds)
+        mine = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
+        if in_transaction(lambda: mine.update(lease_until=lease_until)):
+            self.renewed()
+            return
+        # Declared dead while it was away: its runs belong to others now. The guard ends the rest.
+        log.error("lease.fenced", worker_id=self.host.worker_id)
+        os.kill(os.getpid(), 9)
+
+    def _look(self) -> None:
+        """People's wishes reach the runs; the runs' process ids reach people."""
+        controls = dict(self.host.live)
+        asked = Run.objects.filter(pk__in=list(controls), stop_requested_at__isnull=False)
+        for run_id, reason in asked.values_list("pk", "error"):
+            controls[run_id].stop(reason or "stopped")
+        new = {
+            run_id: control.pid
+            for run_id, control in controls.items()
+            if control.pid is not None and run_id not in self._known_pids
+        }
+        self._known_pids = {k: v for k, v in self._known_pids.items() if k in controls} | new
+        if new:
+            in_transaction(lambda: _record_pids(new))
+
+
+def _record_pids(pids: dict[int, int]) -> None:
+    for run_id, pid in pids.items():
+        Run.objects.filter(pk=run_id, slot__isnull=False).update(pid=pid)
+
+
+_held: Lease | None = None
+
+
+def take_lease(name: str, concurrency: int) -> Lease:
+    """Once in a worker process, before its first message."""
+    global _held
+    _held = Lease(name, concurrency)
+    return _held
+
+
+def current_host() -> Host:
+    assert _held is not None, "runs are executed by workers, which take a lease when they start"
+    return _held.host

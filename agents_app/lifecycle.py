@@ -1,0 +1,283 @@
+"""Every change of state of a run and of a work item, and nothing else.
+
+    work item   queued --> admitted --> done | failed
+                   |          `-------> queued        (retry, or lost with on_lost: retry)
+                   `--> dropped | cleared --> queued  (restore)
+    run         pending --> running --> succeeded | failed | timed_out | stopped | lost | dead
+                   `------------------> stopped | lost | dead
+
+A move is one conditional update that names the old state. Moving no row is a normal answer:
+somebody else was first. The functions here run inside a transaction that their caller opened.
+Plain SQL, because this is the hot path: the ORM would halve the number of runs per second.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents_app import journal
+from agents_app.models import Run, Trigger, WorkItem
+from agents_app.rows import move, one, stamp
+from agents_app.slots import Gate, Place, free_place, read_gate
+
+R, W = Run.State, WorkItem.State
+RUN_MOVES: Mapping[str, frozenset[str]] = {
+    R.PENDING: frozenset({R.RUNNING, R.STOPPED, R.LOST, R.DEAD}),
+    R.RUNNING: frozenset({R.SUCCEEDED, R.FAILED, R.TIMED_OUT, R.STOPPED, R.LOST, R.DEAD}),
+}
+WORK_MOVES: Mapping[str, frozenset[str]] = {
+    W.QUEUED: frozenset({W.ADMITTED, W.DROPPED, W.CLEARED}),
+    W.ADMITTED: frozenset({W.DONE, W.FAILED, W.QUEUED}),
+    W.CLEARED: frozenset({W.QUEUED}),
+    W.DROPPED: frozenset({W.QUEUED}),
+}
+MOST_LOSSES = 3
+LOSS_WINDOW = timedelta(hours=72)
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run that holds a slot, with what it takes to execute and finish it."""
+
+    run_id: int
+    tenant_id: int
+    agent_id: int
+    work_item_id: int
+    schedule_id: int | None
+    trigger: str
+    attempt: int
+    rerun: int
+    revision: int
+    timeout_seconds: float
+    prompt: str
+    context: str
+    requested_by: str
+    trace_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended, as its row will say it."""
+
+    state: str
+    error: str = ""
+    exit_code: int | None = None
+    pid: int | None = None
+    wants_rerun: bool = False
+    output_bytes: int = 0
+    output_cut_bytes: int = 0
+
+
+# --- runs -----------------------------------------------------------------------------------
+
+_NEXT_WORK = """
+SELECT 0, tenant_id, agent_id, id, schedule_id, trigger, attempts + 1, 0, 0, 0.0, prompt, context,
+       requested_by, trace_id
+FROM drover_work_item
+WHERE agent_id = %s AND state = 'queued' AND available_at <= %s ORDER BY id LIMIT 1"""
+
+_PENDING = """
+SELECT r.id, r.tenant_id, r.agent_id, r.work_item_id, r.schedule_id, r.trigger, r.attempt, r.rerun,
+       a.revision, a.timeout_seconds, w.prompt, w.context, r.requested_by, r.trace_id
+FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id
+     JOIN drover_work_item w ON w.id = r.work_item_id
+WHERE r.id = %s AND r.state = 'pending'"""
+
+_INSERT_RUN = """
+INSERT INTO drover_run (tenant_id, agent_id, work_item_id, schedule_id, state, trigger,
+    requested_by, slot, project_slot, attempt, rerun, worker_id, created_at, hinted_at,
+    started_at, deadline_at, trace_id, depth, error, status_text, result_summary, tokens_in,
+    tokens_out, tokens_cache, cost_usd, output_bytes, output_cut_bytes)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, '', '', '', 0, 0,
+    0, 0, 0, 0)
+RETURNING id"""
+
+
+def admit_next(
+    agent_id: int, gate: Gate, place: Place, now: datetime, worker_id: int | None = None
+) -> Job | None:
+    """The oldest waiting work of the agent takes the place; with a worker it starts at once."""
+    row = one(_NEXT_WORK, [agent_id, stamp(now)])
+    if row is None:
+        return None
+    job = replace(Job(*row), revision=gate.revision, timeout_seconds=gate.timeout_seconds)
+    if not _move_work(job.work_item_id, W.QUEUED, W.ADMITTED, {"attempts": job.attempt}):
+        return None
+    return _insert_run(job, place, now, worker_id)
+
+
+def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
+    row = one(_PENDING, [run_id])
+    if row is None:
+        return None
+    job = Job(*row)
+    if not _move_run(run_id, R.PENDING, R.RUNNING, _beginning(job, now) | {"worker_id": worker_id}):
+        return None
+    journal.record(_entry("run.started", job, now))
+    return job
+
+
+def finish(
+    job: Job, ending: Ending, now: datetime, worker_id: int, *, hand_over: bool
+) -> Job | None:
+    """End the run, settle its work and fill its place, all or nothing.
+
+    What waits next is returned, already started if it is handed over to the same worker.
+    """
+    gate = read_gate(job.agent_id)
+    if gate is None or not _end(job, ending, now, worker_id):
+        return None
+    place = None if gate.closed_because else free_place(job.agent_id, gate)
+    next_worker = worker_id if hand_over else None
+    if place and _may_rerun(job, ending, gate):
+        again = replace(job, rerun=job.rerun + 1, revision=gate.revision)
+        return _insert_run(again, place, now, next_worker)
+    _settle(job, ending, gate, now)
+    # Under a project's cap the oldest work of all its agents is next, not this agent's.
+    if place is None or gate.tenant_scale is not None:
+        return None
+    return admit_next(job.agent_id, gate, place, now, next_worker)
+
+
+def stop_pending(run: Run, now: datetime, reason: str) -> bool:
+    """A run that no worker has started ends on the spot."""
+    if not _move_run(run.pk, R.PENDING, R.STOPPED, _ended(now, reason)):
+        return False
+    _settle_work(run.work_item_id, W.FAILED, now, reason)
+    journal.record(_entry("run.stopped", run, now, reason))
+    return True
+
+
+def lose(run: Run, now: datetime, reason: str) -> bool:
+    """Its worker is gone and its processes are dead; `on_lost` says what becomes of the work."""
+    poison = _losses(run.work_item_id, now) >= MOST_LOSSES
+    state = R.DEAD if poison else R.LOST
+    if not _move_run(run.pk, run.state, state, _ended(now, reason)):
+        return False
+    journal.record(_entry(f"run.{state}", run, now, reason))
+    if run.agent.on_lost == "retry" and not poison:
+        _move_work(run.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": stamp(now)})
+    else:
+        _settle_work(run.work_item_id, W.FAILED, now, reason)
+    return True
+
+
+# --- work items -----------------------------------------------------------------------------
+
+
+def drop(work_item_id: int, now: datetime, reason: str) -> bool:
+    columns = {"reason": reason, "finished_at": stamp(now)}
+    return _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
+
+
+def clear(work_item_id: int, now: datetime) -> bool:
+    columns = {"reason": "the scheduler was stopped", "finished_at": stamp(now)}
+    return _move_work(work_item_id, W.QUEUED, W.CLEARED, columns)
+
+
+def restore(work_item_id: int, was: str, now: datetime) -> bool:
+    columns = {"reason": "", "finished_at": None, "available_at": stamp(now)}
+    return _move_work(work_item_id, was, W.QUEUED, columns)
+
+
+def retry_delay_seconds(attempt: int) -> int:
+    """10 s, 20 s, 40 s ... an hour."""
+    return min(FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 20), LONGEST_RETRY_SECONDS)
+
+
+# --- the parts ------------------------------------------------------------------------------
+
+
+def _may_rerun(job: Job, ending: Ending, gate: Gate) -> bool:
+    return ending.wants_rerun and job.trigger == Trigger.SCHEDULE and job.rerun < gate.max_reruns
+
+
+def _settle(job: Job, ending: Ending, gate: Gate, now: datetime) -> None:
+    failed = ending.state in {R.FAILED, R.TIMED_OUT}
+    if failed and job.attempt <= gate.retries:
+        later = now + timedelta(seconds=retry_delay_seconds(job.attempt))
+        _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": stamp(later)})
+        return
+    state = W.DONE if ending.state == R.SUCCEEDED else W.FAILED
+    _settle_work(job.work_item_id, state, now, ending.error)
+    if job.schedule_id is not None:
+        _count_from_completion(job.schedule_id, now)
+
+
+def _settle_work(work_item_id: int, state: str, now: datetime, reason: str) -> None:
+    columns = {"reason": reason[:200], "finished_at": stamp(now)}
+    _move_work(work_item_id, W.ADMITTED, state, columns)
+
+
+def _count_from_completion(schedule_id: int, now: datetime) -> None:
+    """An interval is the pause between a run's end and the next one's beginning."""
+    row = one("SELECT interval_seconds FROM drover_schedule WHERE id = %s", [schedule_id])
+    columns = {"last_completed_at": stamp(now)}
+    if row and row[0] is not None:
+        columns["next_fire_at"] = stamp(now + timedelta(seconds=row[0]))
+    move("drover_schedule", schedule_id, "active", "active", columns)
+
+
+def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
+    """False: this worker no longer owns the run, and nothing it knows of it counts."""
+    columns = _ended(now, ending.error) | {
+        "exit_code": ending.exit_code,
+        "pid": ending.pid,
+        "output_bytes": ending.output_bytes,
+        "output_cut_bytes": ending.output_cut_bytes,
+    }
+    if not _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id):
+        return False
+    journal.record(_entry(f"run.{ending.state}", job, now, ending.error))
+    return True
+
+
+def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) -> Job:
+    """A run begins to exist by taking a place: the unique index on it has the last word."""
+    started = worker_id is not None
+    begin = _beginning(job, now) if started else {"started_at": None, "deadline_at": None}
+    hinted_at = None if started else stamp(now)
+    values = [job.tenant_id, job.agent_id, job.work_item_id, job.schedule_id]
+    values += [str(R.RUNNING if started else R.PENDING), job.trigger, job.requested_by]
+    values += [place.slot, place.project_slot, job.attempt, job.rerun, worker_id]
+    values += [stamp(now), hinted_at, begin["started_at"], begin["deadline_at"], job.trace_id]
+    row = one(_INSERT_RUN, values)
+    assert row is not None
+    job = replace(job, run_id=row[0])
+    entries = [_entry("run.admitted", job, now, f"slot {place.slot}")]
+    journal.record(*entries, *([_entry("run.started", job, now)] if started else []))
+    return job
+
+
+def _beginning(job: Job, now: datetime) -> dict[str, Any]:
+    deadline_at = now + timedelta(seconds=job.timeout_seconds)
+    return {"started_at": stamp(now), "deadline_at": stamp(deadline_at)}
+
+
+def _ended(now: datetime, error: str) -> dict[str, Any]:
+    # Ending a run and giving its place back are the same act.
+    return {"finished_at": stamp(now), "error": error, "slot": None, "project_slot": None}
+
+
+def _losses(work_item_id: int, now: datetime) -> int:
+    recent = Run.objects.filter(work_item=work_item_id, finished_at__gt=now - LOSS_WINDOW)
+    return recent.filter(state=R.LOST).count()
+
+
+def _entry(name: str, run: Job | Run, now: datetime, detail: str = "") -> journal.Entry:
+    run_id = run.run_id if isinstance(run, Job) else run.pk
+    return journal.Entry(name, now, run.tenant_id, run.agent_id, run_id, detail)
+
+
+def _move_run(
+    run_id: int, old: str, new: str, columns: dict[str, Any], owner: int | None = None
+) -> bool:
+    assert new in RUN_MOVES[old], f"a run never goes from {old} to {new}"
+    return move("drover_run", run_id, old, new, columns, owner)
+
+
+def _move_work(work_item_id: int, old: str, new: str, columns: dict[str, Any]) -> bool:
+    assert new in WORK_MOVES[old], f"a work item never goes from {old} to {new}"
+    return move("drover_work_item", work_item_id, old, new, columns)

@@ -1,0 +1,1 @@
+"""Background duties, one small file each."""

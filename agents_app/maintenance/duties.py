@@ -1,0 +1,20 @@
+"""The system duties by name; each is a PeriodicTask row that people can see in the admin."""
+
+import socket
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from agents_app.maintenance.reconcile import reconcile
+from agents_app.maintenance.retention import retention
+from agents_app.maintenance.snapshots import take_snapshot
+
+
+def _reconcile(now: datetime) -> None:
+    reconcile(now, socket.gethostname())
+
+
+DUTIES: Mapping[str, Callable[[datetime], None]] = {
+    "agents_app.tasks.reconcile": _reconcile,
+    "agents_app.tasks.take_snapshot": take_snapshot,
+    "agents_app.tasks.retention": retention,
+}

@@ -1,0 +1,125 @@
+"""The sweep: whatever a crash, a flush or a lost message left behind goes on from here."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+import psutil
+import structlog
+from django.db.models import Q
+
+from agents_app import dispatch, lifecycle, relay
+from agents_app.commit import in_transaction
+from agents_app.conf import CONF
+from agents_app.lease import boot_id
+from agents_app.models import Run, Scheduler, Worker, WorkItem
+
+log = structlog.get_logger("drover.reconcile")
+# A guard kills what is below it well before the lease ends; this is for clocks that differ.
+SKEW_SECONDS = 5.0
+CLOCK_JUMP_SECONDS = 30.0
+HINT_AGAIN_AFTER_SECONDS = 2.0
+
+
+def reconcile(now: datetime, host: str) -> Counter[str]:
+    """One pass over everything that can get stuck."""
+    found: Counter[str] = Counter()
+    found["workers_ended"] = sum(_end_worker(w, now) for w in _gone_workers(now, host))
+    found["runs_lost"] = sum(_lose(run, now) for run in _ownerless_runs())
+    found["runs_overdue"] = _stop_overdue(now)
+    found["firings_decided"] = dispatch.decide_firings(now)
+    found["work_admitted"] = _admit_waiting(now)
+    found["hints_sent"] = _hint_again(now)
+    if any(found.values()):
+        log.info("reconcile.mended", **{name: count for name, count in found.items() if count})
+    return found
+
+
+# --- workers and their runs -----------------------------------------------------------------
+
+
+def _gone_workers(now: datetime, host: str) -> list[Worker]:
+    """Those of this host that are provably dead, and those of any host whose lease is over."""
+    living = Worker.objects.filter(ended_at__isnull=True)
+    gone = [worker for worker in living.filter(host=host) if not _lives(worker)]
+    if _may_reap(now):
+        over = now - timedelta(seconds=SKEW_SECONDS)
+        gone += living.filter(lease_until__lt=over).exclude(pk__in=[w.pk for w in gone])
+    return gone
+
+
+def _lives(worker: Worker) -> bool:
+    """The same process, not just the same number: pids are reused, and reboots happen."""
+    if worker.boot_id != boot_id():
+        return False
+    try:
+        return abs(psutil.Process(worker.pid).create_time() - worker.pid_started) < 1
+    except psutil.Error:
+        return False
+
+
+def _may_reap(now: datetime) -> bool:
+    """After a jump of the clock, or a sleep of the machine, leases get one period to be renewed."""
+    row, _ = Scheduler.objects.get_or_create(pk=1)
+    last, hold_until = row.last_reconcile_at, row.reap_after
+    if last and abs((now - last).total_seconds()) > CLOCK_JUMP_SECONDS + CONF.reconcile_seconds:
+        hold_until = now + timedelta(seconds=CONF.lease_seconds)
+    in_transaction(
+        lambda: Scheduler.objects.filter(pk=1).update(last_reconcile_at=now, reap_after=hold_until)
+    )
+    return hold_until is None or now >= hold_until
+
+
+def _end_worker(worker: Worker, now: datetime) -> int:
+    living = Worker.objects.filter(pk=worker.pk, ended_at__isnull=True)
+    ended = in_transaction(lambda: living.update(state=Worker.State.DEAD, ended_at=now))
+    if ended:
+        log.warning("worker.dead", worker_id=worker.pk, worker=worker.name)
+    return ended
+
+
+def _ownerless_runs() -> list[Run]:
+    running = Run.objects.filter(state=Run.State.RUNNING, slot__isnull=False)
+    ownerless = running.filter(Q(worker__ended_at__isnull=False) | Q(worker__isnull=True))
+    return list(ownerless.select_related("agent"))
+
+
+def _lose(run: Run, now: datetime) -> bool:
+    return in_transaction(lambda: lifecycle.lose(run, now, "lost: its worker died"))
+
+
+def _stop_overdue(now: datetime) -> int:
+    """A live worker ends its runs at their time limit; this is for one that does not."""
+    late = now - timedelta(seconds=CONF.grace_seconds + SKEW_SECONDS)
+    overdue = Run.objects.filter(
+        state=Run.State.RUNNING, deadline_at__lt=late, stop_requested_at__isnull=True
+    )
+    return dispatch.request_stop(overdue, now, "over its time limit")
+
+
+# --- work and hints -------------------------------------------------------------------------
+
+
+def _admit_waiting(now: datetime) -> int:
+    waiting = WorkItem.objects.filter(state=WorkItem.State.QUEUED, available_at__lte=now)
+    agents = waiting.values_list("agent_id", flat=True).distinct()
+    return sum(dispatch.admit_waiting(agent_id, now) for agent_id in list(agents))
+
+
+def _hint_again(now: datetime) -> int:
+    """Pending runs whose hint is not in Redis any more: lost, flushed, or never sent."""
+    stale = now - timedelta(seconds=HINT_AGAIN_AFTER_SECONDS)
+    pending = Run.objects.filter(state=Run.State.PENDING, hinted_at__lt=stale).order_by("id")
+    by_agent: dict[int, list[int]] = {}
+    for run_id, agent_id in pending.values_list("pk", "agent_id"):
+        by_agent.setdefault(agent_id, []).append(run_id)
+    return sum(_hint_agent(agent_id, runs, now) for agent_id, runs in by_agent.items())
+
+
+def _hint_agent(agent_id: int, run_ids: list[int], now: datetime) -> int:
+    # Hints that wait in Redis because all workers are busy must not pile up.
+    if relay.waiting_hints(agent_id) >= len(run_ids):
+        return 0
+    in_transaction(lambda: Run.objects.filter(pk__in=run_ids).update(hinted_at=now))
+    for run_id in run_ids:
+        relay.hint(run_id, agent_id)
+    return len(run_ids)

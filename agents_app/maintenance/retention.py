@@ -1,0 +1,43 @@
+"""Old rows go, in small bites, so that nobody waits for the database meanwhile."""
+
+from datetime import datetime, timedelta
+
+import structlog
+from django.db.models import Model, QuerySet
+
+from agents_app.commit import in_transaction
+from agents_app.models import Firing, Heartbeat, MachineSnapshot, RunEvent, Tenant, Worker, WorkItem
+
+log = structlog.get_logger("drover.retention")
+ROWS_IN_ONE_BITE = 500
+DEFAULT_RUN_DAYS = 14
+HEARTBEAT_DAYS, SNAPSHOT_DAYS, WORKER_DAYS = 7, 30, 30
+
+
+def retention(now: datetime) -> None:
+    removed = sum(_of_tenant(tenant, now) for tenant in Tenant.objects.all())
+    removed += _delete(Heartbeat.objects.filter(at__lt=now - timedelta(days=HEARTBEAT_DAYS)))
+    removed += _delete(MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS)))
+    removed += _delete(Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS)))
+    if removed:
+        log.info("retention.removed", rows=removed)
+
+
+def _of_tenant(tenant: Tenant, now: datetime) -> int:
+    """A work item takes its runs, their output and their events along."""
+    days = tenant.settings.get("history_retention_days", DEFAULT_RUN_DAYS)
+    before = now - timedelta(days=days)
+    return (
+        _delete(WorkItem.objects.filter(tenant=tenant, finished_at__lt=before))
+        + _delete(Firing.objects.filter(tenant=tenant, recorded_at__lt=before).exclude(outcome=""))
+        + _delete(RunEvent.objects.filter(tenant=tenant, run__isnull=True, at__lt=before))
+    )
+
+
+def _delete(rows: QuerySet[Model]) -> int:
+    removed = 0
+    while keys := list(rows.values_list("pk", flat=True)[:ROWS_IN_ONE_BITE]):
+        bite = rows.model._default_manager.filter(pk__in=keys)
+        in_transaction(bite.delete)
+        removed += len(keys)
+    return removed

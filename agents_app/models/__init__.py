@@ -1,0 +1,27 @@
+"""Every table of Drover."""
+
+from agents_app.models.agent import Agent, queue_name
+from agents_app.models.event import Heartbeat, RunEvent
+from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
+from agents_app.models.run import Run, RunOutput
+from agents_app.models.schedule import Firing, Schedule
+from agents_app.models.tenant import ApiToken, Tenant
+from agents_app.models.work import Trigger, WorkItem
+
+__all__ = [
+    "Agent",
+    "ApiToken",
+    "Firing",
+    "Heartbeat",
+    "MachineSnapshot",
+    "Run",
+    "RunEvent",
+    "RunOutput",
+    "Schedule",
+    "Scheduler",
+    "Tenant",
+    "Trigger",
+    "WorkItem",
+    "Worker",
+    "queue_name",
+]

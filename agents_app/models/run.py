@@ -1,0 +1,142 @@
+"""One execution of a work item, what it printed, and what became of it."""
+
+from django.db import models
+from django.db.models import Q
+
+from agents_app.models.agent import Agent
+from agents_app.models.machine import Worker
+from agents_app.models.schedule import Schedule
+from agents_app.models.tenant import Tenant
+from agents_app.models.work import Trigger, WorkItem
+
+
+class Run(models.Model):
+    """A run row is one attempt: a retry is a new row, so a late writer finds its row ended."""
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        RUNNING = "running"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        TIMED_OUT = "timed_out"
+        STOPPED = "stopped"
+        LOST = "lost"
+        DEAD = "dead"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="runs", db_index=False)
+    work_item = models.ForeignKey(WorkItem, on_delete=models.CASCADE, related_name="runs")
+    schedule = models.ForeignKey(
+        Schedule, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
+    state = models.CharField(max_length=9, choices=State.choices, default=State.PENDING)
+    trigger = models.CharField(max_length=8, choices=Trigger.choices)
+    requested_by = models.CharField(max_length=200, blank=True)
+
+    # Held while unfinished, null afterwards: the unique indexes below are what limits concurrency.
+    slot = models.PositiveIntegerField(null=True, blank=True)
+    project_slot = models.PositiveIntegerField(null=True, blank=True)
+
+    attempt = models.PositiveIntegerField(default=1)
+    rerun = models.PositiveIntegerField(default=0)
+    depth = models.PositiveIntegerField(default=0)
+    parent_run = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="children"
+    )
+    worker = models.ForeignKey(
+        Worker,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="runs",
+        db_index=False,
+    )
+    pid = models.IntegerField(null=True, blank=True)
+    created_at = models.DateTimeField()
+    hinted_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    deadline_at = models.DateTimeField(null=True, blank=True)
+    stop_requested_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    error = models.TextField(blank=True)
+    status_text = models.CharField(max_length=500, blank=True)
+    result_summary = models.TextField(blank=True)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    tokens_cache = models.PositiveBigIntegerField(default=0)
+    cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    trace_id = models.CharField(max_length=32, blank=True)
+    output_bytes = models.PositiveBigIntegerField(default=0)
+    output_cut_bytes = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        db_table = "drover_run"
+        constraints = [
+            # The guard of `scale`: two admissions can never take one slot.
+            models.UniqueConstraint(
+                fields=["agent", "slot"], name="run_slot_once", condition=Q(slot__isnull=False)
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "project_slot"],
+                name="run_project_slot_once",
+                condition=Q(project_slot__isnull=False),
+            ),
+            # The guard of promise 3: a work item never has two live runs.
+            models.UniqueConstraint(
+                fields=["work_item"],
+                name="run_live_once_per_work_item",
+                condition=Q(slot__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="run_holds_a_slot_while_unfinished",
+                condition=Q(state__in=["pending", "running"], slot__isnull=False)
+                | Q(slot__isnull=True, project_slot__isnull=True)
+                & ~Q(state__in=["pending", "running"]),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["agent", "id"], name="run_of_agent"),
+            models.Index(fields=["tenant", "id"], name="run_of_tenant"),
+            models.Index(
+                fields=["schedule", "id"],
+                name="run_of_schedule",
+                condition=Q(schedule__isnull=False),
+            ),
+            models.Index(
+                fields=["state", "worker"], name="run_unfinished", condition=Q(slot__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    @property
+    def trigger_detail(self) -> str:
+        """What the run was started by, as people read it."""
+        if self.rerun:
+            return f"rerun {self.rerun}/{self.agent.max_reruns}"
+        return str(self.trigger)
+
+
+class RunOutput(models.Model):
+    """A piece of what a run printed, as bytes, in the order it was read."""
+
+    class Stream(models.IntegerChoices):
+        MARKER = 0
+        STDOUT = 1
+        STDERR = 2
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="output", db_index=False)
+    seq = models.PositiveIntegerField()
+    stream = models.PositiveSmallIntegerField(choices=Stream.choices)
+    at = models.DateTimeField()
+    data = models.BinaryField()
+
+    class Meta:
+        db_table = "drover_run_output"
+        constraints = [models.UniqueConstraint(fields=["run", "seq"], name="run_output_in_order")]
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} output {self.seq}"

@@ -1,0 +1,49 @@
+"""Who owns things, and the tokens that prove it."""
+
+from django.db import models
+
+
+class Tenant(models.Model):
+    """Owner of everything; a project directory belongs to exactly one."""
+
+    name = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    disabled_at = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(null=True, blank=True)
+    pause_note = models.CharField(max_length=500, blank=True)
+    scale = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Cap on all unfinished runs together; empty means none."
+    )
+    settings = models.JSONField(default=dict, blank=True, editable=False)
+    definition_errors = models.JSONField(default=list, blank=True, editable=False)
+
+    class Meta:
+        db_table = "drover_tenant"
+        constraints = [
+            models.CheckConstraint(name="tenant_scale_positive", condition=~models.Q(scale=0))
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiToken(models.Model):
+    """A bearer token of a tenant: only its hash is kept."""
+
+    class Scope(models.TextChoices):
+        READ = "read"
+        OPERATE = "operate"
+        ADMIN = "admin"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=100)
+    sha256 = models.CharField(max_length=64, unique=True, editable=False)
+    scope = models.CharField(max_length=10, choices=Scope.choices, default=Scope.READ)
+    created_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "drover_api_token"
+
+    def __str__(self) -> str:
+        return self.name

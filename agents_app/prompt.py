@@ -1,0 +1,26 @@
+"""What an agent reads when it starts: its instructions, and why it was started, as marked data."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def build_prompt(
+    instructions: str, params: Mapping[str, Any], trigger: str, prompt: str, context: str
+) -> str:
+    """Instructions come from the agent's file; everything else is data and says so."""
+    parts = [instructions.strip()]
+    if params:
+        parts.append(_data("params", json.dumps(params, indent=2, ensure_ascii=False)))
+    if prompt:
+        parts.append(_data("prompt", prompt, trigger=trigger))
+    if context:
+        parts.append(_data("context", context, trigger=trigger))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _data(tag: str, text: str, **attributes: str) -> str:
+    # The closing mark inside the data would end it early: whoever wrote the text must not.
+    safe = text.replace(f"</{tag}>", f"<\\/{tag}>")
+    names = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    return f"<{tag}{names}>\n{safe}\n</{tag}>"

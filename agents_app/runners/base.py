@@ -1,0 +1,197 @@
+"""What a runner takes, what it returns and what that means; no processes, tables or clock here."""
+
+import errno
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+Kind = Literal["exited", "timed_out", "stopped", "spawn_failed"]
+FinalState = Literal["succeeded", "failed", "timed_out", "stopped"]
+
+EXIT_RERUN = 42
+EXIT_TIMED_OUT = 124
+EXIT_NAMES = {
+    10: "auth failure",
+    11: "permission denied",
+    12: "rate limited",
+    13: "invalid config",
+    14: "dependency error",
+    15: "unrecoverable",
+    16: "user abort",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """Everything a runner needs to know about one run."""
+
+    run_id: int
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+    prompt_file: Path
+    timeout_seconds: float
+    grace_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the program ended. A negative exit code is the signal that killed it."""
+
+    kind: Kind
+    exit_code: int | None
+    error: str = ""
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    state: FinalState
+    error: str = ""
+    wants_rerun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    reason: str
+    grace_seconds: float | None = None
+
+
+class OutputSink(Protocol):
+    """Takes the output as it comes. It must not raise: a run whose sink raises is killed."""
+
+    def feed(self, stream: int, data: bytes, at: float) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+class RunControl:
+    """The handle on a live run for other threads; it owns a descriptor only while a runner runs."""
+
+    __slots__ = ("_lock", "_wake", "pid", "request", "started_at")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wake: tuple[int, int] | None = None
+        self.request: StopRequest | None = None
+        self.pid: int | None = None
+        self.started_at: float | None = None
+
+    def stop(self, reason: str, grace_seconds: float | None = None) -> None:
+        """Ends the run: TERM, then KILL after the grace (the spec's unless given; 0 = KILL now).
+
+        The first reason stays; a later call may only shorten the grace."""
+        with self._lock:
+            first = self.request.reason if self.request else reason
+            self.request = StopRequest(first, grace_seconds)
+            if self._wake is not None:
+                os.write(self._wake[1], _ONE)
+
+    def open(self) -> int:
+        """For runners: a descriptor that becomes readable when somebody calls stop."""
+        with self._lock:
+            self._wake = _open_wake()
+            if self.request is not None:
+                os.write(self._wake[1], _ONE)
+            return self._wake[0]
+
+    def take(self) -> StopRequest | None:
+        """For runners: silences the descriptor and says what was asked."""
+        with self._lock:
+            if self._wake is not None:
+                os.read(self._wake[0], 4096)
+            return self.request
+
+    def close(self) -> None:
+        """For runners: after this, stop only notes the request."""
+        with self._lock:
+            wake, self._wake = self._wake, None
+            for fd in set(wake or ()):
+                os.close(fd)
+
+
+class Runner(Protocol):
+    def run(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome: ...
+
+
+_ONE = (1).to_bytes(8, sys.byteorder)  # an eventfd takes a native 64-bit number
+
+
+def _open_wake() -> tuple[int, int]:
+    if hasattr(os, "eventfd"):
+        fd = os.eventfd(0, os.EFD_CLOEXEC)
+        return fd, fd
+    return os.pipe()
+
+
+def verdict(outcome: Outcome) -> Verdict:
+    """The state a run ends in, and the sentence people read about it."""
+    if outcome.kind == "spawn_failed":
+        return Verdict("failed", f"spawn_failed: {outcome.error}")
+    if outcome.kind != "exited":
+        return Verdict(outcome.kind, outcome.error)
+    code = outcome.exit_code
+    if code is None:
+        return Verdict("failed", outcome.error or "ended without an exit code")
+    if code in (0, EXIT_RERUN):
+        return Verdict("succeeded", wants_rerun=code == EXIT_RERUN)
+    if code == EXIT_TIMED_OUT:
+        return Verdict("timed_out", "the program said it timed out (exit code 124)")
+    return Verdict("failed", _killed_by(-code) if code < 0 else _exit_name(code))
+
+
+def _exit_name(code: int) -> str:
+    if code in EXIT_NAMES:
+        return f"{EXIT_NAMES[code]} (exit code {code})"
+    if code > 128 and (name := signal_name(code - 128)):
+        return f"exit code {code}, as shells report a command killed by {name}"
+    return f"exit code {code}"
+
+
+def _killed_by(number: int) -> str:
+    if number == signal.SIGKILL:
+        return (
+            "oom_killed: killed by SIGKILL, which Drover did not send: most likely the kernel's "
+            "OOM killer (see dmesg); give the machine more memory or the agent a smaller scale"
+        )
+    return f"killed by {signal_name(number) or f'signal {number}'}"
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+_SPAWN_ADVICE = {
+    errno.ENOENT: "(or its #! line's program) was not found; install it or correct `command`",
+    errno.EACCES: "may not be executed; chmod +x it or correct the agent's `command`",
+    errno.ENOEXEC: "is no program this machine can run; does the script lack its #! line?",
+    errno.ENOTDIR: "has a path that leads through a file; correct the agent's `command`",
+    errno.E2BIG: "got too large an environment or argument list; shorten env or params",
+    errno.EAGAIN: "could not start: the process limit is reached; raise it or lower the scale",
+    errno.ENOMEM: "could not start: out of memory; free some or lower the scale",
+    errno.EMFILE: "could not start: too many open files; raise the worker's `ulimit -n`",
+    errno.ENFILE: "could not start: the machine has too many open files",
+}
+
+
+def spawn_error(spec: RunSpec, error: OSError | ValueError) -> str:
+    """Why the program did not start: the errno's name, what it was about, what to do."""
+    program = repr(spec.argv[0] if spec.argv else "")
+    if not isinstance(error, OSError):
+        return f"EINVAL: {program} could not start: {error}; correct `command` or `env`"
+    code = error.errno or errno.EINVAL
+    name = errno.errorcode.get(code, str(code))
+    about = Path(os.fsdecode(error.filename)) if error.filename else None
+    if about == spec.cwd:
+        return f"{name}: the working directory {spec.cwd} cannot be entered; was it removed?"
+    if about == spec.prompt_file:
+        return f"{name}: the prompt file {spec.prompt_file} cannot be read; was it removed?"
+    return f"{name}: {program} {_SPAWN_ADVICE.get(code, f'could not start: {os.strerror(code)}')}"

@@ -1,0 +1,101 @@
+"""One child process and its descriptors: started, read, signalled, buried; no rules in here."""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+from agents_app.runners.base import RunSpec
+
+STDOUT, STDERR = 1, 2
+BURY_SECONDS = 2.0
+
+
+class Child:
+    """Leads its own session and group; its number stays ours until `bury` reaps it."""
+
+    __slots__ = ("_popen", "pid", "pidfd", "streams")
+
+    def __init__(self, popen: subprocess.Popen[bytes], streams: dict[int, int]) -> None:
+        self._popen = popen
+        self.pid = popen.pid
+        self.streams = streams
+        self.pidfd = _open_pidfd(popen.pid)
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._popen.returncode
+
+    def close_stream(self, fd: int) -> None:
+        del self.streams[fd]
+        os.close(fd)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Safe as long as the leader is not reaped: its number names this group and no other."""
+        if self._popen.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def has_exited(self) -> bool:
+        """For systems without pidfd; leaves it unreaped."""
+        if not hasattr(os, "waitid"):
+            return self._popen.poll() is not None
+        state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return state is not None
+
+    def bury(self) -> None:
+        """Kills what is left of the group, then reaps the leader and closes everything."""
+        self.signal_group(signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(BURY_SECONDS)
+        for fd in list(self.streams):
+            self.close_stream(fd)
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+
+
+def spawn(spec: RunSpec) -> Child:
+    """Raises OSError or ValueError and leaves nothing behind when the program cannot start."""
+    if not spec.argv:
+        raise ValueError("the command is empty")
+    theirs: list[int] = []
+    ours: list[int] = []
+    try:
+        # A file, not a pipe: a prompt that is never read must block nobody, whatever its size.
+        theirs.append(os.open(spec.prompt_file, os.O_RDONLY | os.O_CLOEXEC))
+        for _ in (STDOUT, STDERR):
+            read_end, write_end = os.pipe()
+            ours.append(read_end)
+            theirs.append(write_end)
+        popen = _popen(spec, *theirs)
+    except BaseException:
+        _close(ours)
+        raise
+    finally:
+        _close(theirs)
+    return Child(popen, {ours[0]: STDOUT, ours[1]: STDERR})
+
+
+def _popen(spec: RunSpec, stdin: int, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+    """No preexec_fn, so that Python may vfork; a bare name is looked up in the spec's own PATH."""
+    return subprocess.Popen(
+        spec.argv,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        cwd=spec.cwd,
+        env=spec.env,
+        start_new_session=True,
+    )
+
+
+def _open_pidfd(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
+
+
+def _close(fds: list[int]) -> None:
+    for fd in fds:
+        os.close(fd)

@@ -1,0 +1,192 @@
+"""Runs a program as a child process in a session of its own; one thread supervises one child."""
+
+import math
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+
+from agents_app.runners.base import Kind, Outcome, OutputSink, RunControl, RunSpec, spawn_error
+from agents_app.runners.child import Child, spawn
+from agents_app.runners.family import FAMILY, Family
+
+READ_BYTES = 65536  # a pipe's size; enlarging the pipe was measured to gain nothing
+FLUSH_SECONDS = 0.5
+TIDY_SECONDS = 10.0
+POLL_SECONDS = 0.02
+UNKILLABLE_SECONDS = 5.0
+LINGER_SECONDS = 1.0
+LINGER_SILENCE_SECONDS = 0.25
+DRAIN_ROUNDS = 16
+
+
+class ProcessRunner:
+    """The family sees to it that nothing the program started outlives the run."""
+
+    def __init__(self, family: Family = FAMILY) -> None:
+        self._family = family
+
+    def run(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome:
+        if control.request is not None:
+            return Outcome("stopped", None, control.request.reason)
+        self._family.begin(spec.run_id)
+        try:
+            return self._supervise(spec, control, sink)
+        finally:
+            self._family.end(spec.run_id)
+            control.close()
+
+    def _supervise(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome:
+        try:
+            wake = control.open()
+            child = spawn(spec)
+        except (OSError, ValueError) as error:
+            return Outcome("spawn_failed", None, spawn_error(spec, error))
+        self._family.lead(spec.run_id, child.pid)
+        control.pid, control.started_at = child.pid, time.time()
+        supervision = _Supervision(spec, control, sink, self._family, child, wake)
+        try:
+            supervision.watch()
+        finally:
+            child.bury()
+        return supervision.outcome()
+
+
+class _Supervision:
+    """Waits on output, exit, stop requests and the clock, all in one poll."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        control: RunControl,
+        sink: OutputSink,
+        family: Family,
+        child: Child,
+        wake: int,
+    ) -> None:
+        self.spec, self.control, self.sink, self.family = spec, control, sink, family
+        self.child, self.wake = child, wake
+        self.kind: Kind = "exited"
+        self.error = ""
+        self.over = False
+        now = time.monotonic()
+        self.act: Callable[[float], None] = self._time_out
+        self.act_at = now + spec.timeout_seconds
+        self.flush_at = math.inf
+        self.tidy_at = now + TIDY_SECONDS
+        self.poll = select.poll()
+        if child.pidfd >= 0:  # first: an exit seen in the same moment as a stop request wins
+            self.poll.register(child.pidfd, select.POLLIN)
+        self.poll.register(wake, select.POLLIN)
+        for fd in child.streams:
+            self.poll.register(fd, select.POLLIN)
+
+    def watch(self) -> None:
+        """Returns when the leader is dead (but not reaped) and its output is read."""
+        while not self.over:
+            for fd, _ in self.poll.poll(self._wait_ms()):
+                self._on_ready(fd)
+            if not self.over:
+                self._on_clock(time.monotonic())
+        if self.child.streams:
+            self._read_rest()
+
+    def outcome(self) -> Outcome:
+        code = self.child.exit_code
+        if code is None:
+            return Outcome(self.kind, None, f"{self.error}; it survived SIGKILL", self.child.pid)
+        return Outcome(self.kind, code, self.error, self.child.pid)
+
+    def _wait_ms(self) -> int:
+        next_at = min(self.act_at, self.flush_at, self.tidy_at)
+        wait = max(0.0, next_at - time.monotonic())
+        if self.child.pidfd < 0:
+            wait = min(wait, POLL_SECONDS)
+        return math.ceil(wait * 1000)
+
+    def _on_ready(self, fd: int) -> None:
+        if fd in self.child.streams:
+            self._read(fd)
+        elif fd == self.child.pidfd:
+            self.over = True
+        elif not self.over:
+            self._stop()
+
+    def _on_clock(self, now: float) -> None:
+        if self.child.pidfd < 0 and self.child.has_exited():
+            self.over = True
+        elif now >= self.act_at:
+            self.act(now)
+        if now >= self.flush_at:
+            self.flush_at = math.inf
+            self.sink.flush()
+        if now >= self.tidy_at:
+            self.tidy_at = now + TIDY_SECONDS
+            self.family.tidy()
+
+    def _read(self, fd: int) -> None:
+        data = os.read(fd, READ_BYTES)
+        if not data:
+            self.poll.unregister(fd)
+            self.child.close_stream(fd)
+            return
+        self.sink.feed(self.child.streams[fd], data, time.time())
+        if self.flush_at == math.inf:
+            self.flush_at = time.monotonic() + FLUSH_SECONDS
+
+    def _time_out(self, now: float) -> None:
+        seconds = self.spec.timeout_seconds
+        self._ask_to_end("timed_out", f"timed out after {seconds:g} s", now)
+
+    def _stop(self) -> None:
+        request = self.control.take()
+        if request is None:
+            return
+        now = time.monotonic()
+        if self.kind == "exited":
+            self._ask_to_end("stopped", request.reason, now, request.grace_seconds)
+        elif self.act == self._kill and request.grace_seconds is not None:
+            self.act_at = min(self.act_at, now + request.grace_seconds)
+
+    def _ask_to_end(self, kind: Kind, error: str, now: float, grace: float | None = None) -> None:
+        self.kind, self.error = kind, error
+        grace = self.spec.grace_seconds if grace is None else grace
+        if grace > 0:
+            self.child.signal_group(signal.SIGTERM)
+        self._act_later(self._kill, now + max(0.0, grace))
+
+    def _kill(self, now: float) -> None:
+        self.child.signal_group(signal.SIGKILL)
+        self._act_later(self._give_up, now + UNKILLABLE_SECONDS)
+
+    def _give_up(self, _now: float) -> None:
+        self.over = True
+
+    def _act_later(self, act: Callable[[float], None], at: float) -> None:
+        self.act, self.act_at = act, at
+
+    def _read_rest(self) -> None:
+        """What is still in the pipes, which someone left behind may hold open for ever.
+
+        A program that ended by itself may have left a `tee` that is about to write the last
+        lines; after that nobody is waited for."""
+        self.poll.unregister(self.wake)
+        if self.child.pidfd >= 0:
+            self.poll.unregister(self.child.pidfd)
+        if self.kind == "exited":
+            until = time.monotonic() + LINGER_SECONDS
+            while self._read_ready(LINGER_SILENCE_SECONDS) and time.monotonic() < until:
+                pass
+        self.child.signal_group(signal.SIGKILL)
+        for _ in range(DRAIN_ROUNDS):
+            if not self._read_ready(0):
+                return
+
+    def _read_ready(self, seconds: float) -> bool:
+        if not self.child.streams:
+            return False
+        ready = self.poll.poll(int(seconds * 1000))
+        for fd, _ in ready:
+            self._read(fd)
+        return bool(ready)

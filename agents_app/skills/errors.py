@@ -1,0 +1,77 @@
+"""What can be wrong with a file of the project, and where; how a file is read lives elsewhere."""
+
+from dataclasses import dataclass, replace
+
+from agents_app.errors import DroverError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a file, as people count it: from 1."""
+
+    path: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.path, self.line, self.column) if part)
+
+
+class SkillError(DroverError):
+    """A SKILL.md or config.toml cannot be used; `each` has all that is wrong with the agent."""
+
+    code = "bad_skill"
+
+    def __init__(
+        self,
+        reason: str,
+        place: Place,
+        *,
+        agent: str | None = None,
+        also: "tuple[SkillError, ...]" = (),
+    ) -> None:
+        self.reason = reason
+        self.place = place
+        self.agent = agent
+        self.also = also
+        super().__init__("\n".join([f"{place}: {reason}", *map(str, also)]))
+
+    @property
+    def path(self) -> str:
+        return self.place.path
+
+    @property
+    def line(self) -> int | None:
+        return self.place.line
+
+    @property
+    def column(self) -> int | None:
+        return self.place.column
+
+    @property
+    def each(self) -> "tuple[SkillError, ...]":
+        """This problem and the others found with it, one by one."""
+        alone = SkillError(self.reason, self.place, agent=self.agent)
+        return (alone, *self.also)
+
+
+class Problems:
+    """Collects what is wrong, so that one look at the file is enough to mend all of it."""
+
+    def __init__(self, agent: str | None = None) -> None:
+        self.agent = agent
+        self.found: list[SkillError] = []
+
+    def add(self, place: Place, reason: str, *, column: bool = False) -> None:
+        # The column of a key is no news; the column of a syntax error is.
+        shown = place if column else replace(place, column=None)
+        self.found.append(SkillError(reason, shown, agent=self.agent))
+
+    def take(self, error: SkillError) -> None:
+        for one in error.each:
+            self.found.append(SkillError(one.reason, one.place, agent=self.agent))
+
+    def raise_any(self) -> None:
+        if self.found:
+            first, *others = sorted(self.found, key=lambda e: (e.path, e.line or 0))
+            raise SkillError(first.reason, first.place, agent=self.agent, also=tuple(others))

@@ -1,0 +1,142 @@
+"""What a value of each kind may look like; which fields there are stands in specs."""
+
+import re
+import shlex
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le, Len
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, Strict
+
+from agents_app.errors import TriggerParseError
+from agents_app.triggers import parse_duration, zone
+
+MAX_SECONDS = 366 * 86_400
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_MEMORY = re.compile(r"[1-9][0-9]{0,14}[bkmg]?", re.IGNORECASE)
+_CREDENTIAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?::[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+def seconds(value: Any) -> float:
+    """A span: a plain number is seconds, a text has a unit."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("must be seconds (900) or a duration with a unit (15m, 1.5h)")
+    try:
+        span = parse_duration(value).total_seconds() if isinstance(value, str) else float(value)
+    except TriggerParseError as error:
+        raise ValueError(error.reason) from None
+    if not 0 < span <= MAX_SECONDS:
+        raise ValueError(f"must be more than 0 and at most {MAX_SECONDS} seconds (366 days)")
+    return span
+
+
+def argv(value: Any) -> tuple[str, ...]:
+    """A list is taken as it stands; a text is split the way a shell would, but never run by one."""
+    if isinstance(value, str):
+        return _filled(_shell_words(value))
+    if not isinstance(value, list | tuple):
+        raise ValueError('must be a list (["./run.sh", "-v"]) or a text ("./run.sh -v")')
+    return _filled([_word(item, number) for number, item in enumerate(value, 1)])
+
+
+def _shell_words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"unbalanced quotes: {str(error).lower()}") from None
+
+
+def _filled(words: list[str]) -> tuple[str, ...]:
+    if not words or not words[0].strip():
+        raise ValueError("names no program; leave the field out to use the project's command")
+    return tuple(words)
+
+
+def _word(item: Any, number: int) -> str:
+    if isinstance(item, bool) or not isinstance(item, str | int):
+        raise ValueError(f"word {number} must be text, not {item!r}; put it in quotes")
+    return str(item)
+
+
+def several(value: Any) -> Any:
+    """One text where a list is asked for is a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def words(value: Any) -> Any:
+    return value.split() if isinstance(value, str) else value
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def zone_name(text: str) -> str:
+    try:
+        zone(text)
+    except TriggerParseError as error:
+        raise ValueError(error.reason) from None
+    return text
+
+
+def variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError("is no name of a variable; use letters, digits and _")
+    if name.startswith("DROVER_"):
+        raise ValueError("names that begin with DROVER_ are set by Drover itself")
+    return name
+
+
+def variable_text(value: Any) -> str:
+    """YAML's numbers and booleans become the text they were written as."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    # The value itself is not repeated in the message: it may be a secret in the wrong place.
+    if not isinstance(value, str | int | float):
+        raise ValueError("must be a text or a number")
+    return str(value)
+
+
+def filter_value(value: Any) -> str | tuple[str, ...]:
+    if isinstance(value, list | tuple):
+        return tuple(_filter_text(item) for item in value)
+    return _filter_text(value)
+
+
+def _filter_text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError("must be a text or a list of texts")
+    return str(value)
+
+
+def _shaped(pattern: re.Pattern[str], wanted: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(f"must be {wanted}, not {text[:60]!r}")
+        return text
+
+    return AfterValidator(check)
+
+
+Seconds = Annotated[float, BeforeValidator(seconds)]
+Argv = Annotated[tuple[str, ...], BeforeValidator(argv)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(several)]
+Words = Annotated[tuple[str, ...], BeforeValidator(words)]
+Line = Annotated[str, AfterValidator(one_line), Len(0, 1024)]
+Zone = Annotated[str, AfterValidator(zone_name)]
+Variable = Annotated[str, AfterValidator(variable)]
+VariableText = Annotated[str, BeforeValidator(variable_text)]
+Filter = Annotated[str | tuple[str, ...], PlainValidator(filter_value)]
+
+Whole = Annotated[int, Strict(), Ge(0), Le(1_000_000)]
+Positive = Annotated[int, Strict(), Ge(1), Le(1_000_000)]
+Slots = Annotated[int, Strict(), Ge(0), Le(10_000)]
+Few = Annotated[int, Strict(), Ge(0), Le(100)]
+Port = Annotated[int, Strict(), Ge(0), Le(65_535)]
+Cpus = Annotated[float, Ge(0.01), Le(1024)]
+
+UserName = Annotated[str, _shaped(_USER, "a unix user name")]
+Memory = Annotated[str, _shaped(_MEMORY, "an amount such as 512m or 4g")]
+Credential = Annotated[str, _shaped(_CREDENTIAL, "'type' or 'type:instance'")]
+Word = Annotated[str, _shaped(_WORD, "one word of letters, digits, '.', '_' and '-'")]

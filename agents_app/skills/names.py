@@ -1,0 +1,47 @@
+"""The names people write: an agent's own, and the spellings of a field; nothing about values."""
+
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+
+MAX_NAME_LENGTH = 64
+_AGENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?=[a-z0-9]))*")
+_CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_OTHER_SPELLINGS = {"max_work_queue_size": "work_queue_size", "cron": "expression"}
+
+
+def agent_name_problem(name: str) -> str | None:
+    """Why this cannot be an agent's name, or None when it can."""
+    if name == "default":
+        return "the agent name 'default' is reserved; rename the directory"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"the agent name has {len(name)} characters; at most {MAX_NAME_LENGTH} are allowed"
+    if not _AGENT_NAME.fullmatch(name):
+        return (
+            f"{name!r} is no agent name; use a-z, 0-9 and single hyphens between them, "
+            "for example 'nightly-report'"
+        )
+    return None
+
+
+def canonical(key: str) -> str:
+    """The one spelling of a field: `maxReruns`, `max-reruns` and `max_reruns` are the same."""
+    snake = _CAMEL_HUMP.sub("_", key).replace("-", "_").lower()
+    return _OTHER_SPELLINGS.get(snake, snake)
+
+
+def closest(key: str, known: Collection[str], *, likeness: float = 0.6) -> str | None:
+    matches = get_close_matches(canonical(key), sorted(known), n=1, cutoff=likeness)
+    return matches[0] if matches else None
+
+
+def mistyped(key: str, known: Collection[str]) -> bool:
+    """Where people may keep keys of their own, only a near miss of ours is an error."""
+    return closest(key, known, likeness=0.85) is not None
+
+
+def unknown_field(key: str, known: Collection[str]) -> str:
+    suggestion = closest(key, known)
+    if suggestion:
+        return f"unknown field; did you mean {suggestion!r}?"
+    return f"unknown field; the fields here are {', '.join(sorted(known))}"

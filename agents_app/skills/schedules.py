@@ -1,0 +1,118 @@
+"""`schedule:` and `schedules:` of an agent as specs; when they fire is triggers' business."""
+
+from typing import Any
+
+from agents_app.errors import DroverError
+from agents_app.skills.document import At
+from agents_app.skills.names import canonical
+from agents_app.skills.specs import ScheduleSpec
+from agents_app.skills.tables import Layer, build, excerpt, file_fields, fold
+from agents_app.triggers import IntervalTrigger, parse_cron, parse_interval_trigger, parse_trigger
+
+DEFAULT_NAME = "default"
+MAX_EXPRESSION = 200
+MAX_JITTER_PERCENT = 10
+_OF_THE_SPEC_ONLY = {"name", "jitter_percent"}
+_FIELDS = {
+    **{name: f for name, f in file_fields(ScheduleSpec).items() if name not in _OF_THE_SPEC_ONLY},
+    **{name: name for name in ("type", "interval", "jitter")},
+}
+_FIELD_OF_TYPE = {"interval": "interval", "cron": "expression"}
+
+
+def read_schedules(
+    text: Any, tables: Any, timezone: str | None, layer: Layer
+) -> tuple[ScheduleSpec, ...]:
+    """All that can be read; the rest is among the layer's problems."""
+    specs: list[ScheduleSpec | None] = []
+    if text is not None and (trigger := _trigger("", text, ("schedule",), layer)):
+        specs.append(
+            ScheduleSpec(name=DEFAULT_NAME, expression=_squeezed(trigger.text), timezone=timezone)
+        )
+    if not isinstance(tables, dict):
+        layer.complain(("schedules",), f"must be a table of schedules, not {excerpt(tables)}")
+        tables = {}
+    for name, table in tables.items():
+        specs.append(_read_one(name, table, timezone, layer, taken=text is not None))
+    return tuple(spec for spec in specs if spec)
+
+
+def _read_one(
+    name: str, table: Any, timezone: str | None, layer: Layer, *, taken: bool
+) -> ScheduleSpec | None:
+    at: At = ("schedules", name)
+    if len(name) > 100 or not name.strip():
+        layer.complain(at, "a schedule's name has 1 to 100 characters")
+    if taken and name == DEFAULT_NAME:
+        layer.complain(at, "this name is taken by 'schedule'; choose another")
+    folded = fold(table, _FIELDS, layer, at)
+    if not isinstance(table, dict):
+        return None
+    expression = _expression(folded, at, layer)
+    folded.update(_jitter(folded.pop("jitter", 0), expression, at, layer))
+    folded.setdefault("timezone", timezone)
+    return build(ScheduleSpec, {"name": name, "expression": expression, **folded}, layer, at)
+
+
+def _expression(table: dict[str, Any], at: At, layer: Layer) -> str:
+    """When it fires, from whichever field the type asks for; empty if that is a problem."""
+    kind = table.pop("type", None)
+    given = {field: table.pop(field) for field in ("interval", "expression") if field in table}
+    if kind is not None and kind not in _FIELD_OF_TYPE:
+        layer.complain((*at, "type"), f"must be 'interval' or 'cron', not {excerpt(kind)}")
+        return ""
+    wanted = _FIELD_OF_TYPE[kind] if kind else next(iter(given), None)
+    for other in given.keys() - {wanted}:
+        layer.complain((*at, other), f"does not go with {wanted!r}; keep one of them")
+    if wanted not in given:
+        layer.complain(at, _missing(wanted))
+        return ""
+    assert wanted is not None
+    trigger = _trigger(kind or canonical(wanted), given[wanted], (*at, wanted), layer)
+    return _squeezed(trigger.text) if trigger else ""
+
+
+def _missing(field: str | None) -> str:
+    interval, cron = "'interval' (for example 5m)", "'expression' (for example \"0 9 * * 1-5\")"
+    return "needs " + {"interval": interval, "expression": cron}.get(
+        field or "", f"{interval} or {cron}"
+    )
+
+
+def _trigger(kind: str, text: Any, at: At, layer: Layer) -> Any:
+    if not isinstance(text, str):
+        layer.complain(at, f"must be text such as 15m, not {excerpt(text)}; put it in quotes")
+        return None
+    if len(text) > MAX_EXPRESSION:
+        layer.complain(at, f"has {len(text)} characters; at most {MAX_EXPRESSION} are read")
+        return None
+    parse = {"interval": parse_interval_trigger, "cron": parse_cron}.get(kind, parse_trigger)
+    try:
+        return parse(text)
+    except DroverError as error:
+        layer.complain(at, " ".join(str(error).split()))
+        return None
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _jitter(value: Any, expression: str, at: At, layer: Layer) -> dict[str, Any]:
+    """A number or `5%` is a part of the interval; a duration is one."""
+    percent = _percent(value)
+    if percent is None:
+        return {"jitter_seconds": value}
+    if not 0 <= percent <= MAX_JITTER_PERCENT:
+        layer.complain((*at, "jitter"), f"must be 0 to {MAX_JITTER_PERCENT} percent or a duration")
+    elif percent and expression and not isinstance(parse_trigger(expression), IntervalTrigger):
+        layer.complain((*at, "jitter"), "a percentage needs an interval; write a duration: 30s")
+    return {"jitter_percent": percent}
+
+
+def _percent(value: Any) -> float | None:
+    text = value.strip() if isinstance(value, str) else value
+    if isinstance(text, str) and text.endswith("%"):
+        text = text[:-1].strip()
+        return float(text) if text.replace(".", "", 1).isdecimal() and text.isascii() else -1
+    return float(text) if isinstance(text, int | float) and not isinstance(text, bool) else None

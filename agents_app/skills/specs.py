@@ -1,0 +1,150 @@
+"""The fields of a project and their defaults, as frozen values; how they are read is parse's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from agents_app.skills.fields import (
+    Argv,
+    Cpus,
+    Credential,
+    Few,
+    Filter,
+    Line,
+    Memory,
+    Port,
+    Positive,
+    Seconds,
+    Slots,
+    Texts,
+    UserName,
+    Variable,
+    VariableText,
+    Whole,
+    Word,
+    Words,
+    Zone,
+)
+
+Overlap = Literal["skip", "queue_one", "queue", "cancel_other"]
+CatchUp = Literal["skip", "last", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeSpec:
+    type: Literal["process", "host-user", "container"] = "process"
+    run_as: UserName = "drover-agent"
+    image: str = ""
+    memory: Memory = "4g"
+    cpus: Cpus | None = None
+    network: Word = "none"
+    pids_limit: Positive = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HooksSpec:
+    pre: Texts = ()
+    post: Texts = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSpec:
+    """Which deliveries concern the agent; what a filter means is for its provider to say."""
+
+    source: Word
+    filters: Mapping[str, Filter] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleSpec:
+    """`expression` is a text for `parse_trigger`; no `timezone` means the host's."""
+
+    name: str
+    expression: str
+    prompt: str = ""
+    timezone: Zone | None = None
+    overlap: Overlap = "skip"
+    catch_up: CatchUp = "last"
+    catch_up_window_seconds: Seconds = 3600.0
+    jitter_percent: float = 0.0
+    jitter_seconds: Seconds = 0.0
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec:
+    """One agent, with the project's defaults filled in; `name` is that of its directory."""
+
+    name: str
+    instructions: str = ""
+    source_path: Path = Path()
+    schedules: tuple[ScheduleSpec, ...] = ()
+
+    description: Line = ""
+    command: Argv = ()
+    webhooks: tuple[WebhookSpec, ...] = ()
+    scale: Slots = 1
+    timeout_seconds: Seconds = 900.0
+    work_queue_size: Positive = 100
+    max_reruns: Whole = 10
+    credentials: tuple[Credential, ...] = ()
+    runtime: RuntimeSpec = field(default_factory=RuntimeSpec)
+    env: Mapping[Variable, VariableText] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    hooks: HooksSpec = field(default_factory=HooksSpec)
+    on_lost: Literal["fail", "retry"] = "fail"
+    retries: Few = 0
+    max_call_depth: Few = 3
+    timezone: Zone | None = None
+
+    # Of the Agent Skills standard: kept for those who read them, without a meaning here.
+    title: str = ""
+    license: str = ""
+    compatibility: str = ""
+    allowed_tools: Words = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def directory(self) -> Path:
+        return self.source_path.parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySpec:
+    port: Port = 8080
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSpec:
+    timeout_seconds: Seconds = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSourceSpec:
+    """`options` are the provider's own settings, such as a header's name."""
+
+    name: str
+    type: Word
+    credential: str = ""
+    allow_unsigned: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSpec:
+    """The project's config.toml; no `scale` means no cap, no `timezone` means the host's."""
+
+    command: Argv = ()
+    image: str = ""
+    timezone: Zone | None = None
+    scale: Slots | None = None
+    max_reruns: Whole = 10
+    max_call_depth: Few = 3
+    work_queue_size: Positive = 100
+    resource_lock_timeout_seconds: Seconds = 1800.0
+    history_retention_days: Positive = 14
+    gateway: GatewaySpec = field(default_factory=GatewaySpec)
+    local: LocalSpec = field(default_factory=LocalSpec)
+    webhooks: tuple[WebhookSourceSpec, ...] = ()

@@ -1,0 +1,170 @@
+"""Specs become rows: what is on disk is what runs, and what left the disk keeps its history."""
+
+import hashlib
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+import tzlocal
+
+from agents_app import dispatch
+from agents_app.commit import in_transaction
+from agents_app.models import Agent, Schedule, Tenant
+from agents_app.skills.discover import Discovery, discover
+from agents_app.skills.errors import SkillError
+from agents_app.skills.specs import AgentSpec, ProjectSpec, ScheduleSpec
+from agents_app.triggers import IntervalTrigger, next_fire, parse_trigger, zone
+
+log = structlog.get_logger("drover.skills")
+DEFAULT_TENANT = "default"
+
+
+def sync_project(project: Path, now: datetime) -> Discovery:
+    """Read the directory, write what changed, and let waiting work use new slots."""
+    discovery = discover(project)
+    changed = in_transaction(lambda: _sync(discovery, now))
+    for agent_id in changed:
+        dispatch.admit_waiting(agent_id, now)
+    return discovery
+
+
+def _sync(discovery: Discovery, now: datetime) -> list[int]:
+    tenant, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+    _sync_project_settings(tenant, discovery)
+    changed = [_sync_agent(tenant, spec, now) for spec in discovery.agents]
+    for error in discovery.errors:
+        _sync_error(tenant, error)
+    present = {spec.name for spec in discovery.agents} | {e.agent for e in discovery.errors}
+    for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present - {None}):
+        Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
+        log.info("agent.removed", agent=agent.name)
+    return [agent_id for agent_id in changed if agent_id is not None]
+
+
+def _sync_project_settings(tenant: Tenant, discovery: Discovery) -> None:
+    fingerprint = _fingerprint(discovery.project)
+    if tenant.settings.get("fingerprint") != fingerprint:
+        tenant.settings = _settings(discovery.project) | {"fingerprint": fingerprint}
+        tenant.scale = discovery.project.scale
+    tenant.definition_errors = [str(one) for e in discovery.errors for one in e.each]
+    tenant.save()
+
+
+def _settings(project: ProjectSpec) -> dict[str, object]:
+    return {"history_retention_days": project.history_retention_days}
+
+
+# --- agents ---------------------------------------------------------------------------------
+
+
+def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> int | None:
+    """The id if anything changed."""
+    fingerprint = _fingerprint(spec)
+    agent = Agent.objects.filter(tenant=tenant, name=spec.name).first()
+    if agent and agent.definition_hash == fingerprint and not agent.definition_error:
+        return None
+    agent = agent or Agent(tenant=tenant, name=spec.name)
+    for name, value in _columns(spec).items():
+        setattr(agent, name, value)
+    agent.definition_hash, agent.definition_error = fingerprint, ""
+    agent.removed_at = None
+    agent.revision += 1
+    agent.save()
+    _sync_schedules(agent, spec, now)
+    log.info("agent.defined", agent=agent.name, revision=agent.revision, scale=agent.scale)
+    return agent.pk
+
+
+def _columns(spec: AgentSpec) -> dict[str, object]:
+    return {
+        "description": spec.description,
+        "instructions": spec.instructions,
+        "command": list(spec.command),
+        "directory": str(spec.directory),
+        "scale": spec.scale,
+        "timeout_seconds": spec.timeout_seconds,
+        "work_queue_size": spec.work_queue_size,
+        "max_reruns": spec.max_reruns,
+        "max_call_depth": spec.max_call_depth,
+        "retries": spec.retries,
+        "on_lost": spec.on_lost,
+        "runtime": asdict(spec.runtime),
+        "env": dict(spec.env),
+        "params": dict(spec.params),
+        "hooks": asdict(spec.hooks),
+        "credentials": list(spec.credentials),
+        "webhooks": [asdict(webhook) for webhook in spec.webhooks],
+    }
+
+
+def _sync_error(tenant: Tenant, error: SkillError) -> None:
+    """The last good definition goes on; an agent that never had one is shown, disabled."""
+    if error.agent is None:
+        log.warning("project.invalid", error=str(error))
+        return
+    agent, _ = Agent.objects.get_or_create(
+        tenant=tenant, name=error.agent, defaults={"scale": 0}
+    )
+    if agent.definition_error != str(error):
+        log.warning("agent.invalid", agent=agent.name, error=str(error))
+        Agent.objects.filter(pk=agent.pk).update(definition_error=str(error), removed_at=None)
+
+
+# --- schedules ------------------------------------------------------------------------------
+
+
+def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
+    known = {s.name: s for s in agent.schedules.filter(source=Schedule.Source.FILE)}
+    for schedule_spec in spec.schedules:
+        _sync_schedule(agent, known.pop(schedule_spec.name, None), schedule_spec, now)
+    gone = Schedule.objects.filter(pk__in=[s.pk for s in known.values()])
+    gone.update(state=Schedule.State.CANCELED, next_fire_at=None)
+
+
+def _sync_schedule(
+    agent: Agent, schedule: Schedule | None, spec: ScheduleSpec, now: datetime
+) -> None:
+    timezone = spec.timezone or host_zone()
+    edited = schedule is None or (schedule.expression, schedule.timezone) != (
+        spec.expression,
+        timezone,
+    )
+    schedule = schedule or Schedule(
+        tenant_id=agent.tenant_id, agent=agent, name=spec.name, source=Schedule.Source.FILE
+    )
+    schedule.expression, schedule.timezone = spec.expression, timezone
+    schedule.prompt, schedule.overlap, schedule.catch_up = spec.prompt, spec.overlap, spec.catch_up
+    schedule.catch_up_window_seconds = spec.catch_up_window_seconds
+    if not spec.enabled:
+        schedule.state, schedule.pause_note = Schedule.State.PAUSED, DISABLED_IN_FILE
+    elif schedule.state == Schedule.State.CANCELED or schedule.pause_note == DISABLED_IN_FILE:
+        schedule.state, schedule.pause_note = Schedule.State.ACTIVE, ""
+        edited = True
+    if edited:
+        arm(schedule, now)
+    schedule.save()
+
+
+DISABLED_IN_FILE = "enabled: false in the agent's file"
+
+
+def arm(schedule: Schedule, now: datetime) -> None:
+    """The first fire of a new or edited schedule: an interval at once, a cron at its next match."""
+    trigger = parse_trigger(schedule.expression)
+    if isinstance(trigger, IntervalTrigger):
+        schedule.interval_seconds = trigger.every.total_seconds()
+        last = schedule.last_completed_at
+        due_at = now if last is None else last + trigger.every
+        schedule.next_fire_at = max(now, due_at)
+    else:
+        schedule.interval_seconds = None
+        schedule.next_fire_at = next_fire(trigger, now, zone(schedule.timezone))
+
+
+def host_zone() -> str:
+    return tzlocal.get_localzone_name() or "UTC"
+
+
+def _fingerprint(spec: AgentSpec | ProjectSpec) -> str:
+    return hashlib.sha256(repr(spec).encode()).hexdigest()

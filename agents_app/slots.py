@@ -1,0 +1,80 @@
+"""May an agent start another run now? Its slots, its tenant's, its pauses, in one look."""
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+from agents_app.rows import column, one
+
+_GATE = """
+SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds,
+       a.removed_at IS NOT NULL, t.disabled_at IS NOT NULL,
+       a.paused_at IS NOT NULL OR t.paused_at IS NOT NULL, t.scale,
+       EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state = 'stopping')
+FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
+WHERE a.id = %s"""
+_USED = "SELECT slot FROM drover_run WHERE agent_id = %s AND slot IS NOT NULL"
+_USED_OF_TENANT = "SELECT project_slot FROM drover_run WHERE tenant_id = %s AND slot IS NOT NULL"
+_LOCK_TENANT = "SELECT 1 FROM drover_tenant WHERE id = %s FOR NO KEY UPDATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What decides about an agent's next run."""
+
+    tenant_id: int
+    scale: int
+    max_reruns: int
+    retries: int
+    revision: int
+    timeout_seconds: float
+    removed: bool
+    tenant_disabled: bool
+    paused: bool
+    tenant_scale: int | None
+    stopping: bool
+
+    @property
+    def closed_because(self) -> str:
+        """The reason for which nothing may start, or nothing."""
+        if self.stopping:
+            return "stopping"
+        if self.tenant_disabled:
+            return "tenant_disabled"
+        if self.removed or self.scale == 0:
+            return "disabled"
+        return "paused" if self.paused else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The slot a run takes, and its place under the project's cap if there is one."""
+
+    slot: int
+    project_slot: int | None
+
+
+def read_gate(agent_id: int) -> Gate | None:
+    """Locks the agent until the transaction ends: its admissions go one after the other."""
+    lock = " FOR NO KEY UPDATE OF a" if connection.vendor == "postgresql" else ""
+    row = one(_GATE + lock, [agent_id])
+    return Gate(*row) if row else None
+
+
+def free_place(agent_id: int, gate: Gate) -> Place | None:
+    slot = lowest_free(gate.scale, column(_USED, [agent_id]))
+    if slot is None:
+        return None
+    if gate.tenant_scale is None:
+        return Place(slot, None)
+    if connection.vendor == "postgresql":
+        column(_LOCK_TENANT, [gate.tenant_id])
+    project_slot = lowest_free(gate.tenant_scale, column(_USED_OF_TENANT, [gate.tenant_id]))
+    return None if project_slot is None else Place(slot, project_slot)
+
+
+def lowest_free(scale: int, used: list[int | None]) -> int | None:
+    """Counts first: after a scale was lowered, or a cap set, runs outside the range still count."""
+    if len(used) >= scale:
+        return None
+    return next(number for number in range(scale) if number not in used)

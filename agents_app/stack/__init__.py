@@ -1,0 +1,1 @@
+"""Everything `manage.py up` starts and watches; no rule about agents or runs lives here."""

@@ -1,0 +1,110 @@
+"""One child process: started so that it cannot outlive its parent, its output passed on by line."""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+
+from agents_app.stack.lines import LineSplitter
+from agents_app.stack.role import Role
+
+PrintLine = Callable[[str, str], None]
+
+_PR_SET_PDEATHSIG = 1
+# A grandchild may keep the pipe open after the child has exited.
+_LAST_OUTPUT_SECONDS = 0.5
+
+
+class Child(asyncio.SubprocessProtocol):
+    """A protocol and not a stream: a stream's wait() ends only when the last pipe is closed."""
+
+    transport: asyncio.SubprocessTransport
+
+    def __init__(self, role: Role, print_line: PrintLine) -> None:
+        self.role = role
+        # For the message when it could not start.
+        self.last_lines: deque[str] = deque(maxlen=5)
+        self._print_line = print_line
+        self._splitter = LineSplitter()
+        self._exited = asyncio.Event()
+        self._output_ended = asyncio.Event()
+
+    @property
+    def alive(self) -> bool:
+        return not self._exited.is_set()
+
+    def signal(self, signum: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.transport.send_signal(signum)
+
+    async def exited(self) -> int:
+        """The exit status, once its last lines are printed too."""
+        await self._exited.wait()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._output_ended.wait(), _LAST_OUTPUT_SECONDS)
+        self.transport.close()
+        status = self.transport.get_returncode()
+        assert status is not None
+        return status
+
+    def pipe_data_received(self, _fd: int, data: bytes | str) -> None:
+        assert isinstance(data, bytes)
+        self._pass_on(self._splitter.feed(data))
+
+    def pipe_connection_lost(self, _fd: int, _error: Exception | None) -> None:
+        self._pass_on(self._splitter.finish())
+        self._output_ended.set()
+
+    def process_exited(self) -> None:
+        self._exited.set()
+
+    def _pass_on(self, lines: list[str]) -> None:
+        for line in lines:
+            self.last_lines.append(line)
+            self._print_line(self.role.name, line)
+
+
+async def start_child(role: Role, print_line: PrintLine, keep_fds: tuple[int, ...] = ()) -> Child:
+    transport, child = await asyncio.get_running_loop().subprocess_exec(
+        lambda: Child(role, print_line),
+        *role.argv,
+        env=dict(role.env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=keep_fds,
+        # Ctrl-C goes to the whole foreground group: only the supervisor may hear it.
+        start_new_session=True,
+        # Safe because the supervisor has one thread while it starts children.
+        preexec_fn=_die_with_parent(role.death_signal),
+    )
+    child.transport = transport
+    return child
+
+
+def watch_children_without_threads() -> None:
+    """Python 3.11 would start a thread for each child; from 3.12 on this is the default."""
+    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        watcher = asyncio.PidfdChildWatcher()
+        watcher.attach_loop(asyncio.get_running_loop())
+        asyncio.get_event_loop_policy().set_child_watcher(watcher)
+
+
+def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def prepare() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signum))
+        if os.getppid() != parent:
+            # It died before the line above, so the kernel will send nothing.
+            os._exit(1)
+
+    return prepare

@@ -1,0 +1,117 @@
+"""Keeps one role alive: start, wait until ready, and again with growing pauses when it dies."""
+
+import asyncio
+import signal
+import time
+
+from agents_app.errors import DroverError
+from agents_app.stack.backoff import failures_after, restart_delay_seconds
+from agents_app.stack.child import Child, start_child
+from agents_app.stack.console import Console
+from agents_app.stack.role import Role
+
+FIRST_TRIES = 3
+READY_WITHIN_SECONDS = 60.0
+_READY_CHECK_SECONDS = 0.05
+
+
+class StartError(DroverError):
+    """A role could not be started at all."""
+
+    code = "start_failed"
+
+
+class Keeper:
+    def __init__(self, role: Role, console: Console, keep_fds: tuple[int, ...]) -> None:
+        self.role = role
+        self._console = console
+        self._keep_fds = keep_fds
+        self._child: Child | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._was_ready = asyncio.Event()
+
+    def begin(self) -> None:
+        self._task = asyncio.create_task(self._keep())
+
+    def release(self) -> Child | None:
+        """Stops caring; the child, if there is one, is the caller's now."""
+        if self._task is not None:
+            self._task.cancel()
+        return self._child
+
+    async def until_ready(self) -> None:
+        """Raises StartError when it never became ready."""
+        assert self._task is not None
+        ready = asyncio.create_task(self._was_ready.wait())
+        try:
+            await asyncio.wait({ready, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready.cancel()
+        if self._task.done():
+            self._task.result()
+
+    async def until_gone(self) -> None:
+        """Returns only for a role that is not restarted."""
+        assert self._task is not None
+        await asyncio.wait({self._task})
+
+    async def _keep(self) -> None:
+        failures = 0
+        while True:
+            started = time.monotonic()
+            how = await self._live()
+            failures = failures_after(failures, time.monotonic() - started)
+            if not self._was_ready.is_set() and (failures >= FIRST_TRIES or not self.role.restart):
+                raise StartError(self._no_start(how))
+            if not self.role.restart:
+                self._console.say(f"{self.role.name} {how}")
+                return
+            delay = restart_delay_seconds(failures)
+            self._console.say(f"{self.role.name} {how}; next start in {delay:g} s")
+            await asyncio.sleep(delay)
+
+    async def _live(self) -> str:
+        """One life of the process; how it ended."""
+        try:
+            self._child = await start_child(self.role, self._console.line, self._keep_fds)
+        except OSError as error:
+            return f"cannot be run ({self.role.argv[0]}: {error.strerror})"
+        return ended_how(await self._watch(self._child))
+
+    async def _watch(self, child: Child) -> int:
+        """The exit status, having noted on the way that it was ready."""
+        exited = asyncio.create_task(child.exited())
+        ready = asyncio.create_task(self._note_ready())
+        try:
+            done, _ = await asyncio.wait({exited, ready}, return_when=asyncio.FIRST_COMPLETED)
+            if ready in done:
+                ready.result()
+            return await exited
+        finally:
+            ready.cancel()
+            exited.cancel()
+
+    async def _note_ready(self) -> None:
+        try:
+            async with asyncio.timeout(READY_WITHIN_SECONDS):
+                while self.role.ready is not None and not await self.role.ready():
+                    await asyncio.sleep(_READY_CHECK_SECONDS)
+        except TimeoutError:
+            if self._was_ready.is_set():
+                return
+            raise StartError(self._no_start(f"waited {READY_WITHIN_SECONDS:g} s")) from None
+        self._was_ready.set()
+
+    def _no_start(self, how: str) -> str:
+        lines = self._child.last_lines if self._child else ()
+        said = "".join(f"\n    {line}" for line in lines) or " (none)"
+        return f"{self.role.name} {how} and was never ready. Its last lines:{said}"
+
+
+def ended_how(status: int) -> str:
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"

@@ -1,0 +1,48 @@
+"""Bytes of a child's output cut into printable lines; pure, it neither reads nor prints."""
+
+import re
+from dataclasses import dataclass, field
+
+LONGEST_LINE = 8192
+# Whole escape sequences first, so that "\x1b[31m" does not leave "[31m" behind.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(slots=True)
+class LineSplitter:
+    """Feeds return whole lines; a line over the limit keeps its head and a count of the rest."""
+
+    limit: int = LONGEST_LINE
+    _head: bytearray = field(default_factory=bytearray)
+    _dropped: int = 0
+
+    def feed(self, chunk: bytes) -> list[str]:
+        *ended, rest = chunk.split(b"\n")
+        lines = []
+        for part in ended:
+            self._add(part)
+            lines.append(self._take())
+        self._add(rest)
+        return lines
+
+    def finish(self) -> list[str]:
+        """What is left when the output ends without a newline."""
+        return [self._take()] if self._head else []
+
+    def _add(self, part: bytes) -> None:
+        room = self.limit - len(self._head)
+        self._head += part[:room]
+        self._dropped += max(0, len(part) - room)
+
+    def _take(self) -> str:
+        text, dropped = printable(bytes(self._head)), self._dropped
+        self._head.clear()
+        self._dropped = 0
+        return f"{text} ... ({dropped} bytes more)" if dropped else text
+
+
+def printable(raw: bytes) -> str:
+    """Text that cannot move the cursor, change colours or break the encoding of a terminal."""
+    text = raw.decode("utf-8", "backslashreplace").rstrip("\r")
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", _ESCAPES.sub("", text))

@@ -1,0 +1,95 @@
+"""One `up` per data directory; whoever holds the lock is named in its file."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from agents_app.errors import ConfigError, Refused
+
+# A killed `up` takes its processes with it, and the gateway and Redis need seconds to close.
+_LEFTOVERS_SECONDS = 10.0
+
+
+def lock_path(data: Path) -> Path:
+    return data / "up.lock"
+
+
+@contextlib.contextmanager
+def hold_lock(data: Path) -> Iterator[int]:
+    """The descriptor of the held lock.
+
+    Give it to the children: the lock then stays taken until the last of them is gone, and the next
+    `up` cannot start a second Redis on the files of one that is still closing.
+    """
+    descriptor = _open(lock_path(data))
+    try:
+        _take(descriptor, data)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def running_up(data: Path) -> int | None:
+    """The process id of the `up` of this data directory, for whoever wants to signal it."""
+    try:
+        descriptor = os.open(lock_path(data), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        # Only a lock that is really held makes the number in the file worth anything.
+        return None if _try_lock(descriptor, fcntl.LOCK_SH) else _living_holder(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write to the data directory {path.parent}: {error.strerror}. "
+            "Set DROVER_DATA to a directory this user may write to."
+        ) from None
+
+
+def _take(descriptor: int, data: Path) -> None:
+    give_up_at = time.monotonic() + _LEFTOVERS_SECONDS
+    while not _try_lock(descriptor, fcntl.LOCK_EX):
+        holder = _living_holder(descriptor)
+        if holder is not None:
+            raise Refused(
+                f"`manage.py up` already runs for {data} as process {holder}. "
+                "Stop that one first, or set DROVER_DATA to another directory."
+            )
+        if time.monotonic() > give_up_at:
+            raise Refused(f"processes of an earlier `manage.py up` for {data} are still closing")
+        time.sleep(0.05)
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        return False
+    return True
+
+
+def _living_holder(descriptor: int) -> int | None:
+    text = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+    if not text.isdigit():
+        return None
+    try:
+        os.kill(int(text), 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass  # another user's process is alive too
+    return int(text)

@@ -1,0 +1,17 @@
+"""The Celery application that Flower watches through: the broker and nothing else, no Django."""
+
+from celery import Celery
+
+from agents_app.conf import CONF
+from agents_app.stack.broker import transport_options
+from agents_app.stack.redis_server import redis_url
+
+app = Celery("drover", set_as_current=False)
+app.conf.update(
+    broker_url=redis_url(CONF),
+    broker_transport_options=transport_options(CONF),
+    broker_connection_retry_on_startup=True,
+    accept_content=["json"],
+    task_default_queue="drover",
+    control_queue_expires=60,
+)

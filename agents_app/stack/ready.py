@@ -1,0 +1,61 @@
+"""How the supervisor finds out that a process serves; no process starts here."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+_ANSWER_SECONDS = 5.0
+_LONGEST_ANSWER = 65536
+
+ReadyCheck = Callable[[], Awaitable[bool]]
+Connecting = Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
+
+
+def redis_answers(socket: Path) -> ReadyCheck:
+    async def check() -> bool:
+        # A server that still loads its file answers -LOADING.
+        reply = await _ask(asyncio.open_unix_connection(socket), b"PING\r\nQUIT\r\n")
+        return reply.startswith(b"+PONG")
+
+    return check
+
+
+def http_answers(port: int, path: str, status: int = 200) -> ReadyCheck:
+    async def check() -> bool:
+        reply = await _get(port, path)
+        return reply.split()[1:2] == [str(status).encode()]
+
+    return check
+
+
+def gateway_sees(port: int, part: str) -> ReadyCheck:
+    """The gateway's own report no longer lists the part as missing."""
+
+    async def check() -> bool:
+        _, _, body = (await _get(port, "/readyz")).partition(b"\r\n\r\n")
+        try:
+            return part not in json.loads(body)["missing"]
+        except (ValueError, KeyError, TypeError):
+            return False
+
+    return check
+
+
+async def _get(port: int, path: str) -> bytes:
+    request = f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    return await _ask(asyncio.open_connection("127.0.0.1", port), request)
+
+
+async def _ask(connecting: Connecting, request: bytes) -> bytes:
+    """All it answers until it closes; nothing when nobody is there yet."""
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            reader, writer = await connecting
+            try:
+                writer.write(request)
+                return await reader.read(_LONGEST_ANSWER)
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return b""

@@ -1,0 +1,138 @@
+"""The processes of one Drover installation: how each is called, is ready, stops and dies."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from signal import SIGKILL, SIGQUIT, SIGTERM
+
+from agents_app.conf import ROOT, Conf
+from agents_app.stack.private_files import kept_secret
+from agents_app.stack.ready import gateway_sees, http_answers, redis_answers
+from agents_app.stack.redis_server import find_server, server_argv, socket_path
+from agents_app.stack.role import Role
+
+# Beat first, so that nothing new is due; the gateway after the workers, because a run that is
+# still going on reports to it; Redis last, because all of them use it.
+STOP_BEAT, STOP_WORKERS, STOP_GATEWAY, STOP_REDIS = range(4)
+START_REDIS, START_REST = range(2)
+
+FLOWER_USER = "admin"
+# Only `up` itself needs them.
+_NOT_FOR_CHILDREN = ("DROVER_ADMIN_PASSWORD", "DROVER_BOOTSTRAP_TOKEN")
+_NOT_FOR_FLOWER = ("DATABASE_URL", "DROVER_SECRET_KEY")
+
+Environment = Mapping[str, str]
+
+
+def all_roles(conf: Conf, env: Environment) -> tuple[Role, ...]:
+    """Everything `up` starts; Redis only when no other was named."""
+    redis = () if conf.redis_url else (redis_role(conf, env),)
+    workers = (worker_role(conf, env, number) for number in range(1, conf.workers + 1))
+    return (*redis, *workers, beat_role(conf, env), gateway_role(conf, env), flower_role(conf, env))
+
+
+def redis_role(conf: Conf, env: Environment) -> Role:
+    return Role(
+        name="redis",
+        argv=server_argv(find_server(), conf.data),
+        env={name: env[name] for name in ("PATH", "LANG", "TZ") if name in env},
+        ready=redis_answers(socket_path(conf.data)),
+        start_stage=START_REDIS,
+        stop_stage=STOP_REDIS,
+        death_signal=SIGTERM,
+    )
+
+
+def worker_role(conf: Conf, env: Environment, number: int) -> Role:
+    name = f"worker-{number}"
+    # Silent for this long the worker cannot have renewed its lease: its runs end before that does.
+    silence = f"{conf.lease_seconds * 5 / 6:g}"
+    guard = (sys.executable, "-IS", str(ROOT / "agents_app" / "guard.py"), "--silence", silence)
+    options = (
+        *("-P", "threads", "-c", str(conf.concurrency), "-n", f"{name}@%h", "-E", "-l", "info"),
+        *("--without-gossip", "--without-mingle"),
+    )
+    return Role(
+        name=name,
+        argv=(*guard, "--", *_celery("scheduler_project", "worker"), *options),
+        env=_child_env(env, name),
+        ready=gateway_sees(conf.port, "worker"),
+        start_stage=START_REST,
+        stop_stage=STOP_WORKERS,
+        stop_timeout_seconds=None,
+        # To the guard: kill everything below, now.
+        kill_signal=SIGQUIT,
+        death_signal=SIGQUIT,
+    )
+
+
+def beat_role(conf: Conf, env: Environment) -> Role:
+    options = ("-S", "scheduler_project.beat:DroverScheduler", "--pidfile=", "-l", "info")
+    return Role(
+        name="beat",
+        argv=(*_celery("scheduler_project", "beat"), *options),
+        env=_child_env(env, "beat"),
+        ready=gateway_sees(conf.port, "beat"),
+        start_stage=START_REST,
+        stop_stage=STOP_BEAT,
+        # Rows decide every race, so it may die at any point.
+        death_signal=SIGKILL,
+    )
+
+
+def gateway_role(conf: Conf, env: Environment) -> Role:
+    options = (
+        *("--host", "127.0.0.1", "--port", str(conf.port)),
+        # An open event stream would keep it from stopping.
+        *("--timeout-graceful-shutdown", "5", "--no-access-log", "--log-level", "warning"),
+        *("--ws", "none", "--lifespan", "off", "--no-server-header"),
+    )
+    return Role(
+        name="gateway",
+        argv=(sys.executable, "-m", "uvicorn", "scheduler_project.asgi:application", *options),
+        env=_child_env(env, "gateway"),
+        ready=http_answers(conf.port, "/healthz"),
+        start_stage=START_REST,
+        stop_stage=STOP_GATEWAY,
+        # It finishes the requests it has begun.
+        death_signal=SIGTERM,
+    )
+
+
+def flower_role(conf: Conf, env: Environment) -> Role:
+    own = {
+        "FLOWER_ADDRESS": "127.0.0.1",
+        "FLOWER_PORT": str(conf.flower_port),
+        "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{kept_secret(flower_password_file(conf.data))}",
+        "FLOWER_MAX_TASKS": "1000",
+    }
+    shared = _child_env(env, "flower")
+    return Role(
+        name="flower",
+        argv=(*_celery("agents_app.stack.monitor", "flower"), "--logging=error"),
+        env={name: shared[name] for name in shared if name not in _NOT_FOR_FLOWER} | own,
+        ready=http_answers(conf.flower_port, "/", status=401),
+        start_stage=START_REST,
+        stop_stage=STOP_GATEWAY,
+        # It keeps nothing that could be lost.
+        stop_timeout_seconds=3,
+        death_signal=SIGKILL,
+    )
+
+
+def flower_password_file(data: Path) -> Path:
+    return data / "flower.password"
+
+
+def _celery(app: str, command: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "celery", "-A", app, command)
+
+
+def _child_env(env: Environment, role: str) -> dict[str, str]:
+    kept = {name: value for name, value in env.items() if name not in _NOT_FOR_CHILDREN}
+    return kept | {
+        "DROVER_ROLE": role,
+        # Two arenas instead of eight per core: threads share memory that they would each keep.
+        "MALLOC_ARENA_MAX": env.get("MALLOC_ARENA_MAX", "2"),
+        "PYTHONUNBUFFERED": "1",
+    }

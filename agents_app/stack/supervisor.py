@@ -1,0 +1,204 @@
+"""Starts roles in order, keeps them alive, and stops them in order; knows nothing of Drover."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from agents_app.stack.child import Child, watch_children_without_threads
+from agents_app.stack.console import Console
+from agents_app.stack.keeper import Keeper, StartError
+from agents_app.stack.role import Role
+
+# How long a process may still take after its kill signal before it is killed without asking.
+_KILL_SECONDS = 5.0
+
+
+def _nobody() -> int:
+    return 0
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callbacks:
+    """What only the caller can know or do."""
+
+    on_ready: Callable[[], None] = _nothing
+    # How many runs still go on, and: end them. Both may block, so a thread calls them.
+    running: Callable[[], int] = _nobody
+    interrupt: Callable[[], None] = _nothing
+
+
+class Supervisor:
+    def __init__(
+        self,
+        roles: Sequence[Role],
+        console: Console,
+        callbacks: Callbacks | None = None,
+        *,
+        keep_fds: tuple[int, ...] = (),
+        grace_seconds: float = 10.0,
+        progress_seconds: float = 5.0,
+    ) -> None:
+        self._console = console
+        self._callbacks = callbacks or Callbacks()
+        self._keepers = [Keeper(role, console, keep_fds) for role in roles]
+        self._grace_seconds = grace_seconds
+        self._progress_seconds = progress_seconds
+        self._stop_requests = 0
+        self._asked_to_stop = asyncio.Event()
+        self._asked_to_hurry = asyncio.Event()
+        self._asked_to_kill = asyncio.Event()
+        self._interrupting: asyncio.Task[None] | None = None
+        self._killed: list[str] = []
+
+    async def run(self) -> int:
+        """Until it is told to stop; the exit code."""
+        watch_children_without_threads()
+        failure: StartError | None = None
+        with self._stop_signals():
+            try:
+                await self._start_and_watch()
+            except StartError as error:
+                failure = error
+                self._console.say(str(error))
+            await self._drain()
+        return 1 if failure or self._killed else 0
+
+    def request_stop(self) -> None:
+        """Once: drain. Twice: interrupt what still runs. Three times: kill."""
+        self._stop_requests += 1
+        if self._stop_requests == 1:
+            self._console.say("stopping; press Ctrl-C again to end what still runs")
+            self._asked_to_stop.set()
+        elif self._stop_requests == 2:
+            self._console.say("ending what still runs; press Ctrl-C again to kill it")
+            self._asked_to_hurry.set()
+        else:
+            self._asked_to_kill.set()
+
+    @contextlib.contextmanager
+    def _stop_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        caught = [signal.SIGINT, signal.SIGTERM]
+        # Under nohup a closed terminal must stay without effect.
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            caught.append(signal.SIGHUP)
+        for signum in caught:
+            loop.add_signal_handler(signum, self.request_stop)
+        try:
+            yield
+        finally:
+            for signum in caught:
+                loop.remove_signal_handler(signum)
+
+    async def _start_and_watch(self) -> None:
+        for stage in _stages(self._keepers, lambda keeper: keeper.role.start_stage):
+            for keeper in stage:
+                keeper.begin()
+            if not await self._until_stop_or(asyncio.gather(*(k.until_ready() for k in stage))):
+                return
+        self._callbacks.on_ready()
+        await self._until_stop_or(asyncio.gather(*(k.until_gone() for k in self._keepers)))
+
+    async def _until_stop_or(self, work: asyncio.Future[list[None]]) -> bool:
+        """True when the work is done, False when a stop came first; raises what the work raises."""
+        stop = asyncio.create_task(self._asked_to_stop.wait())
+        try:
+            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                return False
+            work.result()
+            return True
+        finally:
+            stop.cancel()
+            work.cancel()
+
+    async def _drain(self) -> None:
+        for stage in _stages(self._keepers, lambda keeper: keeper.role.stop_stage):
+            async with self._progress(stage):
+                await asyncio.gather(*(self._stop(keeper) for keeper in stage))
+        if self._interrupting is not None:
+            await self._interrupting
+        if self._killed:
+            self._console.say(f"had to kill: {', '.join(self._killed)}")
+        self._console.say("stopped")
+
+    async def _stop(self, keeper: Keeper) -> None:
+        child = keeper.release()
+        if child is None or not child.alive:
+            return
+        child.signal(child.role.stop_signal)
+        if not await self._ends_when_asked(child):
+            self._killed.append(child.role.name)
+            await _kill(child)
+
+    async def _ends_when_asked(self, child: Child) -> bool:
+        patience = child.role.stop_timeout_seconds
+        if patience is not None:
+            return await _exits_before(child, self._asked_to_kill, patience)
+        if await _exits_before(child, self._asked_to_hurry, None):
+            return True
+        self._interrupt_once()
+        return await _exits_before(child, self._asked_to_kill, self._grace_seconds)
+
+    def _interrupt_once(self) -> None:
+        if self._interrupting is None:
+            self._interrupting = asyncio.create_task(self._interrupt())
+
+    async def _interrupt(self) -> None:
+        try:
+            await asyncio.to_thread(self._callbacks.interrupt)
+        except Exception as error:
+            # Whatever it was, the kill after the grace period still ends the runs.
+            self._console.say(f"could not ask the runs to end: {error}")
+
+    @contextlib.asynccontextmanager
+    async def _progress(self, stage: Sequence[Keeper]) -> AsyncIterator[None]:
+        drains = any(keeper.role.stop_timeout_seconds is None for keeper in stage)
+        task = asyncio.create_task(self._report_progress()) if drains else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+
+    async def _report_progress(self) -> None:
+        while True:
+            await asyncio.sleep(self._progress_seconds)
+            self._console.say(f"waiting for {await self._what_goes_on()} to finish")
+
+    async def _what_goes_on(self) -> str:
+        try:
+            count = await asyncio.to_thread(self._callbacks.running)
+        except Exception:
+            # A database that is away must not keep the stack from stopping.
+            return "the workers"
+        return "1 run" if count == 1 else f"{count} runs"
+
+
+def _stages(keepers: Iterable[Keeper], key: Callable[[Keeper], int]) -> list[list[Keeper]]:
+    return [list(stage) for _, stage in groupby(sorted(keepers, key=key), key)]
+
+
+async def _exits_before(child: Child, event: asyncio.Event, seconds: float | None) -> bool:
+    """True when the child exits before the event and within the time."""
+    waits = {asyncio.create_task(child.exited()), asyncio.create_task(event.wait())}
+    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+    return not child.alive
+
+
+async def _kill(child: Child) -> None:
+    child.signal(child.role.kill_signal)
+    try:
+        await asyncio.wait_for(child.exited(), _KILL_SECONDS)
+    except TimeoutError:
+        child.signal(signal.SIGKILL)
+        await child.exited()

@@ -1,0 +1,11 @@
+"""The Celery edge: tasks of a few lines, each carrying one id or nothing."""
+
+from celery import shared_task
+
+from agents_app import execute
+from agents_app.lease import current_host
+
+
+@shared_task(name="agents_app.tasks.execute_run", ignore_result=True)
+def execute_run(run_id: int) -> None:
+    execute.execute(run_id, current_host())

@@ -1,0 +1,61 @@
+"""Where a run's output goes: pieces into the database while it runs, the rest when it ends."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import structlog
+from django.db import DatabaseError, connection
+
+from agents_app.commit import in_transaction
+from agents_app.output import OutputBuffer, Segment
+from agents_app.rows import stamp
+
+log = structlog.get_logger("drover.transcript")
+_INSERT = (
+    "INSERT INTO drover_run_output (tenant_id, run_id, seq, stream, at, data) "
+    "VALUES (%s, %s, %s, %s, %s, %s)"
+)
+
+
+class Transcript:
+    """The sink of one run; it never raises into the runner."""
+
+    def __init__(self, tenant_id: int, run_id: int) -> None:
+        self.tenant_id = tenant_id
+        self.run_id = run_id
+        self.buffer = OutputBuffer()
+        self.total_bytes = 0
+        self._unstored: list[Segment] = []
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        self.total_bytes += len(data)
+        self.buffer.feed(stream, data, at)
+
+    def flush(self) -> None:
+        self._unstored += self.buffer.take()
+        try:
+            in_transaction(self._store)
+        except DatabaseError as error:
+            # Kept for the next try: memory is bounded by what a run may keep at all.
+            log.warning("output.not_stored", run_id=self.run_id, error=str(error))
+
+    def close(self) -> None:
+        """What is left is stored by `store_rest`, in the transaction that ends the run."""
+        self._unstored += self.buffer.finish()
+
+    def store_rest(self) -> None:
+        if self._unstored:
+            insert_output(self.tenant_id, self.run_id, self._unstored)
+
+    def _store(self) -> None:
+        self.store_rest()
+        self._unstored = []
+
+
+def insert_output(tenant_id: int, run_id: int, segments: Sequence[Segment]) -> None:
+    rows = [
+        [tenant_id, run_id, s.seq, s.stream, stamp(datetime.fromtimestamp(s.at, UTC)), s.data]
+        for s in segments
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(_INSERT, rows)

@@ -1,0 +1,161 @@
+"""Cron text to a CronTrigger, and its matches on a plain wall clock; zones are dst.py's."""
+
+import calendar
+import re
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+
+from croniter import croniter
+
+from agents_app.errors import TriggerParseError
+from agents_app.triggers.cron_field import DAY_OF_MONTH, FIELDS, BadFieldError, Values, parse_field
+
+MACROS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+# Far above any real expression: every value of every field written out takes under 400.
+MAX_LENGTH = 1000
+WHITESPACE = " \t\n\r\f\v"
+
+_WORD = re.compile(rf"[^{WHITESPACE}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class CronTrigger:
+    """`branches` are simple expressions; the trigger fires when any one of them matches."""
+
+    text: str
+    expression: str
+    is_shorthand: bool
+    branches: tuple[str, ...]
+    follows_real_clock: bool
+
+
+def parse_cron(text: str) -> CronTrigger:
+    expression = _expand_macro(text)
+    words = list(_WORD.finditer(expression))
+    if len(words) != len(FIELDS):
+        raise _error(text, _count_reason(len(words)), "fields")
+    fields = [_read_field(text, index, word) for index, word in enumerate(words)]
+    _refuse_if_it_never_fires(text, fields)
+    return CronTrigger(
+        text=text,
+        expression=expression,
+        is_shorthand=text.strip(WHITESPACE).startswith("@"),
+        branches=_branches(fields),
+        follows_real_clock=any(word[0].startswith("*") for word in words[:2]),
+    )
+
+
+def split_words(text: str) -> list[str]:
+    """Split at ASCII whitespace only: a no-break space is a typing error, not a separator."""
+    return _WORD.findall(text)
+
+
+def next_wall_match(trigger: CronTrigger, wall_seconds: int) -> int | None:
+    """The first match strictly after, both in seconds of a clock that knows no zone."""
+    matches = [_matcher(branch).next_after(wall_seconds) for branch in trigger.branches]
+    return min((match for match in matches if match is not None), default=None)
+
+
+def _expand_macro(text: str) -> str:
+    stripped = text.strip(WHITESPACE)
+    if not stripped:
+        raise _error(text, 'is empty: write five fields ("0 9 * * *") or a macro such as "@daily"')
+    if len(stripped) > MAX_LENGTH:
+        raise _error(text, f"is longer than {MAX_LENGTH} characters")
+    if not stripped.startswith("@"):
+        return stripped
+    expression = MACROS.get(stripped.lower())
+    if expression is None:
+        raise _error(text, f"is not a known macro: use one of {', '.join(MACROS)}")
+    return expression
+
+
+def _count_reason(count: int) -> str:
+    names = ", ".join(field.name for field in FIELDS)
+    no_seconds = "; there is no field for seconds or years" if count > len(FIELDS) else ""
+    return f"expected 5 fields ({names}), got {count}{no_seconds}"
+
+
+def _read_field(text: str, index: int, word: re.Match[str]) -> Values:
+    field = FIELDS[index]
+    try:
+        return parse_field(field, word[0])
+    except BadFieldError as why:
+        position = len(text) - len(text.lstrip(WHITESPACE)) + word.start()
+        reason = f'{field.name} "{word[0]}" {why}; for example {field.example}'
+        raise _error(text, reason, field.name, position) from None
+
+
+def _refuse_if_it_never_fires(text: str, fields: list[Values]) -> None:
+    _, _, days, months, weekdays = fields
+    if days.last_day or days.unrestricted or not weekdays.unrestricted:
+        return
+    # 2028 stands for every leap year: 29 February does come round.
+    if min(days.plain) > max(calendar.monthrange(2028, month)[1] for month in months.plain):
+        reason = "can never fire: the months it names have no such day-of-month"
+        raise _error(text, reason, DAY_OF_MONTH)
+
+
+def _error(
+    text: str, reason: str, field: str | None = None, position: int | None = None
+) -> TriggerParseError:
+    message = f'cron expression "{text.strip(WHITESPACE)[:80]}": {reason}'
+    return TriggerParseError(message, text=text, field=field, position=position)
+
+
+def _branches(fields: list[Values]) -> tuple[str, ...]:
+    """Split so that croniter gets neither an OR of days nor a mix of plain and nth weekdays.
+
+    It joins the day of month to an nth weekday with AND, and refuses `1#2,5`.
+    """
+    minute, hour, days, month, weekdays = fields
+    by_date = [] if days.unrestricted else [(_listed(days), "*")]
+    by_weekday = [] if weekdays.unrestricted else [("*", w) for w in _weekday_parts(weekdays)]
+    pairs = by_date + by_weekday or [("*", "*")]
+    return tuple(
+        f"{_listed(minute)} {_listed(hour)} {day} {_listed(month)} {weekday}"
+        for day, weekday in pairs
+    )
+
+
+def _listed(values: Values) -> str:
+    if values.unrestricted:
+        return "*"
+    # Written out one by one, because croniter reads the range "5-5" as every value.
+    words = [str(value) for value in sorted(values.plain)]
+    return ",".join(words + ["l"] * values.last_day)
+
+
+def _weekday_parts(weekdays: Values) -> list[str]:
+    nth = [f"{day}#{number}" for day, number in sorted(weekdays.nth_weekdays)]
+    last = [f"l{day}" for day in sorted(weekdays.last_weekdays)]
+    return [part for part in (_listed(weekdays), ",".join(nth + last)) if part]
+
+
+class _Matcher:
+    """A croniter that is built once and shared; it keeps its position in itself, hence the lock."""
+
+    def __init__(self, branch: str) -> None:
+        self._croniter = croniter(branch, 0.0)
+        self._lock = threading.Lock()
+
+    def next_after(self, wall_seconds: int) -> int | None:
+        with self._lock:
+            try:
+                return int(self._croniter.get_next(float, start_time=float(wall_seconds)))
+            except (ValueError, OverflowError):  # past the last year a date can have
+                return None
+
+
+@lru_cache(maxsize=4096)
+def _matcher(branch: str) -> _Matcher:
+    return _Matcher(branch)

@@ -1,0 +1,121 @@
+"""From wall-clock matches to instants: what a clock change does to them; knows no cron syntax.
+
+Instants are UTC epoch seconds, walls are the same count read off a local clock (instant + offset).
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, get_args
+from zoneinfo import ZoneInfo
+
+from agents_app.triggers.clock_changes import Change, changes_between, offset_at
+
+Gap = Literal["shift", "next_valid", "skip"]
+OverlapHour = Literal["first", "second", "both"]
+NextWall = Callable[[int], int | None]
+
+GAPS: tuple[Gap, ...] = get_args(Gap)
+OVERLAP_HOURS: tuple[OverlapHour, ...] = get_args(OverlapHour)
+
+_DAY = 86400
+# No change moves a clock by more than a day, so two days away from one nothing shows of it.
+_MARGIN = 2 * _DAY
+# 29 February on a fifth Monday can be 40 years away. What the skip policy drops a hundred years
+# in a row (02:30 on the very Sunday of the change) never fires.
+_PATIENCE = 100 * 366 * _DAY
+_END_OF_TIME = int(datetime(9990, 1, 1, tzinfo=UTC).timestamp())
+
+
+class Span(NamedTuple):
+    """A stretch of constant offset and the changes that bound it; None is far away."""
+
+    opened_by: Change | None
+    closed_by: Change | None
+    offset: int
+
+
+def next_instant(
+    next_wall: NextWall, after: int, zone: ZoneInfo, gap: Gap, overlap_hour: OverlapHour
+) -> int | None:
+    """The first instant strictly after `after` at which the wall clock calls for a fire."""
+    next_wall = _remembering(next_wall)
+    give_up = min(after + _PATIENCE, _END_OF_TIME)
+    while after < give_up:
+        offset = offset_at(zone, after)
+        wall = next_wall(after + offset)
+        if wall is None or wall > _END_OF_TIME:
+            return None
+        horizon = wall - offset + _MARGIN
+        changes = changes_between(zone, after - _MARGIN, horizon + _MARGIN)
+        if not changes:
+            return wall - offset
+        found = _first_in_spans(next_wall, after, _spans(changes, after), gap, overlap_hour)
+        # Past the horizon a change may act that lies too far ahead to have been looked up.
+        if found is not None and found < horizon:
+            return found
+        after = horizon - 1
+    return None
+
+
+def _first_in_spans(
+    next_wall: NextWall, after: int, spans: Iterator[Span], gap: Gap, overlap_hour: OverlapHour
+) -> int | None:
+    for span in spans:
+        # A fire shifted out of the gap may come after a regular one of the same span.
+        regular = _regular(next_wall, after, span, overlap_hour)
+        shifted = _from_gap(next_wall, after, span, gap)
+        found = [instant for instant in (regular, shifted) if instant is not None]
+        if found:
+            return min(found)
+    return None
+
+
+def _regular(next_wall: NextWall, after: int, span: Span, overlap_hour: OverlapHour) -> int | None:
+    opened_by, closed_by, offset = span
+    start, end = after, _END_OF_TIME
+    if opened_by:
+        repeated = max(opened_by.before - offset, 0) if overlap_hour == "first" else 0
+        start = max(after, opened_by.at + repeated - 1)
+    if closed_by:
+        to_repeat = max(offset - closed_by.after, 0) if overlap_hour == "second" else 0
+        end = closed_by.at - to_repeat
+    wall = next_wall(start + offset)
+    return wall - offset if wall is not None and wall - offset < end else None
+
+
+def _from_gap(next_wall: NextWall, after: int, span: Span, gap: Gap) -> int | None:
+    change = span.opened_by
+    if gap == "skip" or change is None or change.before > change.after:
+        return None
+    # Read with the old offset a wall inside the gap lands behind it, as late as the gap is long.
+    start = change.at - 1 if gap == "next_valid" else max(after, change.at - 1)
+    wall = next_wall(start + change.before)
+    if wall is None or wall >= change.at + change.after:
+        return None
+    if gap == "next_valid":
+        return change.at if change.at > after else None
+    return wall - change.before
+
+
+def _spans(changes: tuple[Change, ...], after: int) -> Iterator[Span]:
+    """The spans that hold an instant after `after`; the last one is open-ended."""
+    opened_by = None
+    for change in changes:
+        if change.at > after + 1:
+            yield Span(opened_by, change, change.before)
+        opened_by = change
+    yield Span(opened_by, None, changes[-1].after)
+
+
+def _remembering(next_wall: NextWall) -> NextWall:
+    """The last answer holds for every question between it and the question it answered."""
+    asked = 0
+    answer: int | None = None
+
+    def remembered(wall: int) -> int | None:
+        nonlocal asked, answer
+        if answer is None or not asked <= wall < answer:
+            asked, answer = wall, next_wall(wall)
+        return answer
+
+    return remembered

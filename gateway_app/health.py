@@ -1,0 +1,19 @@
+"""Is the gateway alive, and is the whole ready for work?"""
+
+from django.db import DatabaseError
+from django.http import HttpRequest, JsonResponse
+
+from agents_app.maintenance.readiness import readiness
+
+
+def healthz(_request: HttpRequest) -> JsonResponse:
+    """This process answers; says nothing of the others."""
+    return JsonResponse({"ok": True})
+
+
+def readyz(_request: HttpRequest) -> JsonResponse:
+    try:
+        report = readiness()
+    except DatabaseError:
+        return JsonResponse({"ready": False, "missing": ["database"]}, status=503)
+    return JsonResponse({"ready": not report, "missing": report}, status=503 if report else 200)

@@ -1,0 +1,22 @@
+#!/usr/bin/env python
+"""Drover's command line."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduler_project.settings")
+    from django.core.management import execute_from_command_line
+
+    from agents_app.errors import DroverError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except DroverError as error:
+        sys.stderr.write(f"drover: {error}\n")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

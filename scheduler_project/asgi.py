@@ -1,0 +1,8 @@
+"""The gateway's entry point for uvicorn."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduler_project.settings")
+application = get_asgi_application()

@@ -1,0 +1,115 @@
+"""Beat: Celery's, with our claim in its tick; agents' schedules are rows, not PeriodicTasks."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, connection
+from django_celery_beat.models import PeriodicTask
+from django_celery_beat.schedulers import DatabaseScheduler
+
+from agents_app import dispatch, due
+from agents_app.commit import in_transaction
+from agents_app.conf import CONF
+from agents_app.maintenance.duties import DUTIES
+from agents_app.maintenance.pulse import Pulse
+from agents_app.skills.sync import sync_project
+from agents_app.skills.watch import watch_project
+
+log = structlog.get_logger("drover.beat")
+LONGEST_SLEEP_SECONDS = 1.0
+RETRY_SECONDS = 1.0
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
+    """Claims what is due, then lets its parent look after the system duties."""
+
+    # The parent would connect to Redis for each duty, and Redis may be away; duties run here.
+    producer = None
+    clock: Callable[[], datetime] = staticmethod(utc_now)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.pulse = Pulse()
+        self.duties = DutyRunner()
+        self.duties_at = 0.0
+        super().__init__(*args, **kwargs)
+
+    def setup_schedule(self) -> None:
+        """Celery calls this when beat really starts, not when it only looks at the class."""
+        super().setup_schedule()
+        self.duties.submit("agents_app.tasks.reconcile")
+        threading.Thread(target=_watch, name="watch", daemon=True).start()
+
+    def tick(self, *_: Any, **__: Any) -> float:
+        try:
+            return self._tick()
+        except DatabaseError as error:
+            log.warning("beat.database_unreachable", error=str(error))
+            connection.close()
+            return RETRY_SECONDS
+
+    def _tick(self) -> float:
+        now = self.clock()
+        claimed = due.claim_due_schedules(now)
+        if claimed:
+            dispatch.decide_firings(self.clock())
+        self.pulse.beat(now, claimed)
+        if time.monotonic() >= self.duties_at:
+            self.duties_at = time.monotonic() + super().tick()
+        return self._sleep_seconds()
+
+    def _sleep_seconds(self) -> float:
+        until = [LONGEST_SLEEP_SECONDS, self.duties_at - time.monotonic()]
+        if next_due_at := due.next_due_at():
+            until.append((next_due_at - self.clock()).total_seconds())
+        return max(0.0, min(until))
+
+    def apply_async(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
+        if entry.task not in DUTIES:
+            return super().apply_async(entry, *args, **kwargs)
+        if claim_duty(entry.name, entry.schedule.run_every.total_seconds(), self.clock()):
+            self.duties.submit(entry.task)
+        return None
+
+
+def _watch() -> None:
+    watch_project(CONF.project, lambda: sync_project(CONF.project, utc_now()), threading.Event())
+
+
+def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:
+    """Of several beats one does the duty: the row that moves decides."""
+    # A little less than the period, because two beats never tick at the same instant.
+    stale = now - timedelta(seconds=every_seconds * 0.7)
+    idle = PeriodicTask.objects.filter(name=name).exclude(last_run_at__gt=stale)
+    return in_transaction(lambda: idle.update(last_run_at=now)) == 1
+
+
+class DutyRunner:
+    """Duties never delay a tick, and none overlaps with itself."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(max_workers=len(DUTIES), thread_name_prefix="duty")
+        self.going_on: dict[str, Future[None]] = {}
+
+    def submit(self, task: str) -> None:
+        last = self.going_on.get(task)
+        if last is None or last.done():
+            self.going_on[task] = self.pool.submit(_do, task)
+
+
+def _do(task: str) -> None:
+    try:
+        DUTIES[task](utc_now())
+    except DatabaseError as error:
+        log.warning("duty.database_unreachable", duty=task, error=str(error))
+        connection.close()
+    except Exception:
+        log.exception("duty.failed", duty=task)

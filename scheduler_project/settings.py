@@ -1,0 +1,114 @@
+"""Django and Celery settings; Drover's own are read from the environment by agents_app.conf."""
+
+import os
+from typing import Any
+
+from agents_app.conf import CONF, ROOT, database_settings
+from agents_app.secret_key import secret_key
+from agents_app.stack.redis_server import redis_url
+from scheduler_project.log_format import logging_settings
+
+DEBUG = CONF.debug
+SECRET_KEY = secret_key(CONF.data)
+ALLOWED_HOSTS = os.environ.get("DROVER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+ROOT_URLCONF = "scheduler_project.urls"
+ASGI_APPLICATION = "scheduler_project.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_celery_beat",
+    "agents_app",
+    "gateway_app",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+WHITENOISE_USE_FINDERS = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_NAME = f"drover_session_{CONF.port}"
+CSRF_COOKIE_NAME = f"drover_csrf_{CONF.port}"
+
+
+def _database() -> dict[str, Any]:
+    database = database_settings(CONF.database_url)
+    if "postgresql" not in database["ENGINE"]:
+        return database
+    if os.environ.get("DROVER_ROLE") == "gateway":
+        # Under ASGI a connection per thread is never given back; a pool is.
+        database["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 8}
+    else:
+        database["CONN_MAX_AGE"] = None
+    return database
+
+
+DATABASES = {"default": _database()}
+LOGGING_CONFIG = None
+LOGGING = logging_settings(CONF.log_format, CONF.data, os.environ.get("DROVER_ROLE", ""))
+
+CELERY_BROKER_URL = redis_url(CONF)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "global_keyprefix": CONF.redis_prefix,
+    "priority_steps": [0],
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_DISABLE_PREFETCH = True
+CELERY_WORKER_SEND_TASK_EVENTS = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_TASK_DEFAULT_QUEUE = "drover"
+CELERY_CONTROL_QUEUE_EXPIRES = 60
+# Celery would close the connection around every task: on PostgreSQL two new ones a run.
+CELERY_DB_REUSE_MAX = 1_000_000_000
+DJANGO_CELERY_BEAT_TZ_AWARE = True
+# Rows that people see in the admin; beat itself does these duties, see scheduler_project/beat.py.
+CELERY_BEAT_SCHEDULE = {
+    "drover: reconcile": {
+        "task": "agents_app.tasks.reconcile",
+        "schedule": CONF.reconcile_seconds,
+    },
+    "drover: snapshot": {"task": "agents_app.tasks.take_snapshot", "schedule": 60.0},
+    "drover: retention": {"task": "agents_app.tasks.retention", "schedule": 3600.0},
+}
+
+UNFOLD: dict[str, Any] = {"SITE_TITLE": "Drover", "SITE_HEADER": "Drover"}
+PROJECT_ROOT = ROOT

@@ -1,0 +1,54 @@
+"""A Celery worker becomes a Drover worker: it holds a lease and follows the agents' queues."""
+
+from typing import Any
+
+import structlog
+from celery import Celery, bootsteps, signals
+from django.db import DatabaseError, close_old_connections
+
+from agents_app.lease import Lease, take_lease
+from agents_app.models import Agent
+
+log = structlog.get_logger("drover.worker")
+FOLLOW_EVERY_SECONDS = 2.0
+
+
+def install(app: Celery) -> None:
+    """Called once, in worker processes only."""
+    app.steps["consumer"].add(FollowQueues)
+    signals.worker_init.connect(_begin, weak=False)
+
+
+def _begin(sender: Any, **_: Any) -> None:
+    lease = take_lease(sender.hostname, sender.concurrency)
+    signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)
+    signals.worker_shutdown.connect(lambda **_: lease.end(), weak=False)
+    log.info("worker.started", worker_id=lease.host.worker_id, worker=sender.hostname)
+
+
+class FollowQueues(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Consumes the queue of every agent there is; the database says which, not a broadcast."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def start(self, consumer: Any) -> None:
+        self._follow(consumer)
+        if consumer.hub is not None:
+            consumer.hub.call_repeatedly(FOLLOW_EVERY_SECONDS, self._follow, consumer)
+
+    def _follow(self, consumer: Any) -> None:
+        try:
+            wanted = {agent.queue for agent in Agent.objects.only("pk")}
+        except DatabaseError as error:
+            log.warning("worker.queues_unknown", error=str(error))
+            close_old_connections()
+            return
+        consumed = set(consumer.task_consumer._queues)
+        for queue in wanted - consumed:
+            consumer.add_task_queue(queue)
+        for queue in consumed - wanted:
+            if queue.startswith("agent."):
+                consumer.cancel_task_queue(queue)
+
+
+__all__ = ["Lease", "install"]

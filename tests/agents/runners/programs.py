@@ -1,0 +1,81 @@
+"""Programs for the runner tests, and ways to run them to their end or in a thread."""
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agents_app.output import OutputBuffer, Segment
+from agents_app.runners.base import Outcome, RunControl, Runner, RunSpec
+from agents_app.runners.process import ProcessRunner
+from tests.parts.waiting import wait_for
+
+RUN_IDS = itertools.count(1000)
+
+
+class Sink:
+    """Keeps what it is fed in a real buffer, and when it was flushed."""
+
+    def __init__(self) -> None:
+        self.buffer = OutputBuffer()
+        self.segments: list[Segment] = []
+        self.flushed_at: list[float] = []
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        self.buffer.feed(stream, data, at)
+
+    def flush(self) -> None:
+        self.flushed_at.append(time.monotonic())
+        self.segments += self.buffer.take()
+
+    def text(self, *streams: int) -> bytes:
+        self.segments += self.buffer.finish()
+        return b"".join(s.data for s in self.segments if s.stream in (streams or (1, 2)))
+
+
+class Program:
+    """One run of a shell script, with everything that can be asked about it afterwards."""
+
+    def __init__(self, where: Path, *argv: str, runner: Runner | None = None, **limits: float):
+        self.run_id = next(RUN_IDS)
+        self.runner = runner or ProcessRunner()
+        self.control = RunControl()
+        self.sink = Sink()
+        self.outcome: Outcome | None = None
+        self.took_seconds = 0.0
+        self.cwd = where / str(self.run_id)
+        self.cwd.mkdir()
+        prompt = self.cwd / "prompt"
+        prompt.write_text("hello")
+        env = {"PATH": os.environ["PATH"], "DROVER_RUN_ID": str(self.run_id)}
+        timeout, grace = limits.get("timeout", 30.0), limits.get("grace", 10.0)
+        self.spec = RunSpec(self.run_id, argv, env, self.cwd, prompt, timeout, grace)
+
+    def run(self) -> "Program":
+        began = time.monotonic()
+        self.outcome = self.runner.run(self.spec, self.control, self.sink)
+        self.took_seconds = time.monotonic() - began
+        return self
+
+    def start(self) -> "Program":
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+        return self
+
+    def join(self, seconds: float = 20.0) -> "Program":
+        self.thread.join(seconds)
+        assert not self.thread.is_alive(), "the run did not end"
+        return self
+
+    def note(self, name: str) -> str:
+        """What the program wrote to a file of that name, once it has."""
+        path = self.cwd / name
+        return wait_for(lambda: path.exists() and path.read_text().strip(), message=f"no {name}")
+
+    def noted_pid(self, name: str = "pid") -> int:
+        return int(self.note(name))
+
+
+Shell = Callable[..., Program]

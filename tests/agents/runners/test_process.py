@@ -1,0 +1,317 @@
+"""Runs of real programs: how they end, what they print, and what they cannot do to us."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agents_app.runners import RUNNERS
+from agents_app.runners.base import Outcome, verdict
+from tests.agents.runners.programs import Program, Shell
+from tests.parts.processes import environment_of, is_gone
+from tests.parts.waiting import wait_for
+
+pytestmark = pytest.mark.usefixtures("nothing_leaks")
+
+
+def test_the_registry_knows_the_process_runner(tmp_path):
+    program = Program(tmp_path, "/bin/true", runner=RUNNERS["process"]).run()
+    assert program.outcome == Outcome("exited", 0, "", program.control.pid)
+
+
+@pytest.mark.parametrize("code", [0, 1, 42, 124, 255])
+def test_the_exit_code_comes_back(shell: Shell, code):
+    assert shell(f"exit {code}").run().outcome.exit_code == code
+
+
+def test_a_signal_that_killed_the_program_comes_back_negative(shell: Shell):
+    outcome = shell("kill -SEGV $$").run().outcome
+    assert (outcome.kind, outcome.exit_code) == ("exited", -signal.SIGSEGV)
+
+
+def test_a_kill_from_outside_is_not_called_a_stop(shell: Shell):
+    program = shell("sleep 60").start()
+    os.kill(wait_for(lambda: program.control.pid), signal.SIGKILL)
+    outcome = program.join().outcome
+    assert (outcome.kind, outcome.exit_code) == ("exited", -9)
+
+
+def test_the_control_says_pid_and_time_while_it_runs(shell: Shell):
+    before = time.time()
+    program = shell("echo $$ > pid; sleep 60").start()
+    assert program.noted_pid() == program.control.pid
+    assert before <= program.control.started_at <= time.time()
+    program.control.stop("done", grace_seconds=0)
+    program.join()
+
+
+def test_the_program_gets_its_environment_and_nothing_of_ours(shell: Shell, monkeypatch):
+    monkeypatch.setenv("DJANGO_SECRET_KEY", "canary")
+    program = shell("sleep 60").start()
+    pid = wait_for(lambda: program.control.pid)
+    assert environment_of(pid) == dict(program.spec.env)
+    program.control.stop("done", grace_seconds=0)
+    program.join()
+
+
+def test_the_program_gets_no_descriptor_but_the_three(shell: Shell):
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    program = shell("ls /proc/self/fd").run()
+    # ls itself opens the directory as the next free one
+    assert program.sink.text(1).split() == [b"0", b"1", b"2", b"3"]
+    os.close(reader)
+    os.close(writer)
+
+
+def test_it_leads_a_session_in_its_directory(shell: Shell):
+    program = shell("sleep 60").start()
+    pid = wait_for(lambda: program.control.pid)
+    assert os.getsid(pid) == os.getpgid(pid) == pid
+    assert Path(f"/proc/{pid}/cwd").readlink() == program.cwd
+    program.control.stop("done", grace_seconds=0)
+    program.join()
+
+
+def test_the_prompt_is_on_stdin(shell: Shell):
+    assert shell("cat").run().sink.text() == b"hello"
+
+
+def test_a_prompt_of_50_mb_that_nobody_reads_blocks_nobody(shell: Shell):
+    program = shell("exit 0")
+    with program.spec.prompt_file.open("wb") as prompt:
+        prompt.truncate(50_000_000)
+    assert program.run().outcome.exit_code == 0
+    assert program.took_seconds < 2
+
+
+def test_a_prompt_of_50_mb_arrives_whole(shell: Shell):
+    program = shell("wc -c")
+    with program.spec.prompt_file.open("wb") as prompt:
+        prompt.truncate(50_000_000)
+    assert program.run().sink.text().strip() == b"50000000"
+
+
+def test_a_bare_name_is_looked_up_in_the_runs_own_path(tmp_path):
+    program = Program(tmp_path, "only-here")
+    tool = program.cwd / "only-here"
+    tool.write_text("#!/bin/sh\necho found\n")
+    tool.chmod(0o755)
+    assert program.run().outcome.kind == "spawn_failed"
+    program.spec.env["PATH"] = f"{program.cwd}:/usr/bin:/bin"
+    assert program.run().sink.text() == b"found\n"
+
+
+# Output
+
+
+def test_both_streams_keep_their_bytes_and_order(shell: Shell):
+    script = "for i in 1 2 3 4; do echo out$i; sleep 0.05; echo err$i >&2; sleep 0.05; done"
+    program = shell(script).run()
+    assert program.sink.text() == b"".join(b"out%d\nerr%d\n" % (i, i) for i in range(1, 5))
+    times = [segment.at for segment in program.sink.segments]
+    assert times == sorted(times)
+    assert times[-1] - times[0] > 0.25
+
+
+def test_every_byte_value_survives(shell: Shell):
+    program = shell("cat prompt prompt")
+    program.spec.prompt_file.write_bytes(bytes(range(256)) * 1000)
+    assert program.run().sink.text() == bytes(range(256)) * 2000
+
+
+def test_output_is_flushed_while_it_runs_but_not_more_than_twice_a_second(shell: Shell):
+    program = shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.1; done").run()
+    flushed_at = program.sink.flushed_at
+    assert len(flushed_at) == 2
+    assert flushed_at[1] - flushed_at[0] >= 0.5
+
+
+def test_a_short_run_is_never_flushed(shell: Shell):
+    assert shell("echo hi").run().sink.flushed_at == []
+
+
+def test_a_gigabyte_is_drained_fast_and_kept_in_bounds(shell: Shell):
+    program = shell("head -c 1000000000 /dev/zero; echo end").run()
+    assert program.outcome.exit_code == 0
+    assert program.took_seconds < 10
+    assert len(program.sink.text()) == 11_000_000
+    assert program.sink.segments[-1].data.endswith(b"end\n")
+    assert program.sink.buffer.left_out_bytes == 1_000_000_004 - 11_000_000
+
+
+def test_one_line_of_100_mb_is_no_problem(shell: Shell):
+    program = shell("head -c 100000000 /dev/zero | tr '\\0' x").run()
+    assert program.outcome.exit_code == 0
+    assert len(program.sink.text()) == 11_000_000
+
+
+def test_a_program_that_closes_its_output_runs_on_until_it_exits(shell: Shell):
+    program = shell("exec >&- 2>&-; sleep 0.5; exit 7").run()
+    assert program.outcome.exit_code == 7
+    assert program.took_seconds >= 0.5
+
+
+@pytest.mark.parametrize("how", ["sleep 300 &", "setsid sleep 300 &", "yes &"])
+def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_run(shell: Shell, how):
+    program = shell(f"{how} echo $! > pid; echo done; exit 3").run()
+    assert program.outcome.exit_code == 3
+    assert program.took_seconds < 2
+    assert b"done\n" in program.sink.text()
+    assert is_gone(program.noted_pid())
+
+
+def test_the_last_lines_of_a_slower_helper_are_not_lost(shell: Shell):
+    program = shell("(sleep 0.1; echo last) & echo first").run()
+    assert program.sink.text() == b"first\nlast\n"
+
+
+# Ending it
+
+
+def test_a_timeout_ends_it_with_term(shell: Shell):
+    program = shell("trap 'echo bye; exit 9' TERM; sleep 60 & wait", timeout=0.3).run()
+    assert program.outcome.kind == "timed_out"
+    assert program.outcome.exit_code == 9
+    assert program.outcome.error == "timed out after 0.3 s"
+    assert program.sink.text() == b"bye\n"
+    assert program.took_seconds < 1.5
+
+
+@pytest.mark.parametrize("ending", ["timed_out", "stopped"])
+def test_a_program_that_ignores_term_is_killed_after_the_grace(shell: Shell, ending):
+    script = "trap '' TERM; echo ready > ready; sleep 60 & while :; do sleep 0.1; done"
+    program = shell(script, timeout=0.3 if ending == "timed_out" else 30, grace=0.5)
+    if ending == "stopped":
+        program.start().note("ready")
+        program.control.stop("enough")
+        program.join()
+    else:
+        program.run()
+    assert program.outcome.kind == ending
+    assert program.outcome.exit_code == -9
+    assert 0.5 <= program.took_seconds < 0.5 + 2
+    assert verdict(program.outcome).state == ending
+
+
+def test_a_stop_wakes_the_runner_at_once(shell: Shell):
+    program = shell("exec sleep 60").start()
+    wait_for(lambda: program.control.pid)
+    asked_at = time.monotonic()
+    program.control.stop("a person asked")
+    program.join()
+    assert time.monotonic() - asked_at < 0.3
+    assert program.outcome.kind == "stopped"
+    assert program.outcome.error == "a person asked"
+
+
+def test_a_stop_without_grace_kills_at_once(shell: Shell):
+    program = shell("trap '' TERM; echo > ready; sleep 60; sleep 60", grace=30).start()
+    wait_for((program.cwd / "ready").exists)
+    program.control.stop("the lease is gone", grace_seconds=0)
+    assert program.join(2).outcome.exit_code == -9
+
+
+def test_a_second_stop_may_shorten_the_grace(shell: Shell):
+    program = shell("trap '' TERM; echo > ready; sleep 60; sleep 60", grace=30).start()
+    wait_for((program.cwd / "ready").exists)
+    program.control.stop("please")
+    time.sleep(0.2)
+    assert program.outcome is None
+    program.control.stop("now", grace_seconds=0)
+    assert program.join(2).outcome.error == "please"
+
+
+def test_a_stop_before_the_start_starts_nothing(shell: Shell):
+    program = shell("echo > started")
+    program.control.stop("changed my mind")
+    assert program.run().outcome == Outcome("stopped", None, "changed my mind")
+    assert not (program.cwd / "started").exists()
+
+
+def test_a_stopped_process_is_ended_too(shell: Shell):
+    program = shell("kill -STOP $$", timeout=0.3, grace=0.3).run()
+    assert (program.outcome.kind, program.outcome.exit_code) == ("timed_out", -9)
+
+
+# Not starting
+
+
+@pytest.mark.parametrize(
+    ("argv", "errno_name"),
+    [
+        (("no-such-program",), "ENOENT"),
+        (("/no/such/program",), "ENOENT"),
+        (("/etc/passwd",), "EACCES"),
+        (("/",), "EACCES"),
+        (("/bin/true", "a\0b"), "EINVAL"),
+        (("/bin/true", "x" * 3_000_000), "E2BIG"),
+        ((), "EINVAL"),
+    ],
+)
+def test_a_program_that_cannot_start_is_an_outcome(tmp_path, argv, errno_name):
+    program = Program(tmp_path, *argv).run()
+    assert program.outcome.kind == "spawn_failed"
+    assert program.outcome.error.startswith(f"{errno_name}: ")
+    assert program.outcome.pid is None
+    assert verdict(program.outcome).error.startswith(f"spawn_failed: {errno_name}: ")
+
+
+def test_a_script_without_its_first_line_is_an_outcome(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("echo hi\n")
+    script.chmod(0o755)
+    outcome = Program(tmp_path, str(script)).run().outcome
+    assert outcome.error.startswith("ENOEXEC: ")
+
+
+def test_a_working_directory_that_is_gone_is_named(shell: Shell, tmp_path):
+    program = shell("exit 0")
+    program.spec.prompt_file.rename(tmp_path / "prompt")
+    program.cwd.rmdir()
+    object.__setattr__(program.spec, "prompt_file", tmp_path / "prompt")
+    outcome = program.run().outcome
+    assert outcome.kind == "spawn_failed"
+    assert f"working directory {program.cwd}" in outcome.error
+
+
+def test_a_prompt_file_that_is_gone_is_named(shell: Shell):
+    program = shell("exit 0")
+    program.spec.prompt_file.unlink()
+    outcome = program.run().outcome
+    assert outcome.kind == "spawn_failed"
+    assert "prompt file" in outcome.error
+
+
+# Many, and odd places
+
+
+def test_200_runs_leave_no_descriptor_and_no_zombie(tmp_path):
+    def fifty() -> None:
+        for _ in range(50):
+            assert Program(tmp_path, "/bin/true").run().outcome.exit_code == 0
+
+    threads = [threading.Thread(target=fifty) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_sink_that_raises_takes_the_program_down_with_it(shell: Shell, monkeypatch):
+    program = shell("echo hi; echo $$ > pid; exec sleep 60")
+    monkeypatch.setattr(program.sink, "feed", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        program.run()
+    assert is_gone(program.control.pid)
+
+
+def test_it_works_without_pidfd(shell: Shell, monkeypatch):
+    monkeypatch.delattr(os, "pidfd_open")
+    program = shell("echo out; sleep 0.2; exit 5").run()
+    assert program.outcome.exit_code == 5
+    assert program.sink.text() == b"out\n"
+    assert shell("sleep 60", timeout=0.2).run().outcome.kind == "timed_out"

@@ -1,0 +1,40 @@
+"""A program that supervises toy roles read from a JSON file, for tests that signal or kill it."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from agents_app.stack.console import Console
+from agents_app.stack.role import Role
+from agents_app.stack.supervisor import Callbacks, Supervisor
+from tests.agents.stack.toys import exists
+
+
+def role_of(fields: dict[str, Any]) -> Role:
+    for name in ("stop_signal", "kill_signal", "death_signal"):
+        if name in fields:
+            fields[name] = signal.Signals[fields[name]]
+    if ready_file := fields.pop("ready_file", None):
+        fields["ready"] = exists(Path(ready_file))
+    fields["argv"] = tuple(fields["argv"])
+    return Role(env=dict(os.environ), **fields)
+
+
+async def supervise(path: Path) -> int:
+    roles = [role_of(fields) for fields in json.loads(path.read_text())]
+    console = Console(sys.stdout, tuple(role.name for role in roles))
+    callbacks = Callbacks(
+        on_ready=lambda: console.say("everything is ready"),
+        running=lambda: 3,
+        interrupt=lambda: path.with_name("interrupted").touch(),
+    )
+    supervisor = Supervisor(roles, console, callbacks, grace_seconds=2, progress_seconds=0.2)
+    return await supervisor.run()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(supervise(Path(sys.argv[1]))))

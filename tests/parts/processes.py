@@ -1,0 +1,58 @@
+"""Real processes of a test: whether one is gone, and how to end what the test itself started."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from tests.parts.waiting import wait_for
+
+
+def is_gone(pid: int) -> bool:
+    """Zombies count as gone: process 1 may take seconds to reap them."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def all_gone(pids: Iterable[int]) -> bool:
+    return all(map(is_gone, pids))
+
+
+def tree_of(pid: int) -> list[int]:
+    """The process and everything below it."""
+    try:
+        return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def stop_by_pid(pid: int, seconds: float = 10.0) -> None:
+    """TERM, then KILL; only for processes that the test started."""
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signum)
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: is_gone(pid), seconds)
+            return
+
+
+def stop_process(process: subprocess.Popen[bytes], seconds: float = 10.0) -> int:
+    """TERM, then KILL, and the exit status."""
+    process.terminate()
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    raw = Path(f"/proc/{pid}/environ").read_bytes()
+    pairs = (entry.partition(b"=") for entry in raw.split(b"\0") if entry)
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
