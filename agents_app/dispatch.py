@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -102,9 +103,8 @@ def admit_oldest_of_tenant(tenant_id: int, now: datetime) -> None:
     waiting = WorkItem.objects.filter(tenant=tenant_id, state=WorkItem.State.QUEUED)
     if not waiting.filter(tenant__scale__isnull=False).exists():
         return
-    for agent_id in waiting.order_by("id").values_list("agent_id", flat=True)[:1000:1]:
-        if in_transaction(lambda agent_id=agent_id: _admit(agent_id, now, at_most=1)):
-            return
+    agents = dict.fromkeys(waiting.order_by("id").values_list("agent_id", flat=True)[:1000])
+    any(in_transaction(partial(_admit, agent_id, now, at_most=1)) for agent_id in agents)
 
 
 def _admit(agent_id: int, now: datetime, at_most: int = 1000) -> int:
@@ -221,7 +221,3 @@ def rerun(run: Run, requested_by: str, now: datetime) -> WorkItem:
         ),
         now,
     )
-
-
-def stale_after(now: datetime, seconds: float) -> datetime:
-    return now - timedelta(seconds=seconds)

@@ -38,8 +38,8 @@ def plan(schedule: Schedule, now: datetime, *, busy: bool) -> Plan:
     trigger = parse_trigger(schedule.expression)
     if isinstance(trigger, IntervalTrigger):
         # It counts from a completion, so while the last run goes on no instant is due.
-        fire = () if busy else (schedule.next_fire_at,)
-        return Plan(fire, (), 0, next_fire(trigger, now, zone(schedule.timezone)))
+        at_once = () if busy else (schedule.next_fire_at,)
+        return Plan(at_once, (), 0, next_fire(trigger, now, zone(schedule.timezone)))
     instants, upcoming = _instants(schedule, now)
     fire = _to_fire(schedule, instants, now)
     missed = [instant for instant in instants if instant not in set(fire)]

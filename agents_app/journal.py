@@ -1,5 +1,6 @@
 """What happened, written in the transaction in which it happens, and logged once it has."""
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +10,8 @@ from django.db import connection, transaction
 from agents_app.rows import stamp
 
 log = structlog.get_logger("drover")
+_standard = logging.getLogger("drover")
+STEPS = frozenset({"run.admitted", "run.started"})
 
 _COLUMNS = "(tenant_id, agent_id, run_id, name, at, detail)"
 
@@ -37,7 +40,9 @@ def record(*entries: Entry) -> None:
 
 
 def _log(entries: tuple[Entry, ...]) -> None:
+    """One line a run at INFO, the one that says how it ended: logging costs more than SQL."""
     for e in entries:
-        log.info(
-            e.name, tenant_id=e.tenant_id, agent_id=e.agent_id, run_id=e.run_id, detail=e.detail
-        )
+        level = logging.DEBUG if e.name in STEPS else logging.INFO
+        if _standard.isEnabledFor(level):
+            who = {"tenant_id": e.tenant_id, "agent_id": e.agent_id, "run_id": e.run_id}
+            log.log(level, e.name, **who, detail=e.detail)

@@ -1,4 +1,4 @@
-"""Every change of state of a run and of a work item, and nothing else.
+"""Every change of state of a run, a work item or a schedule, and nothing else.
 
     work item   queued --> admitted --> done | failed
                    |          `-------> queued        (retry, or lost with on_lost: retry)
@@ -72,11 +72,14 @@ class Ending:
 
 # --- runs -----------------------------------------------------------------------------------
 
-_NEXT_WORK = """
-SELECT 0, tenant_id, agent_id, id, schedule_id, trigger, attempts + 1, 0, 0, 0.0, prompt, context,
-       requested_by, trace_id
-FROM drover_work_item
-WHERE agent_id = %s AND state = 'queued' AND available_at <= %s ORDER BY id LIMIT 1"""
+# The move queued --> admitted finds its row by itself: the oldest that waits.
+_ADMIT_OLDEST = """
+UPDATE drover_work_item SET state = 'admitted', attempts = attempts + 1
+WHERE state = 'queued' AND id = (
+    SELECT id FROM drover_work_item
+    WHERE agent_id = %s AND state = 'queued' AND available_at <= %s ORDER BY id LIMIT 1)
+RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
+    requested_by, trace_id"""
 
 _PENDING = """
 SELECT r.id, r.tenant_id, r.agent_id, r.work_item_id, r.schedule_id, r.trigger, r.attempt, r.rerun,
@@ -99,12 +102,10 @@ def admit_next(
     agent_id: int, gate: Gate, place: Place, now: datetime, worker_id: int | None = None
 ) -> Job | None:
     """The oldest waiting work of the agent takes the place; with a worker it starts at once."""
-    row = one(_NEXT_WORK, [agent_id, stamp(now)])
+    row = one(_ADMIT_OLDEST, [agent_id, stamp(now)])
     if row is None:
         return None
     job = replace(Job(*row), revision=gate.revision, timeout_seconds=gate.timeout_seconds)
-    if not _move_work(job.work_item_id, W.QUEUED, W.ADMITTED, {"attempts": job.attempt}):
-        return None
     return _insert_run(job, place, now, worker_id)
 
 
@@ -184,7 +185,23 @@ def restore(work_item_id: int, was: str, now: datetime) -> bool:
 
 def retry_delay_seconds(attempt: int) -> int:
     """10 s, 20 s, 40 s ... an hour."""
-    return min(FIRST_RETRY_SECONDS * 2 ** min(attempt - 1, 20), LONGEST_RETRY_SECONDS)
+    return min(FIRST_RETRY_SECONDS << min(attempt - 1, 20), LONGEST_RETRY_SECONDS)
+
+
+# --- schedules ------------------------------------------------------------------------------
+
+
+def pause_schedule(schedule_id: int, note: str) -> bool:
+    return move("drover_schedule", schedule_id, "active", "paused", {"pause_note": note})
+
+
+def resume_schedule(schedule_id: int, was: str, next_fire_at: datetime | None) -> bool:
+    columns = {"pause_note": "", "next_fire_at": next_fire_at and stamp(next_fire_at)}
+    return move("drover_schedule", schedule_id, was, "active", columns)
+
+
+def cancel_schedule(schedule_id: int, was: str) -> bool:
+    return move("drover_schedule", schedule_id, was, "canceled", {"next_fire_at": None})
 
 
 # --- the parts ------------------------------------------------------------------------------
@@ -239,7 +256,7 @@ def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) ->
     started = worker_id is not None
     begin = _beginning(job, now) if started else {"started_at": None, "deadline_at": None}
     hinted_at = None if started else stamp(now)
-    values = [job.tenant_id, job.agent_id, job.work_item_id, job.schedule_id]
+    values: list[Any] = [job.tenant_id, job.agent_id, job.work_item_id, job.schedule_id]
     values += [str(R.RUNNING if started else R.PENDING), job.trigger, job.requested_by]
     values += [place.slot, place.project_slot, job.attempt, job.rerun, worker_id]
     values += [stamp(now), hinted_at, begin["started_at"], begin["deadline_at"], job.trace_id]

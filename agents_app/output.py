@@ -26,7 +26,7 @@ _REMOVED = re.compile(
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
 _UNFINISHED = re.compile(
-    rf"({_STRING}){_STRING_BODY}(\x1b?)\Z|({_CSI}){_CSI_BODY}\Z|(\x1b)[ -/]*\Z|(?<!\r)(\r+)\Z"
+    rf"({_STRING}){_STRING_BODY}(\x1b?)\Z|({_CSI}){_CSI_BODY}\Z|(\x1b)[ -/]*\Z"
 )
 _LINE_END = re.compile(r"\r+\n?")
 
@@ -153,16 +153,24 @@ class TextDecoder:
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-        self._held = ""
+        self._escape = ""
+        self._return = ""
 
     def decode(self, data: bytes, final: bool = False) -> str:
-        text = self._held + self._utf8.decode(data, final)
-        self._held = ""
+        text = self._escape + self._utf8.decode(data, final)
+        self._escape = ""
         if not final and (unfinished := _UNFINISHED.search(text)):
             # Only its opening is kept: the rest is dropped anyway, and may be endless.
-            self._held = "".join(group for group in unfinished.groups() if group)
+            self._escape = "".join(group for group in unfinished.groups() if group)
             text = text[: unfinished.start()]
-        return _LINE_END.sub("\n", _REMOVED.sub("", text))
+        return self._lines(_REMOVED.sub("", text), final)
+
+    def _lines(self, text: str, final: bool) -> str:
+        text = self._return + text
+        self._return = ""
+        if not final and text.endswith("\r"):
+            self._return, text = "\r", text.rstrip("\r")
+        return _LINE_END.sub("\n", text)
 
 
 def as_text(data: bytes) -> str:

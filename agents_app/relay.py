@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from queue import Empty, Full, Queue
+from typing import Any
 
 import structlog
 
@@ -97,7 +98,7 @@ def waiting_hints(agent_id: int) -> int:
 
     try:
         with app.connection_for_write() as connection:
-            client = connection.default_channel.client
+            client: Any = connection.default_channel.client  # type: ignore[attr-defined]
             return int(client.llen(queue_name(agent_id)))
     except Exception:
         return 0

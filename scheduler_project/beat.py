@@ -81,7 +81,10 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
 
 
 def _watch() -> None:
-    watch_project(CONF.project, lambda: sync_project(CONF.project, utc_now()), threading.Event())
+    def changed() -> None:
+        sync_project(CONF.project, utc_now())
+
+    watch_project(CONF.project, changed, threading.Event())
 
 
 def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:
@@ -89,7 +92,7 @@ def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:
     # A little less than the period, because two beats never tick at the same instant.
     stale = now - timedelta(seconds=every_seconds * 0.7)
     idle = PeriodicTask.objects.filter(name=name).exclude(last_run_at__gt=stale)
-    return in_transaction(lambda: idle.update(last_run_at=now)) == 1
+    return bool(in_transaction(lambda: idle.update(last_run_at=now)))
 
 
 class DutyRunner:

@@ -19,6 +19,8 @@ __all__ = ["FAMILY", "Family", "become_subreaper"]
 # The kernel gives orphans to the first living thread of a subreaper: always the main thread.
 ORPHANS_FILE = "/proc/self/task/{pid}/children"
 KILL_SECONDS = 2.0
+EXEC_SECONDS = 0.002
+MAX_LOOKS = 1000
 _Identity = tuple[int, int]
 
 
@@ -71,6 +73,7 @@ class Family:
             return
         with self._lock:
             self._sweeps += 1
+            self._wait_for_names()
             self._kill_abandoned(run_id)
             self._live.pop(run_id, None)
 
@@ -90,6 +93,13 @@ class Family:
             return self._adopts
         sweeps = self._sweeps
         return bool(os.pread(self._orphans_fd, 64, 0)) or self._sweeps != sweeps
+
+    def _wait_for_names(self) -> None:
+        """A new stray that could be anyone's may be in the middle of an exec."""
+        known = self._suspects
+        new = [stray for stray in self._look() if stray.identity not in known]
+        if any(len(self._suspects[stray.identity]) > 1 for stray in new):
+            time.sleep(EXEC_SECONDS)
 
     def _kill_abandoned(self, ending: int | None = None) -> None:
         give_up_at = time.monotonic() + KILL_SECONDS
@@ -115,34 +125,39 @@ class Family:
 
     def _look(self) -> list[Proc]:
         """The living strays that runs started; new ones are remembered and dead ones reaped."""
-        strays = [stray for pid in self._orphans() if (stray := self._as_stray(pid))]
-        self._suspects = {
-            stray.identity: self._suspects.get(stray.identity) or self._owners(stray)
-            for stray in strays
-        }
-        self._hopeless &= self._suspects.keys()
-        ours = [stray for stray in strays if self._suspects[stray.identity]]
-        _reap([stray for stray in ours if stray.dead], until=0)
-        return [stray for stray in ours if not stray.dead]
+        for _ in range(MAX_LOOKS):
+            strays = self._strays()
+            self._suspects = {stray.identity: self._owners(stray) for stray in strays}
+            self._hopeless &= self._suspects.keys()
+            ours = [stray for stray in strays if self._suspects[stray.identity]]
+            dead = [stray for stray in ours if stray.dead]
+            if not dead:
+                return ours
+            _reap(dead, until=0)  # and look again: what they left may be ours only now
+        return []
 
-    def _as_stray(self, pid: int) -> Proc | None:
-        """None for leaders, and for what this process started itself within its own session."""
-        proc = procfs.look_at(pid)
-        if proc is None or proc.parent != os.getpid() or proc.session == os.getsid(0):
-            return None
+    def _strays(self) -> list[Proc]:
+        """Without leaders, and without what this process started itself within its session."""
+        pid, session = os.getpid(), os.getsid(0)
         leaders = {run.leader for run in list(self._live.values())}
-        return None if pid in leaders else proc
+        found = [procfs.look_at(orphan) for orphan in self._orphans() if orphan not in leaders]
+        return [proc for proc in found if proc and proc.parent == pid and proc.session != session]
 
     def _owners(self, stray: Proc) -> frozenset[int]:
         """The runs that may have started it; empty when none can, so it is not ours to kill."""
+        known = self._suspects.get(stray.identity)
+        if known is not None and len(known) < 2:
+            return known
         live = dict(self._live)
         for run_id, run in live.items():
             if run.leader == stray.session:
                 return frozenset({run_id})
+        # Asked again each time: in the middle of an exec a process has no environment.
         named = procfs.named_run(stray.pid)
-        if named in live:
+        if named is not None and named in (known or live):
             return frozenset({named})
-        return frozenset(k for k, run in live.items() if run.began_ticks <= stray.start_ticks)
+        began = (run_id for run_id, run in live.items() if run.began_ticks <= stray.start_ticks)
+        return known or frozenset(began)
 
     def _orphans(self) -> list[int]:
         if self._orphans_fd < 0:

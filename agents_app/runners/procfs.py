@@ -27,7 +27,11 @@ class Proc(NamedTuple):
 
 def look_at(pid: int) -> Proc | None:
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+        try:
+            stat = os.read(fd, 4096)
+        finally:
+            os.close(fd)
     except OSError:
         return None
     # The name in parentheses may hold anything, also spaces and parentheses.

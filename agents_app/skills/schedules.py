@@ -4,7 +4,6 @@ from typing import Any
 
 from agents_app.errors import DroverError
 from agents_app.skills.document import At
-from agents_app.skills.names import canonical
 from agents_app.skills.specs import ScheduleSpec
 from agents_app.skills.tables import Layer, build, excerpt, file_fields, fold
 from agents_app.triggers import IntervalTrigger, parse_cron, parse_interval_trigger, parse_trigger
@@ -25,10 +24,8 @@ def read_schedules(
 ) -> tuple[ScheduleSpec, ...]:
     """All that can be read; the rest is among the layer's problems."""
     specs: list[ScheduleSpec | None] = []
-    if text is not None and (trigger := _trigger("", text, ("schedule",), layer)):
-        specs.append(
-            ScheduleSpec(name=DEFAULT_NAME, expression=_squeezed(trigger.text), timezone=timezone)
-        )
+    if text is not None and (expression := _checked("", text, ("schedule",), layer)):
+        specs.append(ScheduleSpec(name=DEFAULT_NAME, expression=expression, timezone=timezone))
     if not isinstance(tables, dict):
         layer.complain(("schedules",), f"must be a table of schedules, not {excerpt(tables)}")
         tables = {}
@@ -58,7 +55,7 @@ def _expression(table: dict[str, Any], at: At, layer: Layer) -> str:
     """When it fires, from whichever field the type asks for; empty if that is a problem."""
     kind = table.pop("type", None)
     given = {field: table.pop(field) for field in ("interval", "expression") if field in table}
-    if kind is not None and kind not in _FIELD_OF_TYPE:
+    if kind is not None and not (isinstance(kind, str) and kind in _FIELD_OF_TYPE):
         layer.complain((*at, "type"), f"must be 'interval' or 'cron', not {excerpt(kind)}")
         return ""
     wanted = _FIELD_OF_TYPE[kind] if kind else next(iter(given), None)
@@ -68,8 +65,7 @@ def _expression(table: dict[str, Any], at: At, layer: Layer) -> str:
         layer.complain(at, _missing(wanted))
         return ""
     assert wanted is not None
-    trigger = _trigger(kind or canonical(wanted), given[wanted], (*at, wanted), layer)
-    return _squeezed(trigger.text) if trigger else ""
+    return _checked(kind or wanted, given[wanted], (*at, wanted), layer)
 
 
 def _missing(field: str | None) -> str:
@@ -79,22 +75,21 @@ def _missing(field: str | None) -> str:
     )
 
 
-def _trigger(kind: str, text: Any, at: At, layer: Layer) -> Any:
+def _checked(kind: str, text: Any, at: At, layer: Layer) -> str:
+    """The text if it says when, else empty and a problem."""
     if not isinstance(text, str):
         layer.complain(at, f"must be text such as 15m, not {excerpt(text)}; put it in quotes")
-        return None
+        return ""
     if len(text) > MAX_EXPRESSION:
         layer.complain(at, f"has {len(text)} characters; at most {MAX_EXPRESSION} are read")
-        return None
+        return ""
     parse = {"interval": parse_interval_trigger, "cron": parse_cron}.get(kind, parse_trigger)
     try:
-        return parse(text)
+        parse(text)
+        parse_trigger(text)  # what the row will be read with, whatever the field was
     except DroverError as error:
         layer.complain(at, " ".join(str(error).split()))
-        return None
-
-
-def _squeezed(text: str) -> str:
+        return ""
     return " ".join(text.split())
 
 

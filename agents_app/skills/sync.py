@@ -8,11 +8,10 @@ from pathlib import Path
 import structlog
 import tzlocal
 
-from agents_app import dispatch
+from agents_app import dispatch, lifecycle
 from agents_app.commit import in_transaction
 from agents_app.models import Agent, Schedule, Tenant
 from agents_app.skills.discover import Discovery, discover
-from agents_app.skills.errors import SkillError
 from agents_app.skills.specs import AgentSpec, ProjectSpec, ScheduleSpec
 from agents_app.triggers import IntervalTrigger, next_fire, parse_trigger, zone
 
@@ -20,26 +19,43 @@ log = structlog.get_logger("drover.skills")
 DEFAULT_TENANT = "default"
 
 
+# A config.toml that no longer parses leaves the last one that did in force.
+_last_good: dict[Path, ProjectSpec] = {}
+
+
 def sync_project(project: Path, now: datetime) -> Discovery:
     """Read the directory, write what changed, and let waiting work use new slots."""
-    discovery = discover(project)
-    changed = in_transaction(lambda: _sync(discovery, now))
+    discovery = discover(project, _last_good.get(project))
+    changed = in_transaction(lambda: _sync(discovery, project in _last_good, now))
+    if not _config_is_broken(discovery):
+        _last_good[project] = discovery.project
     for agent_id in changed:
         dispatch.admit_waiting(agent_id, now)
     return discovery
 
 
-def _sync(discovery: Discovery, now: datetime) -> list[int]:
-    tenant, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> list[int]:
+    tenant, created = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+    _sync_errors(tenant, discovery)
+    if _config_is_broken(discovery) and not has_last_good and not created:
+        # Broken since before this start: the rows are all there is of the last good one.
+        return []
     _sync_project_settings(tenant, discovery)
     changed = [_sync_agent(tenant, spec, now) for spec in discovery.agents]
-    for error in discovery.errors:
-        _sync_error(tenant, error)
-    present = {spec.name for spec in discovery.agents} | {e.agent for e in discovery.errors}
-    for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present - {None}):
+    if discovery.complete:
+        _remove_missing(tenant, discovery, now)
+    return [agent_id for agent_id in changed if agent_id is not None]
+
+
+def _config_is_broken(discovery: Discovery) -> bool:
+    return any(e.agent is None and Path(e.path).name == "config.toml" for e in discovery.errors)
+
+
+def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None:
+    present = {spec.name for spec in discovery.agents} | set(discovery.broken)
+    for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
         Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
         log.info("agent.removed", agent=agent.name)
-    return [agent_id for agent_id in changed if agent_id is not None]
 
 
 def _sync_project_settings(tenant: Tenant, discovery: Discovery) -> None:
@@ -47,8 +63,18 @@ def _sync_project_settings(tenant: Tenant, discovery: Discovery) -> None:
     if tenant.settings.get("fingerprint") != fingerprint:
         tenant.settings = _settings(discovery.project) | {"fingerprint": fingerprint}
         tenant.scale = discovery.project.scale
-    tenant.definition_errors = [str(one) for e in discovery.errors for one in e.each]
-    tenant.save()
+        tenant.save(update_fields=["settings", "scale"])
+
+
+def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
+    errors = [str(one) for error in discovery.errors for one in error.each]
+    for name, problems in discovery.broken.items():
+        _sync_broken_agent(tenant, name, problems)
+    if errors != tenant.definition_errors:
+        for error in errors:
+            log.warning("project.invalid", error=error)
+        tenant.definition_errors = errors
+        tenant.save(update_fields=["definition_errors"])
 
 
 def _settings(project: ProjectSpec) -> dict[str, object]:
@@ -98,17 +124,11 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
     }
 
 
-def _sync_error(tenant: Tenant, error: SkillError) -> None:
+def _sync_broken_agent(tenant: Tenant, name: str, problems: str) -> None:
     """The last good definition goes on; an agent that never had one is shown, disabled."""
-    if error.agent is None:
-        log.warning("project.invalid", error=str(error))
-        return
-    agent, _ = Agent.objects.get_or_create(
-        tenant=tenant, name=error.agent, defaults={"scale": 0}
-    )
-    if agent.definition_error != str(error):
-        log.warning("agent.invalid", agent=agent.name, error=str(error))
-        Agent.objects.filter(pk=agent.pk).update(definition_error=str(error), removed_at=None)
+    agent, _ = Agent.objects.get_or_create(tenant=tenant, name=name, defaults={"scale": 0})
+    if agent.definition_error != problems or agent.removed_at:
+        Agent.objects.filter(pk=agent.pk).update(definition_error=problems, removed_at=None)
 
 
 # --- schedules ------------------------------------------------------------------------------
@@ -118,8 +138,8 @@ def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
     known = {s.name: s for s in agent.schedules.filter(source=Schedule.Source.FILE)}
     for schedule_spec in spec.schedules:
         _sync_schedule(agent, known.pop(schedule_spec.name, None), schedule_spec, now)
-    gone = Schedule.objects.filter(pk__in=[s.pk for s in known.values()])
-    gone.update(state=Schedule.State.CANCELED, next_fire_at=None)
+    for gone in known.values():
+        lifecycle.cancel_schedule(gone.pk, gone.state)
 
 
 def _sync_schedule(
@@ -136,14 +156,19 @@ def _sync_schedule(
     schedule.expression, schedule.timezone = spec.expression, timezone
     schedule.prompt, schedule.overlap, schedule.catch_up = spec.prompt, spec.overlap, spec.catch_up
     schedule.catch_up_window_seconds = spec.catch_up_window_seconds
-    if not spec.enabled:
-        schedule.state, schedule.pause_note = Schedule.State.PAUSED, DISABLED_IN_FILE
-    elif schedule.state == Schedule.State.CANCELED or schedule.pause_note == DISABLED_IN_FILE:
-        schedule.state, schedule.pause_note = Schedule.State.ACTIVE, ""
-        edited = True
     if edited:
         arm(schedule, now)
     schedule.save()
+    _sync_schedule_state(schedule, spec, now)
+
+
+def _sync_schedule_state(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
+    """What a person paused stays paused; what the file switched off, the file switches on."""
+    if not spec.enabled:
+        lifecycle.pause_schedule(schedule.pk, DISABLED_IN_FILE)
+    elif schedule.state == Schedule.State.CANCELED or schedule.pause_note == DISABLED_IN_FILE:
+        arm(schedule, now)
+        lifecycle.resume_schedule(schedule.pk, schedule.state, schedule.next_fire_at)
 
 
 DISABLED_IN_FILE = "enabled: false in the agent's file"

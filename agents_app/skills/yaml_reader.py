@@ -69,6 +69,8 @@ def explain(error: yaml.MarkedYAMLError, text: str) -> tuple[yaml.Mark | None, s
         return start, f'a value that begins with {rest[0]} must be quoted: write "{value[:80]}"'
     if _rest_of_line(text, mark).startswith("\t"):
         return mark, "a tab cannot indent YAML; use spaces"
+    if "end of stream" in said:
+        return start, "is not YAML: this quote is never closed"
     if "mapping values are not allowed" in said:
         return mark, "is not YAML: a value that contains ': ' must be quoted"
     return mark, f"is not YAML: {said}"
@@ -96,14 +98,14 @@ class _Reader:
 
     def read(self, events: Iterator[Event]) -> Any:
         self.events = events
-        root, documents = None, 0
+        roots: list[Any] = []
         for event in events:
-            if isinstance(event, DocumentStartEvent):
-                documents += 1
-                root = self._node(next(events), (), 1)
-        if documents > 1:
-            self.problems.add(Place(self.source, self.first_line), "holds more than one document")
-        return root
+            if not isinstance(event, DocumentStartEvent):
+                continue
+            if roots:
+                self.problems.add(self.mark(event.start_mark), "a second document starts here")
+            roots.append(self._node(next(events), (), 1))
+        return roots[0] if roots else None
 
     def _node(self, event: Event, at: At, depth: int) -> Any:
         self._admit(event, depth)

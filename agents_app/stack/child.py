@@ -29,6 +29,7 @@ class Child(asyncio.SubprocessProtocol):
         self.role = role
         # For the message when it could not start.
         self.last_lines: deque[str] = deque(maxlen=5)
+        self.muted = role.quiet_start
         self._print_line = print_line
         self._splitter = LineSplitter()
         self._exited = asyncio.Event()
@@ -64,9 +65,10 @@ class Child(asyncio.SubprocessProtocol):
         self._exited.set()
 
     def _pass_on(self, lines: list[str]) -> None:
-        for line in lines:
+        for line in filter(str.strip, lines):
             self.last_lines.append(line)
-            self._print_line(self.role.name, line)
+            if not self.muted:
+                self._print_line(self.role.name, line)
 
 
 async def start_child(role: Role, print_line: PrintLine, keep_fds: tuple[int, ...] = ()) -> Child:
@@ -74,6 +76,7 @@ async def start_child(role: Role, print_line: PrintLine, keep_fds: tuple[int, ..
         lambda: Child(role, print_line),
         *role.argv,
         env=dict(role.env),
+        cwd=role.directory,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

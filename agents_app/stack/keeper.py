@@ -72,6 +72,8 @@ class Keeper:
 
     async def _live(self) -> str:
         """One life of the process; how it ended."""
+        if self.role.ready_file is not None:
+            self.role.ready_file.unlink(missing_ok=True)
         try:
             self._child = await start_child(self.role, self._console.line, self._keep_fds)
         except OSError as error:
@@ -81,7 +83,7 @@ class Keeper:
     async def _watch(self, child: Child) -> int:
         """The exit status, having noted on the way that it was ready."""
         exited = asyncio.create_task(child.exited())
-        ready = asyncio.create_task(self._note_ready())
+        ready = asyncio.create_task(self._note_ready(child))
         try:
             done, _ = await asyncio.wait({exited, ready}, return_when=asyncio.FIRST_COMPLETED)
             if ready in done:
@@ -91,16 +93,22 @@ class Keeper:
             ready.cancel()
             exited.cancel()
 
-    async def _note_ready(self) -> None:
+    async def _note_ready(self, child: Child) -> None:
         try:
             async with asyncio.timeout(READY_WITHIN_SECONDS):
-                while self.role.ready is not None and not await self.role.ready():
+                while not await self._is_ready():
                     await asyncio.sleep(_READY_CHECK_SECONDS)
         except TimeoutError:
             if self._was_ready.is_set():
                 return
             raise StartError(self._no_start(f"waited {READY_WITHIN_SECONDS:g} s")) from None
+        child.muted = False
         self._was_ready.set()
+
+    async def _is_ready(self) -> bool:
+        if self.role.ready_file is not None:
+            return self.role.ready_file.exists()
+        return self.role.ready is None or await self.role.ready()
 
     def _no_start(self, how: str) -> str:
         lines = self._child.last_lines if self._child else ()

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from agents_app.stack.ready import ReadyCheck
 
@@ -12,8 +13,13 @@ class Role:
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    # Without a check it counts as ready once it has started.
+    directory: Path | None = None
+    # Without either it counts as ready once it has started.
     ready: ReadyCheck | None = None
+    # Left by the process itself; one of an earlier life does not count.
+    ready_file: Path | None = None
+    # What it prints before it is ready is shown only if it never gets there.
+    quiet_start: bool = False
     # Roles of one stage start or stop together, lower stages first.
     start_stage: int = 0
     stop_stage: int = 0

@@ -7,7 +7,7 @@ from signal import SIGKILL, SIGQUIT, SIGTERM
 
 from agents_app.conf import ROOT, Conf
 from agents_app.stack.private_files import kept_secret
-from agents_app.stack.ready import gateway_sees, http_answers, redis_answers
+from agents_app.stack.ready import READY_FILE, http_answers, redis_answers
 from agents_app.stack.redis_server import find_server, server_argv, socket_path
 from agents_app.stack.role import Role
 
@@ -17,9 +17,10 @@ STOP_BEAT, STOP_WORKERS, STOP_GATEWAY, STOP_REDIS = range(4)
 START_REDIS, START_REST = range(2)
 
 FLOWER_USER = "admin"
-# Only `up` itself needs them.
-_NOT_FOR_CHILDREN = ("DROVER_ADMIN_PASSWORD", "DROVER_BOOTSTRAP_TOKEN")
-_NOT_FOR_FLOWER = ("DATABASE_URL", "DROVER_SECRET_KEY")
+# Secrets of the first start: nothing that runs later needs them.
+ONLY_FOR_UP = frozenset({"DROVER_ADMIN_PASSWORD", "DROVER_BOOTSTRAP_TOKEN"})
+# With the last one Celery would load Django, which is 30 MB that Flower has no use for.
+_NOT_FOR_FLOWER = ("DATABASE_URL", "DROVER_SECRET_KEY", "DJANGO_SETTINGS_MODULE")
 
 Environment = Mapping[str, str]
 
@@ -37,6 +38,7 @@ def redis_role(conf: Conf, env: Environment) -> Role:
         argv=server_argv(find_server(), conf.data),
         env={name: env[name] for name in ("PATH", "LANG", "TZ") if name in env},
         ready=redis_answers(socket_path(conf.data)),
+        quiet_start=True,
         start_stage=START_REDIS,
         stop_stage=STOP_REDIS,
         death_signal=SIGTERM,
@@ -45,6 +47,7 @@ def redis_role(conf: Conf, env: Environment) -> Role:
 
 def worker_role(conf: Conf, env: Environment, number: int) -> Role:
     name = f"worker-{number}"
+    ready_file = conf.data / f"{name}.ready"
     # Silent for this long the worker cannot have renewed its lease: its runs end before that does.
     silence = f"{conf.lease_seconds * 5 / 6:g}"
     guard = (sys.executable, "-IS", str(ROOT / "agents_app" / "guard.py"), "--silence", silence)
@@ -54,9 +57,10 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
     )
     return Role(
         name=name,
-        argv=(*guard, "--", *_celery("scheduler_project", "worker"), *options),
-        env=_child_env(env, name),
-        ready=gateway_sees(conf.port, "worker"),
+        argv=(*guard, "--", *_celery("agents_app.stack.announced", "worker"), *options),
+        env=_child_env(env, name) | {READY_FILE: str(ready_file)},
+        directory=ROOT,
+        ready_file=ready_file,
         start_stage=START_REST,
         stop_stage=STOP_WORKERS,
         stop_timeout_seconds=None,
@@ -67,12 +71,14 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
 
 
 def beat_role(conf: Conf, env: Environment) -> Role:
+    ready_file = conf.data / "beat.ready"
     options = ("-S", "scheduler_project.beat:DroverScheduler", "--pidfile=", "-l", "info")
     return Role(
         name="beat",
-        argv=(*_celery("scheduler_project", "beat"), *options),
-        env=_child_env(env, "beat"),
-        ready=gateway_sees(conf.port, "beat"),
+        argv=(*_celery("agents_app.stack.announced", "beat"), *options),
+        env=_child_env(env, "beat") | {READY_FILE: str(ready_file)},
+        directory=ROOT,
+        ready_file=ready_file,
         start_stage=START_REST,
         stop_stage=STOP_BEAT,
         # Rows decide every race, so it may die at any point.
@@ -91,6 +97,7 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
         name="gateway",
         argv=(sys.executable, "-m", "uvicorn", "scheduler_project.asgi:application", *options),
         env=_child_env(env, "gateway"),
+        directory=ROOT,
         ready=http_answers(conf.port, "/healthz"),
         start_stage=START_REST,
         stop_stage=STOP_GATEWAY,
@@ -111,6 +118,7 @@ def flower_role(conf: Conf, env: Environment) -> Role:
         name="flower",
         argv=(*_celery("agents_app.stack.monitor", "flower"), "--logging=error"),
         env={name: shared[name] for name in shared if name not in _NOT_FOR_FLOWER} | own,
+        directory=ROOT,
         ready=http_answers(conf.flower_port, "/", status=401),
         start_stage=START_REST,
         stop_stage=STOP_GATEWAY,
@@ -125,11 +133,11 @@ def flower_password_file(data: Path) -> Path:
 
 
 def _celery(app: str, command: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "celery", "-A", app, command)
+    return (sys.executable, "-m", "celery", "-q", "-A", app, command)
 
 
 def _child_env(env: Environment, role: str) -> dict[str, str]:
-    kept = {name: value for name, value in env.items() if name not in _NOT_FOR_CHILDREN}
+    kept = {name: value for name, value in env.items() if name not in ONLY_FOR_UP}
     return kept | {
         "DROVER_ROLE": role,
         # Two arenas instead of eight per core: threads share memory that they would each keep.

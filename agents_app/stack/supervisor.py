@@ -6,6 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from agents_app.stack.child import Child, watch_children_without_threads
 from agents_app.stack.console import Console
@@ -110,7 +111,8 @@ class Supervisor:
         """True when the work is done, False when a stop came first; raises what the work raises."""
         stop = asyncio.create_task(self._asked_to_stop.wait())
         try:
-            await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {work, stop}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 return False
             work.result()
@@ -118,6 +120,7 @@ class Supervisor:
         finally:
             stop.cancel()
             work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
 
     async def _drain(self) -> None:
         for stage in _stages(self._keepers, lambda keeper: keeper.role.stop_stage):

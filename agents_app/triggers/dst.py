@@ -88,8 +88,7 @@ def _from_gap(next_wall: NextWall, after: int, span: Span, gap: Gap) -> int | No
     if gap == "skip" or change is None or change.before > change.after:
         return None
     # Read with the old offset a wall inside the gap lands behind it, as late as the gap is long.
-    start = change.at - 1 if gap == "next_valid" else max(after, change.at - 1)
-    wall = next_wall(start + change.before)
+    wall = next_wall(max(after, change.at - 1) + change.before)
     if wall is None or wall >= change.at + change.after:
         return None
     if gap == "next_valid":
@@ -101,7 +100,7 @@ def _spans(changes: tuple[Change, ...], after: int) -> Iterator[Span]:
     """The spans that hold an instant after `after`; the last one is open-ended."""
     opened_by = None
     for change in changes:
-        if change.at > after + 1:
+        if change.at > after:
             yield Span(opened_by, change, change.before)
         opened_by = change
     yield Span(opened_by, None, changes[-1].after)

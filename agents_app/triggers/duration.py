@@ -6,23 +6,32 @@ from decimal import Decimal
 
 from agents_app.errors import TriggerParseError
 
-_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-# Any of the units takes a plural s, so "5ms" is five minutes: there are no milliseconds here.
-_DURATION = re.compile(
-    r"([0-9]+(?:\.[0-9]+)?)[ \t\n\r\f\v]*(sec|s|min|m|hr|h|day|d)s?", re.ASCII | re.IGNORECASE
-)
+# More would only cost time: no date can hold what they say.
+MAX_DIGITS = 1000
+
+_SPELLINGS = {1: "s sec", 60: "m min", 3600: "h hr", 86400: "d day"}
+# Every spelling takes a plural s, so "5ms" is five minutes: there are no milliseconds here.
+_UNIT_SECONDS = {
+    word + plural: seconds
+    for seconds, words in _SPELLINGS.items()
+    for word in words.split()
+    for plural in ("", "s")
+}
+_WHITESPACE = " \t\n\r\f\v"
+_NUMBER_AND_WORD = re.compile(rf"(?P<number>[0-9]+(\.[0-9]+)?)[{_WHITESPACE}]*(?P<unit>[a-zA-Z]+)")
 
 
 def parse_duration(text: str) -> timedelta:
-    found = _DURATION.fullmatch(text.strip(" \t\n\r\f\v"))
-    if found is None:
+    found = _NUMBER_AND_WORD.fullmatch(text.strip(_WHITESPACE))
+    unit_seconds = _UNIT_SECONDS.get(found["unit"].lower()) if found else None
+    if found is None or unit_seconds is None:
         raise _error(text, "write a number and a unit, such as 30s, 10m, 1.5h or 1d")
-    number, unit = found.groups()
-    if len(number) > 30:
+    number = found["number"]
+    if len(number) > MAX_DIGITS:
         raise _error(text, "the number is too long")
     try:
         # Decimal, because 1.1 hours are 3960 seconds and not a hair more.
-        microseconds = int(Decimal(number) * _UNIT_SECONDS[unit[0].lower()] * 1_000_000)
+        microseconds = int(Decimal(number) * unit_seconds * 1_000_000)
         duration = timedelta(microseconds=microseconds)
     except OverflowError:
         raise _error(text, "it is longer than time itself; use a smaller number") from None

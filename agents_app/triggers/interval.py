@@ -9,9 +9,33 @@ from agents_app.errors import IntervalParseError
 
 _WHITESPACE = " \t\n\r\f\v"
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_EXPECTED = 'Expected format: "{number}{unit}"'
-_INTERVAL = re.compile(rf"(-?[0-9]+)[{_WHITESPACE}]*([a-zA-Z]+)")
 _MAX_JITTER_PERCENT = 10
+
+_NUMBER, _WORD, _GAP = "[0-9]+", "[a-zA-Z]+", f"[{_WHITESPACE}]*"
+_INTERVAL = re.compile(f"({_NUMBER}){_GAP}([smhdSMHD])")
+# What a text that is no interval was meant to be; the first that fits says what is wrong with it.
+_MISFITS = {
+    "empty": re.compile(""),
+    "missing_unit": re.compile(_NUMBER),
+    "missing_number": re.compile(_WORD),
+    "zero": re.compile(f"-?0+{_GAP}{_WORD}"),
+    "negative": re.compile(f"-{_NUMBER}{_GAP}{_WORD}"),
+    "invalid_unit": re.compile(f"{_NUMBER}{_GAP}{_WORD}"),
+    "decimal": re.compile(r".*[0-9]\.[0-9].*", re.DOTALL),
+    "invalid_format": re.compile(".*", re.DOTALL),
+}
+_EXPECTED = 'Expected format: "{number}{unit}"'
+_MESSAGES = {
+    "empty": f"Interval cannot be empty. {_EXPECTED}",
+    "missing_unit": f"Missing time unit. {_EXPECTED}",
+    "missing_number": f"Missing number. {_EXPECTED}",
+    "zero": "Zero interval is not allowed",
+    "negative": "Negative intervals are not allowed",
+    "invalid_unit": 'Invalid time unit "%". Valid units are: s, m, h, d',
+    "decimal": "Decimal values are not supported",
+    "invalid_format": f"Invalid interval format. {_EXPECTED}",
+    "too_long": "The interval is too long to be added to a date",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +48,11 @@ def parse_interval(interval: str) -> int:
     """Milliseconds in a text such as `5m`: a whole number and one of s, m, h, d."""
     text = interval.strip(_WHITESPACE)
     found = _INTERVAL.fullmatch(text)
-    if found is None:
+    number = float(found[1]) if found else 0
+    if found is None or number == 0:
         raise _error(_kind_of_misfit(text), interval)
-    number, unit = float(found[1]), found[2]
-    if number < 0:
-        raise _error("negative", interval)
-    if number == 0:
-        raise _error("zero", interval)
-    if unit.lower() not in _UNIT_MS:
-        raise _error("invalid_unit", interval, unit)
     # In floating point, because milliseconds travel as a JSON number and round like one past 2**53.
-    milliseconds = number * _UNIT_MS[unit.lower()]
+    milliseconds = number * _UNIT_MS[found[2].lower()]
     if math.isinf(milliseconds):
         raise _error("too_long", interval)
     return int(milliseconds)
@@ -81,31 +99,11 @@ def _as_timedelta(interval: str) -> timedelta:
 
 
 def _kind_of_misfit(text: str) -> str:
-    if not text:
-        return "empty"
-    if re.fullmatch(r"[0-9]+", text):
-        return "missing_unit"
-    if re.fullmatch(r"[a-zA-Z]+", text):
-        return "missing_number"
-    if re.search(r"[0-9]\.[0-9]", text):
-        return "decimal"
-    return "invalid_format"
+    return next(kind for kind, pattern in _MISFITS.items() if pattern.fullmatch(text))
 
 
-_MESSAGES = {
-    "empty": f"Interval cannot be empty. {_EXPECTED}",
-    "missing_unit": f"Missing time unit. {_EXPECTED}",
-    "missing_number": f"Missing number. {_EXPECTED}",
-    "decimal": "Decimal values are not supported",
-    "negative": "Negative intervals are not allowed",
-    "zero": "Zero interval is not allowed",
-    "invalid_unit": 'Invalid time unit "%". Valid units are: s, m, h, d',
-    "invalid_format": f"Invalid interval format. {_EXPECTED}",
-    "too_long": "The interval is too long to be added to a date",
-}
-
-
-def _error(kind: str, interval: str, unit: str = "") -> IntervalParseError:
+def _error(kind: str, interval: str) -> IntervalParseError:
+    unit = interval.strip("0123456789" + _WHITESPACE)
     message = _MESSAGES[kind].replace("%", unit[:20])
     full = f'{message} (in "{interval[:80]}"; write for example "5m" or "1h")'
     return IntervalParseError(full, interval=interval, kind=kind)

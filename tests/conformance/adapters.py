@@ -6,6 +6,9 @@ from typing import Any
 
 from agents_app import triggers
 from agents_app.errors import IntervalParseError, TriggerParseError
+from agents_app.skills.errors import SkillError
+from agents_app.skills.frontmatter import split_frontmatter
+from agents_app.skills.names import agent_name_problem
 
 Case = dict[str, Any]
 
@@ -107,6 +110,18 @@ def duration_interval(text: str) -> Case:
         return {"error": True}
 
 
+def agent_name(name: str) -> Case:
+    return {"valid": agent_name_problem(name) is None}
+
+
+def skill_frontmatter(text: str) -> Case:
+    try:
+        data, body = split_frontmatter(text)
+    except SkillError:
+        return {"error": True}
+    return {"data": data, "body": body}
+
+
 ADAPTERS: dict[str, Callable[[Any], Any]] = {
     "cron": cron,
     "cron.parse": cron_parse,
@@ -116,4 +131,6 @@ ADAPTERS: dict[str, Callable[[Any], Any]] = {
     "interval.next": interval_next,
     "duration.decimal": duration_decimal,
     "duration.interval": duration_interval,
+    "agent_name": agent_name,
+    "skill.frontmatter": skill_frontmatter,
 }

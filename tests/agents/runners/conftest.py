@@ -8,17 +8,21 @@ import psutil
 import pytest
 
 from tests.agents.runners.programs import Program, Shell
-from tests.parts.processes import is_gone
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    """Makes a run of a shell script, not yet started."""
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    """Makes a run of a shell script, not yet started; what a failed test left running ends."""
+    made: list[Program] = []
 
-    def make(script: str, **options: object) -> Program:
-        return Program(tmp_path, "/bin/sh", "-c", script, **options)  # type: ignore[arg-type]
+    def make(script: str, timeout: float = 30.0, grace: float = 10.0) -> Program:
+        made.append(Program(tmp_path, "/bin/sh", "-c", script, timeout=timeout, grace=grace))
+        return made[-1]
 
-    return make
+    yield make
+    for program in made:
+        program.control.stop("the test is over", grace_seconds=0)
+        program.join()
 
 
 @pytest.fixture
@@ -45,6 +49,3 @@ def open_fds() -> set[str]:
 
 def children() -> set[int]:
     return {child.pid for child in psutil.Process().children()}
-
-
-__all__ = ["children", "is_gone", "nothing_leaks", "open_fds", "shell"]

@@ -38,24 +38,32 @@ class Sink:
 class Program:
     """One run of a shell script, with everything that can be asked about it afterwards."""
 
-    def __init__(self, where: Path, *argv: str, runner: Runner | None = None, **limits: float):
+    def __init__(
+        self,
+        where: Path,
+        *argv: str,
+        runner: Runner | None = None,
+        timeout: float = 30.0,
+        grace: float = 10.0,
+    ) -> None:
         self.run_id = next(RUN_IDS)
         self.runner = runner or ProcessRunner()
         self.control = RunControl()
         self.sink = Sink()
-        self.outcome: Outcome | None = None
+        self.ended = False
+        self.thread: threading.Thread | None = None
         self.took_seconds = 0.0
         self.cwd = where / str(self.run_id)
         self.cwd.mkdir()
         prompt = self.cwd / "prompt"
         prompt.write_text("hello")
-        env = {"PATH": os.environ["PATH"], "DROVER_RUN_ID": str(self.run_id)}
-        timeout, grace = limits.get("timeout", 30.0), limits.get("grace", 10.0)
-        self.spec = RunSpec(self.run_id, argv, env, self.cwd, prompt, timeout, grace)
+        self.env = {"PATH": os.environ["PATH"], "DROVER_RUN_ID": str(self.run_id)}
+        self.spec = RunSpec(self.run_id, argv, self.env, self.cwd, prompt, timeout, grace)
 
     def run(self) -> "Program":
         began = time.monotonic()
-        self.outcome = self.runner.run(self.spec, self.control, self.sink)
+        self.outcome: Outcome = self.runner.run(self.spec, self.control, self.sink)
+        self.ended = True
         self.took_seconds = time.monotonic() - began
         return self
 
@@ -65,14 +73,19 @@ class Program:
         return self
 
     def join(self, seconds: float = 20.0) -> "Program":
-        self.thread.join(seconds)
-        assert not self.thread.is_alive(), "the run did not end"
+        if self.thread is not None:
+            self.thread.join(seconds)
+            assert not self.thread.is_alive(), "the run did not end"
         return self
 
     def note(self, name: str) -> str:
         """What the program wrote to a file of that name, once it has."""
         path = self.cwd / name
-        return wait_for(lambda: path.exists() and path.read_text().strip(), message=f"no {name}")
+        return wait_for(lambda: path.read_text().strip() if path.exists() else "", message=name)
+
+    def pid(self) -> int:
+        """Of the leader, once it has started."""
+        return wait_for(lambda: self.control.pid or 0)
 
     def noted_pid(self, name: str = "pid") -> int:
         return int(self.note(name))

@@ -14,7 +14,7 @@ from agents_app.stack import backoff, keeper
 from agents_app.stack.console import Console
 from agents_app.stack.role import Role
 from agents_app.stack.supervisor import Callbacks, Supervisor
-from tests.agents.stack.toys import SLEEPS, exists, python
+from tests.agents.stack.toys import SLEEPS, python
 from tests.parts.ports import free_port
 
 
@@ -52,9 +52,7 @@ def supervise(*roles: Role, seconds: float = 20, stop_when: str = "") -> tuple[i
 
 def test_a_stage_starts_when_the_one_before_is_ready(tmp_path: Path) -> None:
     made = tmp_path / "made"
-    first = role(
-        "first", f"time.sleep(0.4); open({str(made)!r}, 'w'); {SLEEPS}", ready=exists(made)
-    )
+    first = role("first", f"time.sleep(0.4); open({str(made)!r}, 'w'); {SLEEPS}", ready_file=made)
     look = f"print('saw', os.path.exists({str(made)!r}), flush=True)"
     second = role("second", look, restart=False, start_stage=1)
     _, screen = supervise(first, second, stop_when="saw")
@@ -71,9 +69,19 @@ def test_roles_of_one_stage_start_at_the_same_time(tmp_path: Path) -> None:
     names = [str(path) + ".started" for path in files]
     a = role("a", code.format(names[0], names[1]))
     b = role("b", code.format(names[1], names[0]))
-    code, screen = supervise(a, b, stop_when="b  | met")
-    assert code == 0
+    exit_code, screen = supervise(a, b, stop_when="b  | met")
+    assert exit_code == 0
     assert "b  | met" in screen.getvalue()
+
+
+def test_a_ready_file_of_an_earlier_life_does_not_count(tmp_path: Path) -> None:
+    old = tmp_path / "ready"
+    old.touch()
+    one = role("one", f"time.sleep(0.3); open({str(old)!r}, 'w'); {SLEEPS}", ready_file=old)
+    started = time.monotonic()
+    code, _ = supervise(one)
+    assert code == 0
+    assert time.monotonic() - started >= 0.3
 
 
 def test_a_role_that_dies_is_started_again_with_growing_pauses(
@@ -111,7 +119,7 @@ def test_a_port_in_use_ends_everything_with_one_message(tmp_path: Path) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
         code = f"import socket; socket.create_server(('127.0.0.1', {port}))"
-        gateway = role("gateway", code, ready=exists(tmp_path / "never"), start_stage=1)
+        gateway = role("gateway", code, ready_file=tmp_path / "never", start_stage=1)
         exit_code, screen = supervise(role("redis", SLEEPS), gateway)
     assert exit_code == 1
     said = "\n".join(line for line in screen.lines() if line.startswith("up "))
@@ -131,7 +139,7 @@ def test_a_role_that_never_gets_ready_ends_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "READY_WITHIN_SECONDS", 0.3)
-    code, screen = supervise(role("slow", SLEEPS, ready=exists(tmp_path / "never")))
+    code, screen = supervise(role("slow", SLEEPS, ready_file=tmp_path / "never"))
     assert code == 1
     assert "slow waited 0.3 s and was never ready" in screen.getvalue()
 
@@ -150,6 +158,17 @@ def test_long_and_binary_lines_are_shortened_and_cleaned() -> None:
     assert lines[1] == "noisy | " + "x" * 8192 + " ... (2991808 bytes more)"
     assert lines[2] == "noisy | �\\xffred \\x9b31m"
     assert lines[3] == "noisy | café end"
+
+
+def test_a_quiet_start_is_heard_only_if_it_fails(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    code = f"open({str(ready)!r}, 'w'); time.sleep(0.3); print('later', flush=True); {SLEEPS}"
+    works = role("works", code, ready_file=ready, quiet_start=True)
+    _, screen = supervise(works, stop_when="later")
+    assert not [line for line in screen.lines() if line.startswith("works | pid")]
+    fails = role("fails", "sys.exit(2)", ready_file=ready, quiet_start=True, restart=False)
+    _, screen = supervise(fails)
+    assert [line.split()[:3] for line in screen.lines()][1] == ["up", "|", "pid"]
 
 
 def test_output_of_a_grandchild_that_lives_on_does_not_hold_the_stop() -> None:

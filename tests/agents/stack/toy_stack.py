@@ -11,15 +11,14 @@ from typing import Any
 from agents_app.stack.console import Console
 from agents_app.stack.role import Role
 from agents_app.stack.supervisor import Callbacks, Supervisor
-from tests.agents.stack.toys import exists
 
 
 def role_of(fields: dict[str, Any]) -> Role:
     for name in ("stop_signal", "kill_signal", "death_signal"):
         if name in fields:
             fields[name] = signal.Signals[fields[name]]
-    if ready_file := fields.pop("ready_file", None):
-        fields["ready"] = exists(Path(ready_file))
+    if "ready_file" in fields:
+        fields["ready_file"] = Path(fields["ready_file"])
     fields["argv"] = tuple(fields["argv"])
     return Role(env=dict(os.environ), **fields)
 

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agents_app.stack.ready import ReadyCheck
 from tests.parts.processes import stop_process, tree_of
 from tests.parts.waiting import wait_for
 
@@ -22,13 +21,6 @@ IGNORES_TERM = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('deaf', flu
 
 def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-ISc", _START + code)
-
-
-def exists(path: Path) -> ReadyCheck:
-    async def check() -> bool:
-        return path.exists()
-
-    return check
 
 
 def ends_slowly(seconds: float, log: Path | None = None) -> str:

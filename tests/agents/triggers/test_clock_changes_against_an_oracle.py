@@ -167,6 +167,13 @@ def test_the_clock_changes_of_a_year_are_found_to_the_second():
     ]
 
 
+def test_a_change_belongs_to_the_period_that_it_ends():
+    new_york = zone("America/New_York")
+    at = int(datetime(2026, 3, 8, 7, tzinfo=UTC).timestamp())
+    assert [change.at for change in changes_between(new_york, at - 1, at)] == [at]
+    assert changes_between(new_york, at, at + 1) == ()
+
+
 def test_a_day_that_a_country_left_out_shifts_to_the_day_after():
     apia = zone("Pacific/Apia")  # 30 December 2011 never happened there
     daily_at_nine = daily(listed({0}), listed({9}))

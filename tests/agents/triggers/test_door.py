@@ -1,8 +1,9 @@
 """`agents_app.triggers` as its callers see it."""
 
+import sys
 import time
 from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from threading import Thread
 
@@ -99,7 +100,16 @@ def test_the_last_fire_of_a_period_is_the_last_of_all_its_fires(text, start, len
     assert last == (fires[-1] if fires else None)
 
 
-def test_threads_that_share_an_expression_do_not_disturb_each_other():
+@pytest.fixture
+def impatient_threads() -> Iterator[None]:
+    """Threads take turns so often that a missing lock shows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_threads_that_share_an_expression_do_not_disturb_each_other(impatient_threads):
     trigger = parse_trigger("*/11 * * * *")
     expected = upcoming(trigger, START, NEW_YORK, 2000)
     wrong: list[datetime] = []

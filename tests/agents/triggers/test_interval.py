@@ -12,6 +12,7 @@ from agents_app.triggers import (
     is_schedule_due,
     parse_interval,
     parse_interval_trigger,
+    parse_trigger,
 )
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -58,6 +59,12 @@ def test_no_text_makes_the_parser_raise_anything_but_its_own_error(text):
         assert parse_interval(text) > 0
     except IntervalParseError as error:
         assert error.kind
+
+
+@given(st.integers(1, 10**6), st.sampled_from(["s", "M", " h", "\td"]), st.integers(0, 40))
+def test_an_interval_read_again_as_any_trigger_is_the_same_span(number, unit, zeros):
+    text = "0" * zeros + f"{number}{unit}"
+    assert parse_trigger(text) == parse_interval_trigger(text)
 
 
 def test_an_interval_that_no_date_can_hold_is_refused_as_a_trigger():

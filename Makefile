@@ -1,0 +1,41 @@
+# Two commands matter: `make run` serves a working fleet, `make test` proves it works.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint bench screenshots clean
+
+run: $(VENV)/.installed
+	@exec $(BIN)/python manage.py up
+
+test: $(VENV)/.installed-dev lint
+	$(BIN)/python -m pytest
+	DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest tests/agents tests/races
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.benchmarks
+
+screenshots: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.browser.screenshots
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+
+# A lock file that changed since the last install is installed again.
+$(VENV)/.installed: requirements.lock | $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock | $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	@touch $@ $(VENV)/.installed
+
+$(VENV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Drover needs Python 3.11 or newer: make PYTHON=python3.11 run")'
+	$(PYTHON) -m venv $(VENV)

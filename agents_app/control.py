@@ -1,0 +1,154 @@
+"""What people do to a fleet: pause, resume, scale, stop; each act is noted in the journal."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from agents_app import dispatch, journal, lifecycle
+from agents_app.commit import in_transaction
+from agents_app.errors import Refused
+from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, WorkItem
+from agents_app.triggers import next_fire, parse_trigger, zone
+
+# --- pause and resume -----------------------------------------------------------------------
+
+
+def pause_tenant(tenant: Tenant, by: str, now: datetime, note: str = "") -> bool:
+    """The whole scheduler, as far as this tenant is concerned; it lasts across restarts."""
+    free = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=True)
+    return _act(
+        lambda: free.update(paused_at=now, pause_note=note),
+        journal.Entry("scheduler.paused", now, tenant.pk, detail=_said(by, note)),
+    )
+
+
+def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
+    paused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=False)
+    resumed = _act(
+        lambda: paused.update(paused_at=None, pause_note=""),
+        journal.Entry("scheduler.resumed", now, tenant.pk, detail=by),
+    )
+    for agent in tenant.agents.all():
+        dispatch.admit_waiting(agent.pk, now)
+    return resumed
+
+
+def pause_agent(agent: Agent, by: str, now: datetime, note: str = "") -> bool:
+    free = Agent.objects.filter(pk=agent.pk, paused_at__isnull=True)
+    return _act(
+        lambda: free.update(paused_at=now, pause_note=note),
+        journal.Entry("agent.paused", now, agent.tenant_id, agent.pk, detail=_said(by, note)),
+    )
+
+
+def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
+    paused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=False)
+    resumed = _act(
+        lambda: paused.update(paused_at=None, pause_note=""),
+        journal.Entry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by),
+    )
+    dispatch.admit_waiting(agent.pk, now)
+    return resumed
+
+
+def pause_schedule(schedule: Schedule, by: str, now: datetime, note: str = "") -> bool:
+    return _act(
+        lambda: lifecycle.pause_schedule(schedule.pk, note),
+        _schedule_entry("schedule.paused", schedule, now, _said(by, note)),
+    )
+
+
+def resume_schedule(schedule: Schedule, by: str, now: datetime) -> bool:
+    """Never fires at once: the next fire is the next one that is still to come."""
+    upcoming = next_fire(parse_trigger(schedule.expression), now, zone(schedule.timezone))
+    return _act(
+        lambda: lifecycle.resume_schedule(schedule.pk, Schedule.State.PAUSED, upcoming),
+        _schedule_entry("schedule.resumed", schedule, now, by),
+    )
+
+
+# --- scale ----------------------------------------------------------------------------------
+
+
+def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
+    """Holds until the agent's file changes; a lower scale lets what runs finish."""
+    if not 0 <= scale <= 10_000:
+        raise Refused(f"a scale of {scale} is out of range: give a number from 0 to 10000")
+    _act(
+        lambda: Agent.objects.filter(pk=agent.pk).update(scale=scale),
+        journal.Entry("agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}"),
+    )
+    dispatch.admit_waiting(agent.pk, now)
+
+
+# --- stop -----------------------------------------------------------------------------------
+
+
+def unfinished(runs: "QuerySet[Run]") -> "QuerySet[Run]":
+    return runs.filter(slot__isnull=False)
+
+
+def stop_run(run: Run, by: str, now: datetime) -> bool:
+    return dispatch.request_stop([run], now, f"stopped by {by}") == 1
+
+
+def stop_agent(agent: Agent, by: str, now: datetime) -> int:
+    return dispatch.request_stop(unfinished(agent.runs.all()), now, f"stopped by {by}")
+
+
+def begin_shutdown(now: datetime, *, keep_queue: bool) -> int:
+    """No new runs from here on; returns how many waiting items were cleared."""
+
+    def change() -> int:
+        Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
+        if keep_queue:
+            return 0
+        waiting = WorkItem.objects.filter(state=WorkItem.State.QUEUED)
+        return sum(lifecycle.clear(pk, now) for pk in waiting.values_list("pk", flat=True))
+
+    return in_transaction(change)
+
+
+def restore_cleared(tenant: Tenant, now: datetime) -> int:
+    """What a shutdown cleared goes back to its queue, in its old order."""
+    cleared = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.CLEARED).order_by("id")
+    items = list(cleared.values_list("pk", "agent_id"))
+
+    def change() -> int:
+        return sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk, _ in items)
+
+    restored = in_transaction(change)
+    for agent_id in {agent_id for _, agent_id in items}:
+        dispatch.admit_waiting(agent_id, now)
+    return restored
+
+
+def set_scheduler_state(state: str, **columns: datetime) -> None:
+    in_transaction(
+        lambda: Scheduler.objects.update_or_create(pk=1, defaults={"state": state, **columns})
+    )
+
+
+# --- the parts ------------------------------------------------------------------------------
+
+
+def _act(change: Callable[[], int | bool], entry: journal.Entry) -> bool:
+    """The change and its entry, or neither."""
+
+    def both() -> bool:
+        moved = bool(change())
+        if moved:
+            journal.record(entry)
+        return moved
+
+    return in_transaction(both)
+
+
+def _schedule_entry(name: str, schedule: Schedule, now: datetime, detail: str) -> journal.Entry:
+    about = f"{schedule.name}: {detail}"
+    return journal.Entry(name, now, schedule.tenant_id, schedule.agent_id, detail=about)
+
+
+def _said(by: str, note: str) -> str:
+    return f"{by}: {note}" if note else by

@@ -1,0 +1,62 @@
+"""Starts the whole of Drover on this machine; what it starts lives in agents_app.stack."""
+
+import os
+import sys
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from agents_app.conf import CONF, ROOT
+from agents_app.errors import ConfigError
+from agents_app.stack import first_start, preflight
+from agents_app.stack.__main__ import STARTED_AT
+from agents_app.stack.lock import hold_lock
+from agents_app.stack.roles import ONLY_FOR_UP
+
+
+class Command(BaseCommand):
+    help = "Start Redis, workers, beat, the gateway and Flower, and watch over them until Ctrl-C."
+    # Run in handle(), after the checks that can say in one line what is wrong.
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        started_at = time.time()
+        try:
+            preflight.ensure_project(CONF.project)
+            preflight.ensure_data(CONF.data)
+            with hold_lock(CONF.data) as lock_fd:
+                ports = preflight.choose_ports(CONF, os.environ)
+                self.check()
+                self._prepare_database()
+                prepare()
+                become_supervisor(lock_fd, {**ports, STARTED_AT: str(started_at)})
+        except OSError as error:
+            raise ConfigError(f"cannot start: {error}") from None
+
+    def _prepare_database(self) -> None:
+        first_start.ensure_database()
+        if applied := first_start.migrate():
+            self.stdout.write(f"database: {applied} migrations applied")
+        if made_up := first_start.ensure_admin(os.environ.get("DROVER_ADMIN_PASSWORD", "")):
+            self.stdout.write(f"login: user admin, password {made_up} (shown only this once)")
+
+
+def prepare() -> None:
+    """Called with the tables in place and nothing running yet."""
+
+
+def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:
+    """Replaces this process, so that what Django took stays neither in memory nor in threads."""
+    connections.close_all()
+    os.set_inheritable(lock_fd, True)
+    env = {name: value for name, value in os.environ.items() if name not in ONLY_FOR_UP}
+    # Absolute, because the processes do not run where `up` was called.
+    env |= variables | {"DROVER_DATA": str(CONF.data), "DROVER_PROJECT": str(CONF.project)}
+    if sys.stdout.isatty():
+        env.setdefault("DROVER_LOG_FORMAT", "human")
+    sys.stdout.flush()
+    os.chdir(ROOT)
+    program = [sys.executable, "-m", "agents_app.stack", str(lock_fd)]
+    os.execve(sys.executable, program, env)  # noqa: S606

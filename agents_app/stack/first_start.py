@@ -1,0 +1,45 @@
+"""What the database needs before the processes start: its tables and somebody who may log in."""
+
+import secrets
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import Error as DatabaseProblem
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from agents_app.errors import ConfigError
+
+ADMIN = "admin"
+
+
+def ensure_database() -> None:
+    try:
+        connection.ensure_connection()
+    except DatabaseProblem as error:
+        # Neither driver puts the password into its message.
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"cannot open the database: {reason}. Check DATABASE_URL.") from None
+
+
+def migrate() -> int:
+    """How many migrations were applied."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        call_command("migrate", interactive=False, verbosity=0)
+    return len(plan)
+
+
+def ensure_admin(password: str) -> str:
+    """The user `admin`; a password made up for a new one is returned, and nobody can ask again."""
+    users = get_user_model().objects
+    admin = users.filter(username=ADMIN).first()
+    if admin is None:
+        made_up = "" if password else secrets.token_urlsafe(12)
+        users.create_superuser(ADMIN, password=password or made_up)
+        return made_up
+    if password and not admin.check_password(password):
+        admin.set_password(password)
+        admin.save(update_fields=["password"])
+    return ""

@@ -1,0 +1,67 @@
+"""What must be true before anything is started, each with one line that says what to do."""
+
+import errno
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from agents_app.conf import Conf
+from agents_app.errors import ConfigError
+
+
+def ensure_project(project: Path) -> None:
+    if not project.is_dir():
+        raise ConfigError(
+            f"the project directory {project} does not exist. "
+            "Create it, or point DROVER_PROJECT to the directory that holds agents/."
+        )
+
+
+def ensure_data(data: Path) -> None:
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot create the data directory {data}: {error.strerror}. "
+            "Set DROVER_DATA to a directory this user may write to."
+        ) from None
+
+
+def choose_ports(conf: Conf, env: Mapping[str, str]) -> dict[str, str]:
+    """The ports as variables for the children; 0 means any.
+
+    Flower's own default gives way to a second installation on the same machine; a port that was
+    asked for does not."""
+    flower_port = conf.flower_port
+    if not env.get("DROVER_FLOWER_PORT") and _bind(flower_port):
+        flower_port = 0
+    return {
+        "DROVER_PORT": str(_usable_port(conf.port, "DROVER_PORT")),
+        "DROVER_FLOWER_PORT": str(_usable_port(flower_port, "DROVER_FLOWER_PORT")),
+    }
+
+
+def _usable_port(port: int, variable: str) -> int:
+    if port == 0:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            return int(listener.getsockname()[1])
+    problem = _bind(port)
+    if problem == errno.EADDRINUSE:
+        raise ConfigError(f"port {port} is in use. Set {variable} to a free one.")
+    if problem:
+        raise ConfigError(f"port {port}: {os.strerror(problem)}. Set {variable} to another one.")
+    return port
+
+
+def _bind(port: int) -> int:
+    """0 when the port can be had, else the number of the error."""
+    with socket.socket() as listener:
+        # As the servers do: connections of an earlier life that linger are no obstacle.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            return error.errno or errno.EINVAL
+    return 0

@@ -1,0 +1,42 @@
+"""Short ways to parse a text and to see what is wrong with it."""
+
+from pathlib import Path
+
+from agents_app.skills import AgentSpec, ProjectSpec, SkillError, Source, parse_project, parse_skill
+
+SKILL = "agents/reporter/SKILL.md"
+CONFIG = "agents/reporter/config.toml"
+
+
+def agent(
+    frontmatter: str,
+    *,
+    config: str | None = None,
+    project: ProjectSpec | None = None,
+    body: str = "Do it.\n",
+) -> AgentSpec:
+    return skill(f"---\n{frontmatter}\n---\n{body}", config=config, project=project)
+
+
+def skill(text: str, *, config: str | None = None, project: ProjectSpec | None = None) -> AgentSpec:
+    extra = None if config is None else Source(config, Path(CONFIG))
+    return parse_skill(Source(text, Path(SKILL)), name="reporter", project=project, config=extra)
+
+
+def project(text: str) -> ProjectSpec:
+    return parse_project(Source(text, Path("config.toml")))
+
+
+def problems(parse, *args, **kwargs) -> list[str]:
+    """Everything wrong, each as people see it, without the directory of the agent."""
+    try:
+        parse(*args, **kwargs)
+    except SkillError as error:
+        return [str(one).removeprefix("agents/reporter/") for one in error.each]
+    return []
+
+
+def problem(parse, *args, **kwargs) -> str:
+    found = problems(parse, *args, **kwargs)
+    assert len(found) == 1, found
+    return found[0]

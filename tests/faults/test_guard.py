@@ -1,0 +1,236 @@
+"""The guard: when a worker dies, freezes or goes silent, nothing below it lives on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents_app import guard
+from tests.parts.processes import all_gone, is_gone
+from tests.parts.waiting import wait_for
+
+GUARD = Path(guard.__file__)
+QUIET = "</dev/null >/dev/null 2>&1"
+# A worker as the guard knows it: a subreaper with a line, and a daemon that got away below it.
+WORKER = f"""
+import os, signal, subprocess, sys, time
+sys.path.insert(0, {str(GUARD.parent.parent)!r})
+from agents_app.guard import become_subreaper, open_line
+become_subreaper()
+renewed = open_line()
+subprocess.run(["sh", "-c", "setsid sh -c 'env -i sleep 300 & echo $! > daemon; wait' {QUIET} &"])
+subprocess.run(["sh", "-c", "setsid sleep 300 {QUIET} & echo $! > orphan"])
+signal.signal(signal.SIGTERM, lambda *_: (open("drained", "w").write("yes"), sys.exit(3)))
+while not os.path.exists("daemon") or not open("daemon").read():
+    time.sleep(0.01)
+open("worker.new", "w").write(str(os.getpid()))
+os.rename("worker.new", "worker")
+"""
+WAIT = "while True: time.sleep(0.05)"
+RENEW = "while True: renewed(); time.sleep(0.05)"
+
+
+class Guarded:
+    """A guard with its command, and the processes below it by the name of the note they left."""
+
+    def __init__(self, where: Path, *command: str, silence: float | None = None) -> None:
+        self.where = where
+        options = [] if silence is None else ["--silence", str(silence)]
+        argv = [sys.executable, "-IS", str(GUARD), *options, "--", *command]
+        self.process = subprocess.Popen(
+            argv, cwd=where, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def pid(self, name: str) -> int:
+        path = self.where / name
+        return int(wait_for(lambda: path.read_text().strip() if path.exists() else "", 10, name))
+
+    def all_pids(self) -> list[int]:
+        return [self.pid(name) for name in ("worker", "daemon", "orphan")]
+
+    def wait(self, seconds: float = 10.0) -> int:
+        return self.process.wait(seconds)
+
+    def said(self) -> str:
+        """On stderr, after its end."""
+        return self.process.communicate()[1]
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Callable[..., Guarded]]:
+    made: list[Guarded] = []
+
+    def make(*command: str, silence: float | None = None) -> Guarded:
+        made.append(Guarded(tmp_path, *command, silence=silence))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.process.send_signal(signal.SIGQUIT)
+        one.process.wait(10)
+        for name in ("worker", "daemon", "orphan"):  # without their guard they may live on
+            if (tmp_path / name).exists() and not is_gone(one.pid(name)):
+                os.kill(one.pid(name), signal.SIGKILL)
+
+
+def worker(then: str) -> tuple[str, ...]:
+    return (sys.executable, "-IS", "-c", WORKER + then)
+
+
+@pytest.mark.parametrize("code", [0, 1, 42, 255])
+def test_the_exit_code_of_the_command_is_the_guards(guarded, code):
+    one = guarded("sh", "-c", f"exit {code}")
+    assert one.wait() == code
+    assert one.said() == ""
+
+
+def test_death_by_a_signal_is_128_and_the_signal(guarded):
+    assert guarded("sh", "-c", "kill -SEGV $$").wait() == 128 + signal.SIGSEGV
+
+
+def test_kill_9_of_the_worker_kills_its_daemons(guarded):
+    one = guarded(*worker(WAIT))
+    pids = one.all_pids()
+    assert not any(map(is_gone, pids))
+    killed_at = time.monotonic()
+    os.kill(one.pid("worker"), signal.SIGKILL)
+    assert one.wait() == 128 + signal.SIGKILL
+    assert all_gone(pids)
+    assert time.monotonic() - killed_at < 2
+    assert one.said().count("\n") == 1
+
+
+def test_a_worker_that_ends_by_itself_leaves_nothing_behind(guarded):
+    one = guarded(*worker("sys.exit(5)"))
+    assert one.wait() == 5
+    assert all_gone(one.all_pids())
+
+
+def test_a_frozen_worker_is_killed_after_the_silence(guarded):
+    one = guarded(*worker(RENEW), silence=0.6)
+    pids = one.all_pids()
+    time.sleep(0.8)
+    assert one.process.poll() is None
+    os.kill(one.pid("worker"), signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    assert one.wait() == 75
+    assert 0.4 < time.monotonic() - stopped_at < 2
+    assert all_gone(pids)
+    assert "no renewal for 0.6 s" in one.said()
+
+
+def test_a_worker_that_stops_renewing_is_killed_after_the_silence(guarded):
+    one = guarded(*worker("renewed()\n" + WAIT), silence=0.3)
+    assert one.wait() == 75
+    assert all_gone(one.all_pids())
+
+
+def test_a_worker_that_closes_its_line_is_not_trusted_either(guarded):
+    closing = "renewed(); time.sleep(0.1); os.closerange(3, 100)\n"
+    assert guarded(*worker(closing + WAIT), silence=0.3).wait() == 75
+
+
+def test_before_the_first_renewal_silence_means_nothing(guarded):
+    assert guarded("sh", "-c", "sleep 0.6", silence=0.2).wait() == 0
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_term_int_and_hup_ask_the_worker_to_drain(guarded, signum):
+    one = guarded(*worker(WAIT))
+    pids = one.all_pids()
+    one.process.send_signal(signum)
+    assert one.wait() == 3
+    assert (one.where / "drained").exists()
+    assert all_gone(pids)
+
+
+def test_quit_kills_everything_at_once(guarded):
+    one = guarded(*worker(WAIT))
+    pids = one.all_pids()
+    one.process.send_signal(signal.SIGQUIT)
+    assert one.wait(2) == 128 + signal.SIGKILL
+    assert not (one.where / "drained").exists()
+    assert all_gone(pids)
+
+
+def test_when_the_guard_is_killed_the_worker_drains(guarded):
+    one = guarded(*worker(WAIT))
+    pid = one.pid("worker")
+    one.process.kill()
+    wait_for((one.where / "drained").exists)
+    wait_for(lambda: is_gone(pid))
+
+
+def test_a_worker_that_ignores_term_is_not_killed_by_it(guarded):
+    one = guarded("sh", "-c", "trap '' TERM; echo $$ > worker; sleep 0.5; exit 6")
+    one.pid("worker")
+    one.process.terminate()
+    assert one.wait() == 6
+
+
+def test_orphans_that_die_are_reaped_while_it_runs(guarded):
+    one = guarded("sh", "-c", "for i in 1 2 3; do (sleep 0.1 &); done; echo $$ > worker; sleep 1")
+    one.pid("worker")
+    time.sleep(0.4)
+    children = psutil.Process(one.process.pid).children()
+    assert [child.pid for child in children] == [one.pid("worker")]
+
+
+def test_only_the_worker_itself_holds_the_line(guarded):
+    script = (
+        "subprocess.run(['sh', '-c', 'ls /proc/self/fd; echo line=$DROVER_GUARD_FD'], "
+        "close_fds=False)"
+    )
+    one = guarded(*worker(script))
+    one.wait()
+    lines = one.process.communicate()[0].split()
+    assert lines == ["0", "1", "2", "3", "line="]  # 3 is the directory that ls reads
+
+
+def test_without_a_guard_the_line_leads_nowhere_and_nothing_breaks(monkeypatch):
+    monkeypatch.delenv(guard.LINE_VARIABLE, raising=False)
+    guard.open_line()()
+
+
+def test_a_missing_command_is_said_and_is_127(guarded):
+    one = guarded("no-such-command")
+    assert one.wait() == 127
+    assert "cannot start no-such-command: No such file" in one.said()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--"], ["true"], ["--silence"], ["--silence", "x", "--", "true"]]
+)
+def test_a_wrong_call_says_how_it_is_meant(arguments, capfd):
+    assert guard.main(arguments) == 64
+    assert capfd.readouterr().err.startswith("drover guard: ")
+
+
+def test_it_needs_little_memory(guarded):
+    one = guarded("sh", "-c", "echo $$ > worker; sleep 60")
+    one.pid("worker")
+    assert psutil.Process(one.process.pid).memory_info().rss < 16_000_000
+
+
+def test_elsewhere_than_on_linux_there_is_no_subreaper_and_no_crash(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert guard.become_subreaper() is False
+
+
+def test_a_fork_bomb_below_a_dead_worker_is_put_out(guarded):
+    bomb = "def bomb():\n    for _ in range(60):\n        if os.fork() == 0: time.sleep(300)\n"
+    daemon = "if os.fork() == 0:\n    os.setsid(); bomb(); time.sleep(300)\n"
+    one = guarded(*worker(f"{bomb}{daemon}{WAIT}"))
+    one.all_pids()
+    top = psutil.Process(one.process.pid)
+    wait_for(lambda: len(top.children(recursive=True)) > 60)
+    below = [child.pid for child in top.children(recursive=True)]
+    os.kill(one.pid("worker"), signal.SIGKILL)
+    assert one.wait(5) == 137
+    assert all_gone(below)

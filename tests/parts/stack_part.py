@@ -1,0 +1,187 @@
+"""A whole private Drover, or single processes of it, for tests that look from outside."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from agents_app.conf import ROOT, Conf, read_conf
+from agents_app.stack import roles
+from agents_app.stack.role import Role
+from tests.parts.ports import free_port
+from tests.parts.processes import all_gone, stop_process, tree_of
+from tests.parts.waiting import wait_for
+
+Row = dict[str, Any]
+
+
+class PrivateStack:
+    """Its own data and project directories, database, Redis and ports; ends what it started."""
+
+    def __init__(self, directory: Path, database_url: str = "", redis_url: str = "", **env: str):
+        self.data = directory / "data"
+        self.project = directory / "project"
+        self.data.mkdir(parents=True, exist_ok=True)
+        self.project.mkdir()
+        self.database_url = database_url or f"sqlite:///{self.data}/drover.sqlite3"
+        self.env = {
+            **{name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ},
+            "DJANGO_SETTINGS_MODULE": "scheduler_project.settings",
+            "DROVER_DATA": str(self.data),
+            "DROVER_PROJECT": str(self.project),
+            "DROVER_PORT": str(free_port()),
+            "DROVER_FLOWER_PORT": str(free_port()),
+            "DROVER_ADMIN_PASSWORD": "secret-for-tests",
+            "DROVER_CONCURRENCY": "4",
+            "DROVER_RECONCILE_SECONDS": "1",
+            "DATABASE_URL": self.database_url,
+            **({"REDIS_URL": redis_url} if redis_url else {}),
+            **env,
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def conf(self) -> Conf:
+        return read_conf(self.env)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.conf.port}"
+
+    def write_agent(self, name: str, skill: str, **files: str) -> Path:
+        """An agent's directory; `files` by name, with `_` for the dot (config_toml=...)."""
+        directory = self.project / "agents" / name
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "SKILL.md").write_text(skill)
+        for file_name, text in files.items():
+            (directory / file_name.replace("_", ".")).write_text(text)
+        return directory
+
+    def up(self, seconds: float = 30) -> subprocess.Popen[bytes]:
+        """`manage.py up`, ready."""
+        process = self._spawn("up", [sys.executable, "manage.py", "up"], self.env)
+        wait_for(
+            lambda: "Drover is ready" in self.log("up") or process.poll() is not None,
+            seconds,
+            f"not ready after {seconds:g} s:\n{self.log('up')}",
+        )
+        assert process.poll() is None, self.log("up")
+        return process
+
+    def start(self, name: str, seconds: float = 30) -> subprocess.Popen[bytes]:
+        """One process by its role's name: redis, worker-1, beat, gateway or flower; ready."""
+        role = self._role(name)
+        if role.ready_file is not None:
+            role.ready_file.unlink(missing_ok=True)
+        process = self._spawn(name, role.argv, dict(role.env))
+        wait_for(lambda: _is_ready(role) or process.poll() is not None, seconds, self.log(name))
+        assert process.poll() is None, self.log(name)
+        return process
+
+    def stop(self, name: str, seconds: float = 30) -> int:
+        return stop_process(self.processes.pop(name), seconds)
+
+    def kill(self, name: str) -> None:
+        """As `kill -9` does; what is below it must end by itself."""
+        process = self.processes.pop(name)
+        below = tree_of(process.pid)
+        process.kill()
+        process.wait()
+        wait_for(lambda: all_gone(below), 10, f"{name} left processes: {below}")
+
+    def log(self, name: str) -> str:
+        with contextlib.suppress(FileNotFoundError):
+            return (self.data.parent / f"{name}.log").read_text(errors="replace")
+        return ""
+
+    def manage(self, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    def manage_json(self, *arguments: str) -> Any:
+        done = self.manage(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def migrate(self) -> None:
+        done = self.manage("migrate", "--verbosity", "0")
+        assert done.returncode == 0, done.stderr
+
+    def rows(self, sql: str, *parameters: Any) -> list[Row]:
+        """Straight from the database; parameters as `?`."""
+        if self.database_url.startswith("sqlite"):
+            path = self.database_url.removeprefix("sqlite://")
+            with contextlib.closing(sqlite3.connect(path, timeout=20)) as lite:
+                lite.row_factory = sqlite3.Row
+                with lite:
+                    return [dict(row) for row in lite.execute(sql, parameters)]
+        with psycopg.connect(self.database_url, row_factory=dict_row) as postgres:
+            found = postgres.execute(sql.replace("?", "%s").encode(), parameters)
+            return list(found) if found.description else []
+
+    def wait_for_rows(self, sql: str, *parameters: Any, seconds: float = 20) -> list[Row]:
+        return wait_for(lambda: self.rows(sql, *parameters), seconds, f"no rows: {sql}")
+
+    def close(self) -> None:
+        # Redis last: the others take longer to end without it.
+        for name in sorted(self.processes, key=lambda name: name == "redis"):
+            below = tree_of(self.processes[name].pid)
+            self.stop(name)
+            wait_for(lambda pids=below: all_gone(pids), 15, f"{name} left processes")  # type: ignore[misc]
+
+    def __enter__(self) -> "PrivateStack":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _role(self, name: str) -> Role:
+        env = {key: value for key, value in self.env.items() if key not in roles.ONLY_FOR_UP}
+        return next(role for role in roles.all_roles(self.conf, env) if role.name == name)
+
+    def _spawn(
+        self, name: str, argv: Sequence[str], env: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        with (self.data.parent / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                argv, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True
+            )
+        self.processes[name] = process
+        return process
+
+
+def _is_ready(role: Role) -> bool:
+    if role.ready_file is not None:
+        return role.ready_file.exists()
+    assert role.ready is not None
+
+    async def check() -> bool:
+        return await role.ready()  # type: ignore[misc]
+
+    time.sleep(0.03)
+    return asyncio.run(check())
+
+
+def copy_of(template: Path, target: Path) -> str:
+    """A migrated SQLite file in place, and its address."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(template, target)
+    return f"sqlite:///{target}"
