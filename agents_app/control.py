@@ -82,7 +82,12 @@ def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
     dispatch.admit_waiting(agent.pk, now)
 
 
-# --- stop -----------------------------------------------------------------------------------
+# --- start and stop -------------------------------------------------------------------------
+
+
+def begin(now: datetime) -> None:
+    """The scheduler runs (again): what a shutdown held back may start."""
+    set_scheduler_state(Scheduler.State.RUNNING, started_at=now)
 
 
 def unfinished(runs: "QuerySet[Run]") -> "QuerySet[Run]":

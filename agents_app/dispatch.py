@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from agents_app import lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.errors import NotFound, Refused
-from agents_app.lifecycle import Job
+from agents_app.job import Job
 from agents_app.models import Agent, Firing, Run, Schedule, Trigger, WorkItem
 from agents_app.slots import free_place, read_gate
 

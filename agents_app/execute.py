@@ -19,8 +19,8 @@ from agents_app import dispatch, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.environment import base_environment, run_environment
-from agents_app.lifecycle import Ending, Job
-from agents_app.models import Agent
+from agents_app.job import Ending, Job
+from agents_app.models import Agent, Run
 from agents_app.prompt import build_prompt
 from agents_app.runners import RUNNERS
 from agents_app.runners.base import RunControl, RunSpec, verdict
@@ -182,6 +182,14 @@ def _remove(room: Path) -> None:
         pass
     except OSError:
         shutil.rmtree(room, ignore_errors=True)
+
+
+def clear_rooms() -> None:
+    """What runs left behind whose worker died before it could tidy up; at a worker's start."""
+    for room in (CONF.data / "runs").glob("*"):
+        unfinished = Run.objects.filter(pk=room.name, slot__isnull=False)
+        if room.name.isdecimal() and not unfinished.exists():
+            shutil.rmtree(room, ignore_errors=True)
 
 
 @lru_cache(maxsize=1)

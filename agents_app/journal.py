@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
-from django.db import connection, transaction
+from django.db import transaction
 
-from agents_app.rows import stamp
+from agents_app.rows import run, stamp
 
 log = structlog.get_logger("drover")
 _standard = logging.getLogger("drover")
@@ -34,8 +34,7 @@ def record(*entries: Entry) -> None:
         for e in entries
         for value in (e.tenant_id, e.agent_id, e.run_id, e.name, stamp(e.at), e.detail[:500])
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(f"INSERT INTO drover_run_event {_COLUMNS} VALUES {rows}", values)  # noqa: S608
+    run(f"INSERT INTO drover_run_event {_COLUMNS} VALUES {rows}", values)  # noqa: S608
     transaction.on_commit(lambda: _log(entries))
 
 

@@ -12,11 +12,12 @@ Plain SQL, because this is the hot path: the ORM would halve the number of runs 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from agents_app import journal
+from agents_app.job import Ending, Job
 from agents_app.models import Run, Trigger, WorkItem
 from agents_app.rows import move, one, stamp
 from agents_app.slots import Gate, Place, free_place, read_gate
@@ -35,39 +36,6 @@ WORK_MOVES: Mapping[str, frozenset[str]] = {
 MOST_LOSSES = 3
 LOSS_WINDOW = timedelta(hours=72)
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A run that holds a slot, with what it takes to execute and finish it."""
-
-    run_id: int
-    tenant_id: int
-    agent_id: int
-    work_item_id: int
-    schedule_id: int | None
-    trigger: str
-    attempt: int
-    rerun: int
-    revision: int
-    timeout_seconds: float
-    prompt: str
-    context: str
-    requested_by: str
-    trace_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended, as its row will say it."""
-
-    state: str
-    error: str = ""
-    exit_code: int | None = None
-    pid: int | None = None
-    wants_rerun: bool = False
-    output_bytes: int = 0
-    output_cut_bytes: int = 0
 
 
 # --- runs -----------------------------------------------------------------------------------
@@ -98,10 +66,17 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, '
 RETURNING id"""
 
 
-def admit_next(
-    agent_id: int, gate: Gate, place: Place, now: datetime, worker_id: int | None = None
+def admit_next(agent_id: int, gate: Gate, place: Place, now: datetime) -> Job | None:
+    """The oldest waiting work of the agent takes the place; a hint will find it a worker."""
+    job = _admit_oldest(agent_id, gate, place, now, None)
+    if job is not None:
+        journal.record(*_begun(job, now, started=False))
+    return job
+
+
+def _admit_oldest(
+    agent_id: int, gate: Gate, place: Place, now: datetime, worker_id: int | None
 ) -> Job | None:
-    """The oldest waiting work of the agent takes the place; with a worker it starts at once."""
     row = one(_ADMIT_OLDEST, [agent_id, stamp(now)])
     if row is None:
         return None
@@ -130,16 +105,25 @@ def finish(
     gate = read_gate(job.agent_id)
     if gate is None or not _end(job, ending, now, worker_id):
         return None
+    following = _follow(job, ending, gate, now, worker_id if hand_over else None)
+    ended = _entry(f"run.{ending.state}", job, now, ending.error)
+    journal.record(ended, *(_begun(following, now, hand_over) if following else ()))
+    return following
+
+
+def _follow(
+    job: Job, ending: Ending, gate: Gate, now: datetime, worker_id: int | None
+) -> Job | None:
+    """What takes the place that has just become free."""
     place = None if gate.closed_because else free_place(job.agent_id, gate)
-    next_worker = worker_id if hand_over else None
     if place and _may_rerun(job, ending, gate):
         again = replace(job, rerun=job.rerun + 1, revision=gate.revision)
-        return _insert_run(again, place, now, next_worker)
+        return _insert_run(again, place, now, worker_id)
     _settle(job, ending, gate, now)
     # Under a project's cap the oldest work of all its agents is next, not this agent's.
     if place is None or gate.tenant_scale is not None:
         return None
-    return admit_next(job.agent_id, gate, place, now, next_worker)
+    return _admit_oldest(job.agent_id, gate, place, now, worker_id)
 
 
 def stop_pending(run: Run, now: datetime, reason: str) -> bool:
@@ -245,10 +229,7 @@ def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
         "output_bytes": ending.output_bytes,
         "output_cut_bytes": ending.output_cut_bytes,
     }
-    if not _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id):
-        return False
-    journal.record(_entry(f"run.{ending.state}", job, now, ending.error))
-    return True
+    return _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id)
 
 
 def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) -> Job:
@@ -262,10 +243,7 @@ def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) ->
     values += [stamp(now), hinted_at, begin["started_at"], begin["deadline_at"], job.trace_id]
     row = one(_INSERT_RUN, values)
     assert row is not None
-    job = replace(job, run_id=row[0])
-    entries = [_entry("run.admitted", job, now, f"slot {place.slot}")]
-    journal.record(*entries, *([_entry("run.started", job, now)] if started else []))
-    return job
+    return replace(job, run_id=row[0])
 
 
 def _beginning(job: Job, now: datetime) -> dict[str, Any]:
@@ -276,6 +254,11 @@ def _beginning(job: Job, now: datetime) -> dict[str, Any]:
 def _ended(now: datetime, error: str) -> dict[str, Any]:
     # Ending a run and giving its place back are the same act.
     return {"finished_at": stamp(now), "error": error, "slot": None, "project_slot": None}
+
+
+def _begun(job: Job, now: datetime, started: bool) -> list[journal.Entry]:
+    names = ["run.admitted", "run.started"] if started else ["run.admitted"]
+    return [_entry(name, job, now) for name in names]
 
 
 def _losses(work_item_id: int, now: datetime) -> int:

@@ -25,8 +25,11 @@ _REMOVED = re.compile(
     r"|\x1b[ -/]*[0-~]?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
+# The groups are what must be kept of it for the rest to be understood later.
 _UNFINISHED = re.compile(
-    rf"({_STRING}){_STRING_BODY}(\x1b?)\Z|({_CSI}){_CSI_BODY}\Z|(\x1b)[ -/]*\Z"
+    rf"({_STRING}){_STRING_BODY}(\x1b?)\Z"
+    rf"|({_CSI})[0-?]*([ -/]?)[ -/]*\Z"
+    r"|(\x1b[ -/]?)[ -/]*\Z"
 )
 _LINE_END = re.compile(r"\r+\n?")
 
@@ -160,7 +163,7 @@ class TextDecoder:
         text = self._escape + self._utf8.decode(data, final)
         self._escape = ""
         if not final and (unfinished := _UNFINISHED.search(text)):
-            # Only its opening is kept: the rest is dropped anyway, and may be endless.
+            # Not the whole of it: that is dropped anyway, and may be endless.
             self._escape = "".join(group for group in unfinished.groups() if group)
             text = text[: unfinished.start()]
         return self._lines(_REMOVED.sub("", text), final)

@@ -1,28 +1,44 @@
-"""Plain SQL for the hot path: read one row, or move one row from a state to another."""
+"""Plain SQL for the hot path: read one row, or move one row from a state to another.
 
-from datetime import datetime
+Django's cursors cost more than the statements that lifecycle.py sends through them, so this goes
+to the driver's connection, which is the same one that Django's transactions are on.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
+
+
+@lru_cache(maxsize=1)
+def on_sqlite() -> bool:
+    return connections[DEFAULT_DB_ALIAS].vendor == "sqlite"
 
 
 def stamp(moment: datetime) -> Any:
     """A time as the database driver wants it in plain SQL."""
-    return connection.ops.adapt_datetimefield_value(moment)
+    # As Django writes it: in UTC without saying so.
+    return moment.astimezone(UTC).isoformat(" ")[:-6] if on_sqlite() else moment
 
 
-def one(sql: str, values: list[Any]) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-        return row
+def run(sql: str, values: Sequence[Any]) -> Any:
+    """The driver's own cursor; its errors are Django's."""
+    database = connections[DEFAULT_DB_ALIAS]
+    database.ensure_connection()
+    driver: Any = database.connection
+    with database.wrap_database_errors:
+        return driver.execute(_dialect(sql), values)
 
 
-def column(sql: str, values: list[Any]) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        return [row[0] for row in cursor.fetchall()]
+def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
+    row: tuple[Any, ...] | None = run(sql, values).fetchone()
+    return row
+
+
+def column(sql: str, values: Sequence[Any]) -> list[Any]:
+    return [row[0] for row in run(sql, values).fetchall()]
 
 
 def move(
@@ -32,9 +48,12 @@ def move(
     values = [str(new), *columns.values(), key, str(old)]
     if owner is not None:
         values.append(owner)
-    with connection.cursor() as cursor:
-        cursor.execute(_move_sql(table, tuple(columns), owner is not None), values)
-        return bool(cursor.rowcount == 1)
+    return bool(run(_move_sql(table, tuple(columns), owner is not None), values).rowcount == 1)
+
+
+@lru_cache(maxsize=256)
+def _dialect(sql: str) -> str:
+    return sql.replace("%s", "?") if on_sqlite() else sql
 
 
 @lru_cache(maxsize=64)

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db import connection
-
-from agents_app.rows import column, one
+from agents_app.rows import column, on_sqlite, one
 
 _GATE = """
 SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds,
@@ -56,7 +54,7 @@ class Place:
 
 def read_gate(agent_id: int) -> Gate | None:
     """Locks the agent until the transaction ends: its admissions go one after the other."""
-    lock = " FOR NO KEY UPDATE OF a" if connection.vendor == "postgresql" else ""
+    lock = "" if on_sqlite() else " FOR NO KEY UPDATE OF a"
     row = one(_GATE + lock, [agent_id])
     return Gate(*row) if row else None
 
@@ -67,7 +65,7 @@ def free_place(agent_id: int, gate: Gate) -> Place | None:
         return None
     if gate.tenant_scale is None:
         return Place(slot, None)
-    if connection.vendor == "postgresql":
+    if not on_sqlite():
         column(_LOCK_TENANT, [gate.tenant_id])
     project_slot = lowest_free(gate.tenant_scale, column(_USED_OF_TENANT, [gate.tenant_id]))
     return None if project_slot is None else Place(slot, project_slot)

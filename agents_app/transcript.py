@@ -34,7 +34,8 @@ class Transcript:
     def flush(self) -> None:
         self._unstored += self.buffer.take()
         try:
-            in_transaction(self._store)
+            in_transaction(self.store_rest)
+            self._unstored = []
         except DatabaseError as error:
             # Kept for the next try: memory is bounded by what a run may keep at all.
             log.warning("output.not_stored", run_id=self.run_id, error=str(error))
@@ -46,10 +47,6 @@ class Transcript:
     def store_rest(self) -> None:
         if self._unstored:
             insert_output(self.tenant_id, self.run_id, self._unstored)
-
-    def _store(self) -> None:
-        self.store_rest()
-        self._unstored = []
 
 
 def insert_output(tenant_id: int, run_id: int, segments: Sequence[Segment]) -> None:

@@ -9,6 +9,7 @@ from celery.worker.consumer import Consumer
 from celery.worker.state import maybe_shutdown
 from django.db import DatabaseError, close_old_connections
 
+from agents_app.execute import clear_rooms
 from agents_app.lease import take_lease
 from agents_app.models import Agent
 
@@ -24,6 +25,7 @@ def install(app: Celery) -> None:
 
 
 def _begin(sender: Any, **_: Any) -> None:
+    clear_rooms()
     lease = take_lease(sender.hostname, sender.concurrency)
     signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)
     signals.worker_shutdown.connect(lambda **_: lease.end(), weak=False)

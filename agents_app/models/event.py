@@ -6,15 +6,20 @@ from django.db.models import Q
 from agents_app.models.agent import Agent
 from agents_app.models.machine import Worker
 from agents_app.models.run import Run
-from agents_app.models.tenant import Tenant
+from agents_app.models.tenant import owner
 
 
 class RunEvent(models.Model):
     """One change of a run, or an act of a person on an agent or schedule (then without a run)."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = owner()
     agent = models.ForeignKey(
-        Agent, on_delete=models.CASCADE, null=True, related_name="+", db_index=False
+        Agent,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, null=True, related_name="events", db_index=False
@@ -43,7 +48,7 @@ class Heartbeat(models.Model):
         BUSY = "busy"
         DEAD = "dead"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = owner()
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="heartbeats")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="heartbeats")
     state = models.CharField(max_length=5, choices=State.choices)

@@ -6,7 +6,7 @@ from django.db.models import Q
 from agents_app.models.agent import Agent
 from agents_app.models.machine import Worker
 from agents_app.models.schedule import Schedule
-from agents_app.models.tenant import Tenant
+from agents_app.models.tenant import owner
 from agents_app.models.work import Trigger, WorkItem
 
 
@@ -23,7 +23,7 @@ class Run(models.Model):
         LOST = "lost"
         DEAD = "dead"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = owner()
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="runs", db_index=False)
     work_item = models.ForeignKey(WorkItem, on_delete=models.CASCADE, related_name="runs")
     schedule = models.ForeignKey(
@@ -50,6 +50,7 @@ class Run(models.Model):
         blank=True,
         related_name="runs",
         db_index=False,
+        db_constraint=False,  # all runs of a worker would lock its row, see tenant.owner
     )
     pid = models.IntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
@@ -127,7 +128,7 @@ class RunOutput(models.Model):
         STDOUT = 1
         STDERR = 2
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = owner()
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="output", db_index=False)
     seq = models.PositiveIntegerField()
     stream = models.PositiveSmallIntegerField(choices=Stream.choices)

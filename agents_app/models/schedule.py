@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from agents_app.models.agent import Agent
-from agents_app.models.tenant import Tenant
+from agents_app.models.tenant import Tenant, owner
 
 
 class Schedule(models.Model):
@@ -90,7 +90,7 @@ class Firing(models.Model):
         MISSED = "missed"
         STOPPING = "stopping"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = owner()
     schedule = models.ForeignKey(
         Schedule, on_delete=models.CASCADE, related_name="firings", db_index=False
     )

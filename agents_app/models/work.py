@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from agents_app.models.agent import Agent
 from agents_app.models.schedule import Firing, Schedule
-from agents_app.models.tenant import Tenant
+from agents_app.models.tenant import owner
 
 
 class Trigger(models.TextChoices):
@@ -28,7 +28,7 @@ class WorkItem(models.Model):
         DROPPED = "dropped"
         CLEARED = "cleared"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = owner()
     agent = models.ForeignKey(
         Agent, on_delete=models.CASCADE, related_name="work_items", db_index=False
     )

@@ -130,7 +130,11 @@ def _parse_agent(root: Path, directory: Path, project: ProjectSpec) -> AgentSpec
     if skill is None:
         return None  # removed since the listing
     config = read_source(root, directory / CONFIG)
-    return parse_skill(skill, name=directory.name, project=project, config=config)
+    spec = parse_skill(skill, name=directory.name, project=project, config=config)
+    if not spec.command:
+        reason = "no command: name the program to run in `command`, here or in the project's file"
+        raise SkillError(reason, Place(skill.name))
+    return spec
 
 
 def _printable(label: str) -> str:

@@ -6,51 +6,31 @@ Django is loaded only when a stop must know about runs: idle it would cost 40 MB
 import asyncio
 import os
 import sys
-import time
 
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
+from agents_app.stack.banner import banner
 from agents_app.stack.console import Console
-from agents_app.stack.role import Role
-from agents_app.stack.roles import FLOWER_USER, all_roles, flower_password_file
+from agents_app.stack.roles import all_roles
 from agents_app.stack.supervisor import Callbacks, Supervisor
 
-STARTED_AT = "DROVER_UP_STARTED_AT"
 
-
-def main(lock_fd: int) -> int:
-    try:
-        roles = all_roles(CONF, os.environ)
-    except DroverError as error:
-        sys.stderr.write(f"drover: {error}\n")
-        return 1
+async def supervise(lock_fd: int) -> int:
+    roles = all_roles(CONF, os.environ)
     console = Console(sys.stdout, tuple(role.name for role in roles))
-    callbacks = Callbacks(
-        on_ready=lambda: _banner(console), running=_count_running, interrupt=_interrupt_running
+    supervisor = Supervisor(
+        roles,
+        console,
+        Callbacks(
+            on_ready=lambda: console.say(banner(CONF)),
+            running=_count_running,
+            interrupt=_interrupt_running,
+        ),
+        keep_fds=(lock_fd,),
+        # A worker notices the wish within a second, then gives its runs their grace.
+        grace_seconds=CONF.grace_seconds + 5,
     )
-    # A worker notices the wish within a second, then gives its runs their grace.
-    grace = CONF.grace_seconds + 5
-    return asyncio.run(_supervise(roles, console, callbacks, lock_fd, grace))
-
-
-async def _supervise(
-    roles: tuple[Role, ...], console: Console, callbacks: Callbacks, lock_fd: int, grace: float
-) -> int:
-    supervisor = Supervisor(roles, console, callbacks, keep_fds=(lock_fd,), grace_seconds=grace)
     return await supervisor.run()
-
-
-def _banner(console: Console) -> None:
-    password_file = flower_password_file(CONF.data)
-    seconds = time.time() - float(os.environ.get(STARTED_AT) or time.time())
-    console.say(
-        f"Drover is ready ({seconds:.1f} s)\n"
-        f"  dashboard  http://127.0.0.1:{CONF.port}/admin/ (user admin)\n"
-        f"  Flower     http://127.0.0.1:{CONF.flower_port}/"
-        f" (user {FLOWER_USER}, password in {password_file})\n"
-        f"  project    {CONF.project}\n"
-        "  stop       Ctrl-C lets running agents finish, twice ends them"
-    )
 
 
 def _count_running() -> int:
@@ -75,4 +55,8 @@ def _load_django() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    try:
+        sys.exit(asyncio.run(supervise(int(sys.argv[1]))))
+    except (DroverError, OSError) as error:
+        sys.stderr.write(f"drover: {error}\n")
+        sys.exit(1)

@@ -92,10 +92,18 @@ async def start_child(role: Role, print_line: PrintLine, keep_fds: tuple[int, ..
 
 def watch_children_without_threads() -> None:
     """Python 3.11 would start a thread for each child; from 3.12 on this is the default."""
-    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+    if sys.version_info < (3, 12) and _has_pidfd():
         watcher = asyncio.PidfdChildWatcher()
         watcher.attach_loop(asyncio.get_running_loop())
         asyncio.get_event_loop_policy().set_child_watcher(watcher)
+
+
+def _has_pidfd() -> bool:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
 
 
 def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:

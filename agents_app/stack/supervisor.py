@@ -13,6 +13,7 @@ from agents_app.stack.console import Console
 from agents_app.stack.keeper import Keeper, StartError
 from agents_app.stack.role import Role
 
+STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 # How long a process may still take after its kill signal before it is killed without asking.
 _KILL_SECONDS = 5.0
 
@@ -86,12 +87,12 @@ class Supervisor:
     @contextlib.contextmanager
     def _stop_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        caught = [signal.SIGINT, signal.SIGTERM]
         # Under nohup a closed terminal must stay without effect.
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            caught.append(signal.SIGHUP)
+        caught = {one for one in STOP_SIGNALS if signal.getsignal(one) != signal.SIG_IGN}
         for signum in caught:
             loop.add_signal_handler(signum, self.request_stop)
+        # `up` blocks them until here; children must not inherit that.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         try:
             yield
         finally:

@@ -4,7 +4,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agents_app.output import (
@@ -207,6 +207,9 @@ def test_no_control_character_ever_gets_through(data):
 
 
 @given(nasty, st.sets(st.integers(0, 60)))
+@example(b"\x1b [[", {2})
+@example(b"\x1b[1 5m", {4})
+@example(b"\r\x1b\r", {1})
 @settings(max_examples=1000)
 def test_it_does_not_matter_where_the_bytes_were_split(data, cuts):
     decoder = TextDecoder()

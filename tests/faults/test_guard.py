@@ -20,8 +20,8 @@ QUIET = "</dev/null >/dev/null 2>&1"
 # A worker as the guard knows it: a subreaper with a line, and a daemon that got away below it.
 WORKER = f"""
 import os, signal, subprocess, sys, time
-sys.path.insert(0, {str(GUARD.parent.parent)!r})
-from agents_app.guard import become_subreaper, open_line
+sys.path.append({str(GUARD.parent)!r})
+from guard import become_subreaper, open_line
 become_subreaper()
 renewed = open_line()
 subprocess.run(["sh", "-c", "setsid sh -c 'env -i sleep 300 & echo $! > daemon; wait' {QUIET} &"])

@@ -70,14 +70,18 @@ class PrivateStack:
 
     def up(self, seconds: float = 30) -> subprocess.Popen[bytes]:
         """`manage.py up`, ready."""
-        process = self._spawn("up", [sys.executable, "manage.py", "up"], self.env)
+        ready = self.log("up").count("Drover is ready")
+        process = self.begin_up()
         wait_for(
-            lambda: "Drover is ready" in self.log("up") or process.poll() is not None,
+            lambda: self.log("up").count("Drover is ready") > ready or process.poll() is not None,
             seconds,
             f"not ready after {seconds:g} s:\n{self.log('up')}",
         )
         assert process.poll() is None, self.log("up")
         return process
+
+    def begin_up(self) -> subprocess.Popen[bytes]:
+        return self._spawn("up", [sys.executable, "manage.py", "up"], self.env)
 
     def start(self, name: str, seconds: float = 30) -> subprocess.Popen[bytes]:
         """One process by its role's name: redis, worker-1, beat, gateway or flower; ready."""

@@ -1,6 +1,7 @@
 """Starts the whole of Drover on this machine; what it starts lives in agents_app.stack."""
 
 import os
+import signal
 import sys
 import time
 from typing import Any
@@ -11,9 +12,10 @@ from django.db import connections
 from agents_app.conf import CONF, ROOT
 from agents_app.errors import ConfigError
 from agents_app.stack import first_start, preflight
-from agents_app.stack.__main__ import STARTED_AT
+from agents_app.stack.banner import STARTED_AT
 from agents_app.stack.lock import hold_lock
 from agents_app.stack.roles import ONLY_FOR_UP
+from agents_app.stack.supervisor import STOP_SIGNALS
 
 
 class Command(BaseCommand):
@@ -34,6 +36,8 @@ class Command(BaseCommand):
                 become_supervisor(lock_fd, {**ports, STARTED_AT: str(started_at)})
         except OSError as error:
             raise ConfigError(f"cannot start: {error}") from None
+        except KeyboardInterrupt:
+            sys.exit(130)
 
     def _prepare_database(self) -> None:
         first_start.ensure_database()
@@ -58,5 +62,7 @@ def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:
         env.setdefault("DROVER_LOG_FORMAT", "human")
     sys.stdout.flush()
     os.chdir(ROOT)
+    # A Ctrl-C while the new program loads waits until the supervisor can deal with it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     program = [sys.executable, "-m", "agents_app.stack", str(lock_fd)]
     os.execve(sys.executable, program, env)  # noqa: S606

@@ -15,7 +15,7 @@ class ProjectDirectory:
         target.write_bytes(content.encode() if isinstance(content, str) else content)
         return target
 
-    def add_agent(self, name: str, frontmatter: str = "description: fine", under: str = "agents"):
+    def add_agent(self, name: str, frontmatter: str = "command: 'true'", under: str = "agents"):
         return self.write(f"{under}/{name}/SKILL.md", f"---\n{frontmatter}\n---\nWork.\n")
 
 

@@ -34,8 +34,14 @@ def test_agents_are_found_below_agents_and_directly_below_the_project(on_disk):
 
 def test_an_agents_own_config_is_read_beside_its_skill(on_disk):
     on_disk.add_agent("a", "scale: 1")
-    on_disk.write("agents/a/config.toml", "scale = 7\n")
+    on_disk.write("agents/a/config.toml", "scale = 7\ncommand = 'true'\n")
     assert discover(on_disk.root).agents[0].scale == 7
+
+
+def test_an_agent_without_a_command_anywhere_is_refused_with_what_to_do(on_disk):
+    on_disk.add_agent("a", "scale: 1")
+    (error,) = discover(on_disk.root).errors
+    assert str(error).startswith("agents/a/SKILL.md: no command: name the program")
 
 
 def test_hidden_directories_and_node_modules_are_skipped(on_disk):
@@ -151,7 +157,7 @@ def test_a_project_config_that_is_a_symlink_out_of_the_project_is_refused(on_dis
 
 
 def test_a_symlink_within_the_project_is_followed(on_disk):
-    on_disk.write("shared/SKILL-base.md", "---\nscale: 6\n---\n")
+    on_disk.write("shared/SKILL-base.md", "---\nscale: 6\ncommand: date\n---\n")
     (on_disk.root / "agents" / "a").mkdir(parents=True)
     (on_disk.root / "agents" / "a" / "SKILL.md").symlink_to("../../shared/SKILL-base.md")
     (on_disk.root / "b").symlink_to("agents/a")
@@ -224,7 +230,9 @@ def test_a_file_that_is_not_utf_8_is_refused_with_the_offset(on_disk):
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_accepted(on_disk):
-    on_disk.write("agents/a/SKILL.md", b"\xef\xbb\xbf---\r\nscale: 3\r\n---\r\nWork.\r\n")
+    on_disk.write(
+        "agents/a/SKILL.md", b"\xef\xbb\xbf---\r\nscale: 3\r\ncommand: date\r\n---\r\nWork.\r\n"
+    )
     assert discover(on_disk.root).agents[0].scale == 3
 
 

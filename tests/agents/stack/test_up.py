@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from agents_app.conf import ROOT
+from agents_app.stack.lock import hold_lock, running_up
 from tests.parts.fixtures import NewStack
 from tests.parts.ports import free_port
 from tests.parts.processes import all_gone, environment_of, is_gone, tree_of
@@ -67,10 +69,10 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
         assert password not in again
 
 
-def test_flower_sees_the_worker_and_lets_only_those_with_the_password_in(
+def test_flower_sees_the_workers_and_lets_only_those_with_the_password_in(
     new_stack: NewStack,
 ) -> None:
-    stack = new_stack()
+    stack = new_stack(DROVER_WORKERS="2")
     stack.up()
     url = f"http://127.0.0.1:{stack.conf.flower_port}"
     assert get(f"{url}/")[0] == 401
@@ -78,8 +80,8 @@ def test_flower_sees_the_worker_and_lets_only_those_with_the_password_in(
     secret = stack.data / "flower.password"
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     login = f"admin:{secret.read_text().strip()}"
-    found = wait_for(lambda: "worker-1@" in get(f"{url}/api/workers?refresh=1", login)[1], 20)
-    assert found
+    for name in ("worker-1@", "worker-2@"):
+        wait_for(lambda n=name: n in get(f"{url}/api/workers?refresh=1", login)[1], 20)  # type: ignore[misc]
     assert '"name": "drover"' in get(f"{url}/api/queues/length", login)[1]
 
 
@@ -161,6 +163,22 @@ def test_a_second_ctrl_c_ends_the_run_and_says_so_in_its_row(new_stack: NewStack
     assert process.wait(20) == 0, stack.log("up")
     assert all_gone([*pids, run["pid"]])
     assert stack.rows("SELECT state FROM drover_run") == [{"state": "stopped"}]
+
+
+@pytest.mark.parametrize("delay", [0, 0.1, 0.2, 0.4, 0.8])
+def test_ctrl_c_at_any_moment_of_the_start_is_quiet_and_complete(
+    new_stack: NewStack, delay: float
+) -> None:
+    stack = new_stack()
+    process = stack.begin_up()
+    wait_for(lambda: running_up(stack.data) == process.pid)
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) in (0, 130)
+    assert "Traceback" not in stack.log("up")
+    # Whatever it had started holds the lock until it is gone.
+    with hold_lock(stack.data):
+        pass
 
 
 def test_another_redis_is_used_when_named(new_stack: NewStack, redis_server: object) -> None:

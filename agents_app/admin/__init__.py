@@ -1,0 +1,31 @@
+"""The admin: what people see and do; every act goes through the same verbs as the commands."""
+
+from django.contrib import admin
+
+from agents_app.admin import (
+    agents,
+    duties,
+    firings,
+    journal,
+    machines,
+    people,
+    queue,
+    runs,
+    schedules,
+    tenants,
+)
+
+admin.site.index_template = "drover/overview.html"
+
+__all__ = [
+    "agents",
+    "duties",
+    "firings",
+    "journal",
+    "machines",
+    "people",
+    "queue",
+    "runs",
+    "schedules",
+    "tenants",
+]

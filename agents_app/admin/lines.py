@@ -1,0 +1,168 @@
+"""One line about an agent, a schedule or a run, the same wherever it is listed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents_app.admin.show import NOTHING, badge, lasted, link, page_at, page_of, when
+from agents_app.models import Agent, Run, Schedule, WorkItem
+
+# --- agents ---------------------------------------------------------------------------------
+
+
+def with_figures(agents: QuerySet[Agent]) -> QuerySet[Agent]:
+    """Everything a line about an agent needs, in the same query."""
+    of_agent = Q(agent=OuterRef("pk"))
+    ended = Run.objects.filter(of_agent, slot__isnull=True).order_by("-id")
+    armed = Schedule.objects.filter(of_agent, state="active", next_fire_at__isnull=False)
+    return agents.select_related("tenant").annotate(
+        running=_count(Run.objects.filter(of_agent, slot__isnull=False)),
+        queued=_count(WorkItem.objects.filter(of_agent, state=WorkItem.State.QUEUED)),
+        last_run_id=Subquery(ended.values("pk")[:1]),
+        last_state=Subquery(ended.values("state")[:1]),
+        last_finished_at=Subquery(ended.values("finished_at")[:1]),
+        next_fire_at=Subquery(armed.order_by("next_fire_at").values("next_fire_at")[:1]),
+    )
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    by_agent = rows.order_by().values("agent").annotate(number=Count("pk"))
+    return Coalesce(Subquery(by_agent.values("number")), Value(0))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLine:
+    """Of an agent that was read `with_figures`."""
+
+    agent: Any
+    now: datetime
+
+    @property
+    def url(self) -> str:
+        return page_of(self.agent)
+
+    @property
+    def state(self) -> str:
+        agent = self.agent
+        if agent.removed_at:
+            return "removed"
+        if agent.definition_error:
+            return "invalid"
+        if not agent.enabled:
+            return "disabled"
+        return "paused" if agent.paused_at or agent.tenant.paused_at else "enabled"
+
+    @property
+    def badge(self) -> SafeString:
+        return badge(self.state, self.agent.definition_error or self.agent.pause_note)
+
+    @property
+    def slots(self) -> SafeString:
+        """A bar of slots in use, and the numbers."""
+        running, scale = self.agent.running, self.agent.scale
+        used = min(100, round(100 * running / scale)) if scale else 0
+        bar = '<span class="dv-slots"><span class="dv-bar"><i style="width:{}%"></i></span>{} / {}'
+        return format_html(bar + "</span>", used, running, scale)
+
+    @property
+    def queue(self) -> SafeString:
+        queued = self.agent.queued
+        return link(waiting_url(self.agent), queued) if queued else NOTHING
+
+    @property
+    def outcome(self) -> SafeString:
+        if self.agent.last_run_id is None:
+            return NOTHING
+        url = page_at("run", self.agent.last_run_id)
+        ended = when(self.agent.last_finished_at, self.now)
+        state = badge(self.agent.last_state)
+        return format_html('<a class="dv-outcome" href="{}">{} {}</a>', url, state, ended)
+
+    @property
+    def next_fire(self) -> SafeString:
+        fires = self.state in {"enabled", "invalid"}
+        return when(self.agent.next_fire_at, self.now) if fires else NOTHING
+
+
+def waiting_url(agent: Agent) -> str:
+    query = urlencode({"agent__id__exact": agent.pk, "state__exact": WorkItem.State.QUEUED})
+    return f"{reverse('admin:agents_app_workitem_changelist')}?{query}"
+
+
+def runs_url(agent: Agent) -> str:
+    query = urlencode({"agent__id__exact": agent.pk})
+    return f"{reverse('admin:agents_app_run_changelist')}?{query}"
+
+
+# --- schedules ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleLine:
+    """Of a schedule whose agent was read with it."""
+
+    schedule: Schedule
+    now: datetime
+
+    @property
+    def url(self) -> str:
+        return page_of(self.schedule)
+
+    @property
+    def badge(self) -> SafeString:
+        return badge(self.schedule.state, self.schedule.pause_note)
+
+    @property
+    def next_fire(self) -> SafeString:
+        active = self.schedule.state == Schedule.State.ACTIVE
+        return when(self.schedule.next_fire_at, self.now) if active else NOTHING
+
+
+def schedule_lines(schedules: Iterable[Schedule], now: datetime) -> list[ScheduleLine]:
+    return [ScheduleLine(schedule, now) for schedule in schedules]
+
+
+# --- runs -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """Of a run whose agent and schedule were read with it."""
+
+    run: Run
+    now: datetime
+
+    @property
+    def url(self) -> str:
+        return page_of(self.run)
+
+    @property
+    def badge(self) -> SafeString:
+        return badge(self.run.state, self.run.error)
+
+    @property
+    def lasted(self) -> str:
+        return lasted(self.run.started_at, self.run.finished_at, self.now)
+
+    @property
+    def began(self) -> SafeString:
+        return when(self.run.started_at or self.run.created_at, self.now)
+
+    @property
+    def trigger(self) -> str:
+        """Why it ran: the schedule's name, or who asked."""
+        detail = self.run.trigger_detail
+        who = self.run.schedule.name if self.run.schedule else self.run.requested_by
+        return f"{detail} · {who}" if who else detail
+
+
+def run_lines(runs: Iterable[Run], now: datetime) -> list[RunLine]:
+    return [RunLine(run, now) for run in runs]

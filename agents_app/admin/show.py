@@ -1,0 +1,73 @@
+"""How values look to people: badges, links, times and spans; pure, so each is told the time."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Model
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+NOTHING = SafeString('<span class="dv-nothing">-</span>')
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def badge(state: str, hint: str = "") -> SafeString:
+    """The stylesheet knows the colour of each state."""
+    return format_html(
+        '<span class="dv-badge dv-{}" title="{}">{}</span>', state, hint, state.replace("_", " ")
+    )
+
+
+def page_of(row: Model) -> str:
+    return page_at(row._meta.model_name or "", row.pk)
+
+
+def page_at(model_name: str, key: int) -> str:
+    return reverse(f"admin:agents_app_{model_name}_change", args=[key])
+
+
+def link(url: str, text: object) -> SafeString:
+    return format_html('<a class="dv-link" href="{}">{}</a>', url, text)
+
+
+def link_to(row: Model | None, text: object = None) -> SafeString:
+    return NOTHING if row is None else link(page_of(row), row if text is None else text)
+
+
+def when(moment: datetime | None, now: datetime) -> SafeString:
+    """How far away it is; exactly when, on hover."""
+    if moment is None:
+        return NOTHING
+    far = (moment - now).total_seconds()
+    text = f"in {rough(far)}" if far >= 1 else "now" if far > -1 else f"{rough(-far)} ago"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), text
+    )
+
+
+def exact(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def rough(seconds: float) -> str:
+    """In the largest unit of which there are at least two."""
+    size, name = next((unit for unit in _UNITS if seconds >= 2 * unit[0]), _UNITS[-1])
+    return f"{int(seconds // size)} {name}"
+
+
+def span(seconds: float) -> str:
+    """Short ones in one unit, long ones in two."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def lasted(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> str:
+    if started_at is None:
+        return "-"
+    return span(max(timedelta(0), (finished_at or now) - started_at).total_seconds())

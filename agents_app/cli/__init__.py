@@ -1,0 +1,1 @@
+"""What the commands of `manage.py` share; no rule about agents or runs lives here."""

@@ -1,0 +1,95 @@
+"""Shared by `run` and `rerun`: say what became of the request, and follow it if asked to."""
+
+import sys
+
+from agents_app.cli.command import INTERRUPTED, DroverCommand
+from agents_app.cli.fleet import last_run
+from agents_app.cli.follow import as_lines, output_until_end, runs_of
+from agents_app.maintenance.readiness import readiness
+from agents_app.models import Run, WorkItem
+from agents_app.slots import read_gate
+
+TIMED_OUT = 124
+CLOSED = {"stopping": "the scheduler is stopping", "paused": "the agent or the scheduler is paused"}
+
+
+class AskingCommand(DroverCommand):
+    def report(self, item: WorkItem, *, json: bool, wait: bool) -> None:
+        if "worker" in readiness():
+            self.remark("no worker is alive: it starts when Drover does (manage.py up)")
+        if not (wait and json):
+            self._say_asked(item, json=json)
+        if wait:
+            sys.exit(self._wait(item, json=json))
+
+    def _say_asked(self, item: WorkItem, *, json: bool) -> None:
+        run = item.runs.order_by("-pk").first()
+        if json:
+            self.screen.json(described(item, run))
+        elif run:
+            self.screen.say(f"work item {item.pk}: run {run.pk} of {item.agent.name}")
+        else:
+            self.screen.say(f"work item {item.pk} waits: {why_waiting(item)}")
+
+    def _wait(self, item: WorkItem, *, json: bool) -> int:
+        """The exit code of the last run: 0 if it succeeded."""
+        run: Run | None = None
+        try:
+            for run_id in runs_of(item.pk):
+                run = self._watch(run_id, json=json)
+        except KeyboardInterrupt:
+            self.remark(f"work item {item.pk} goes on; manage.py stop {item.agent.name} ends it")
+            return INTERRUPTED
+        item.refresh_from_db()
+        if json:
+            self.screen.json(described(item, run))
+        if run is None:
+            self.remark(f"work item {item.pk} never ran: {item.state}, {item.reason}")
+        return exit_code_of(run)
+
+    def _watch(self, run_id: int, *, json: bool) -> Run:
+        for text in as_lines(output_until_end(run_id)):
+            if not json:
+                self.screen.text(text)
+        run = Run.objects.get(pk=run_id)
+        self.remark(ending_of(run))
+        return run
+
+
+def described(item: WorkItem, run: Run | None) -> dict[str, object]:
+    return {
+        "work_item": item.pk,
+        "state": str(item.state),
+        "agent": item.agent.name,
+        "run": run.pk if run else None,
+        "last_run": last_run(run),
+        "waits_because": why_waiting(item) if item.state == WorkItem.State.QUEUED else None,
+    }
+
+
+def why_waiting(item: WorkItem) -> str:
+    gate = read_gate(item.agent_id)
+    if gate is not None and gate.closed_because:
+        return CLOSED.get(gate.closed_because, gate.closed_because)
+    before = WorkItem.objects.filter(
+        agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
+    ).count()
+    return f"no slot is free, {before} before it"
+
+
+def ending_of(run: Run) -> str:
+    code = "" if run.exit_code is None else f" (exit code {run.exit_code})"
+    error = f": {run.error}" if run.error else code
+    return f"run {run.pk} {run.state}{error}"
+
+
+def exit_code_of(run: Run | None) -> int:
+    """As a shell would have it: a signal is 128 and its number, a timeout 124."""
+    if run is None:
+        return 1
+    if run.state == Run.State.SUCCEEDED:
+        return 0
+    if run.state == Run.State.TIMED_OUT:
+        return TIMED_OUT
+    code = run.exit_code or 1
+    return 128 - code if code < 0 else code

@@ -1,0 +1,106 @@
+"""Follows a run's output and a work item's runs by looking at their rows now and then."""
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from agents_app.cli.times import local
+from agents_app.models import Run, RunOutput, WorkItem
+from agents_app.output import TextDecoder
+
+LOOK_EVERY_SECONDS = 0.25
+PIECES_AT_ONCE = 500
+# Not splitlines(), which also cuts at characters that no terminal takes for a line's end.
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a run printed at one moment on one stream, safe to show."""
+
+    run: int
+    seq: int
+    stream: str
+    at: datetime
+    text: str
+
+
+class Output:
+    """The output of one run as text, from where it was last read."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        self._seq = 0
+        # One each: bytes of one character may come in two pieces, with others in between.
+        self._decoders = {stream: TextDecoder() for stream in RunOutput.Stream}
+        self._last: dict[RunOutput.Stream, RunOutput] = {}
+
+    def read(self) -> Iterator[Piece]:
+        while rows := self._rows():
+            for row in rows:
+                stream = RunOutput.Stream(row.stream)
+                self._seq, self._last[stream] = row.seq, row
+                yield self._piece(row, bytes(row.data))
+
+    def rest(self) -> Iterator[Piece]:
+        """What the decoders hold back, once the run is over."""
+        for row in self._last.values():
+            piece = self._piece(row, b"", final=True)
+            if piece.text:
+                yield piece
+
+    def _rows(self) -> list[RunOutput]:
+        unread = RunOutput.objects.filter(run=self.run_id, seq__gt=self._seq)
+        return list(unread.order_by("seq")[:PIECES_AT_ONCE])
+
+    def _piece(self, row: RunOutput, data: bytes, *, final: bool = False) -> Piece:
+        stream = RunOutput.Stream(row.stream)
+        text = self._decoders[stream].decode(data, final)
+        return Piece(self.run_id, row.seq, stream.name.lower(), row.at, text)
+
+
+def output_so_far(run_id: int) -> Iterator[Piece]:
+    output = Output(run_id)
+    yield from output.read()
+    yield from output.rest()
+
+
+def output_until_end(run_id: int) -> Iterator[Piece]:
+    output = Output(run_id)
+    while True:
+        # Asked before reading: what a run printed is stored before or with its end.
+        goes_on = Run.objects.filter(pk=run_id, slot__isnull=False).exists()
+        yield from output.read()
+        if not goes_on:
+            break
+        time.sleep(LOOK_EVERY_SECONDS)
+    yield from output.rest()
+
+
+def runs_of(work_item_id: int) -> Iterator[int]:
+    """Each run of the item when it exists, retries too, until the item is settled."""
+    last = 0
+    while True:
+        state = WorkItem.objects.values_list("state", flat=True).get(pk=work_item_id)
+        run = Run.objects.filter(work_item=work_item_id, pk__gt=last).order_by("pk").first()
+        if run is not None:
+            last = run.pk
+            yield run.pk
+        elif state not in {WorkItem.State.QUEUED, WorkItem.State.ADMITTED}:
+            return
+        else:
+            time.sleep(LOOK_EVERY_SECONDS)
+
+
+def as_lines(pieces: Iterable[Piece], *, times: bool = False) -> Iterator[str]:
+    """What a terminal gets: the time before each line, if wanted, and an end to the last one."""
+    at_start = True
+    for piece in pieces:
+        if lines := _LINE.findall(piece.text):
+            stamp = f"{local(piece.at)}  " if times else ""
+            yield (stamp if at_start else "") + stamp.join(lines)
+            at_start = lines[-1].endswith("\n")
+    if not at_start:
+        yield "\n"

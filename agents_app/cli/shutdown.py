@@ -1,0 +1,76 @@
+"""A shutdown in three steps: nothing new, wait for what runs, tell the processes to exit."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from agents_app import control, lifecycle
+from agents_app.commit import in_transaction
+from agents_app.conf import CONF
+from agents_app.errors import Refused, SchedulerShutdownError
+from agents_app.models import Run, Scheduler
+from agents_app.stack.lock import running_up
+
+LOOK_EVERY_SECONDS = 0.2
+TELL_EVERY_SECONDS = 5.0
+# How long `up` may take to close its processes once nothing runs any more.
+CLOSE_SECONDS = 30.0
+REASON = "the scheduler was stopped"
+
+
+def begin(now: datetime, *, keep_queue: bool) -> tuple[int, int]:
+    """How many waiting items were cleared, and how many pending runs ended with them."""
+    cleared = control.begin_shutdown(now, keep_queue=keep_queue)
+    # With its queue kept, a pending run keeps its place too: it starts after the next start.
+    return cleared, 0 if keep_queue else _end_pending(now)
+
+
+def _end_pending(now: datetime) -> int:
+    pending = list(Run.objects.filter(state=Run.State.PENDING))
+    return in_transaction(lambda: sum(lifecycle.stop_pending(run, now, REASON) for run in pending))
+
+
+def wait_until_idle(seconds: float | None, tell: Callable[[str], None]) -> None:
+    began = told = time.monotonic()
+    while count := running():
+        passed = time.monotonic() - began
+        if seconds is not None and passed >= seconds:
+            raise SchedulerShutdownError(
+                f"after {seconds:g} s {_runs(count)} still going on: stop again to wait on, "
+                "or end them (manage.py stop AGENT)",
+                timed_out=True,
+                running_job_count=count,
+            )
+        if time.monotonic() - told >= TELL_EVERY_SECONDS:
+            told = time.monotonic()
+            tell(f"waiting: {_runs(count)} still going on")
+        time.sleep(LOOK_EVERY_SECONDS)
+
+
+def running() -> int:
+    """A run whose worker is silent for longer than its lease is no reason to wait."""
+    now = datetime.now(UTC)
+    owned = Run.objects.filter(state=Run.State.RUNNING, worker__ended_at__isnull=True)
+    return owned.filter(worker__lease_until__gt=now).count()
+
+
+def finish() -> int | None:
+    """Tells `up`, and waits for it; its process id if it is still there."""
+    control.set_scheduler_state(Scheduler.State.STOPPED)
+    give_up_at = time.monotonic() + CLOSE_SECONDS
+    while (process := running_up(CONF.data)) and time.monotonic() < give_up_at:
+        time.sleep(LOOK_EVERY_SECONDS)
+    return process
+
+
+def wait_for_end(run_ids: list[int], seconds: float) -> None:
+    give_up_at = time.monotonic() + seconds
+    unfinished = Run.objects.filter(pk__in=run_ids, slot__isnull=False)
+    while count := unfinished.count():
+        if time.monotonic() >= give_up_at:
+            raise Refused(f"after {seconds:g} s {_runs(count)} still going on")
+        time.sleep(LOOK_EVERY_SECONDS)
+
+
+def _runs(count: int) -> str:
+    return "1 run is" if count == 1 else f"{count} runs are"

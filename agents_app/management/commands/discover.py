@@ -1,0 +1,84 @@
+"""Shows what is on disk right now."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.screen import shortened
+from agents_app.conf import CONF
+from agents_app.skills.discover import Discovery, discover
+from agents_app.skills.errors import SkillError
+from agents_app.skills.specs import AgentSpec
+from agents_app.skills.sync import sync_project
+
+COLUMNS = ("agent", "scale", "schedules", "command", "description")
+
+
+class Command(DroverCommand):
+    help = "Read the project directory and show its agents and what is wrong with them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--sync", action="store_true", help="Also write what was found to the database."
+        )
+
+    def handle(self, *, sync: bool, json: bool, **_: Any) -> None:
+        found = sync_project(CONF.project, self.now) if sync else discover(CONF.project)
+        if json:
+            self.screen.json(described(found) | {"synced": sync})
+        else:
+            self._print(found)
+        if found.errors:
+            sys.exit(1)
+
+    def _print(self, found: Discovery) -> None:
+        self.screen.say(f"project {CONF.project}: {len(found.agents)} agents")
+        if found.agents:
+            self.screen.table(COLUMNS, [agent_row(spec) for spec in found.agents])
+        for error in each(found):
+            self.remark(str(error))
+
+
+def agent_row(spec: AgentSpec) -> tuple[object, ...]:
+    schedules = ", ".join(s.expression for s in spec.schedules if s.enabled)
+    command = shortened(" ".join(spec.command), 40)
+    return spec.name, spec.scale, schedules, command, shortened(spec.description)
+
+
+def described(found: Discovery) -> dict[str, object]:
+    return {
+        "project": CONF.project,
+        "agents": [agent_described(spec) for spec in found.agents],
+        "errors": [
+            {"agent": e.agent, "path": e.path, "line": e.line, "reason": e.reason}
+            for e in each(found)
+        ],
+    }
+
+
+def agent_described(spec: AgentSpec) -> dict[str, object]:
+    return {
+        "name": spec.name,
+        "path": spec.source_path,
+        "description": spec.description,
+        "command": list(spec.command),
+        "scale": spec.scale,
+        "timeout_seconds": spec.timeout_seconds,
+        "schedules": [
+            {
+                "name": s.name,
+                "expression": s.expression,
+                "timezone": s.timezone,
+                "enabled": s.enabled,
+            }
+            for s in spec.schedules
+        ],
+        "webhooks": [webhook.source for webhook in spec.webhooks],
+    }
+
+
+def each(found: Discovery) -> list[SkillError]:
+    return [one for error in found.errors for one in error.each]

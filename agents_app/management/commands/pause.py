@@ -1,0 +1,32 @@
+"""Pauses an agent or the whole scheduler."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app import control
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.find import find_agent, find_tenant
+from agents_app.errors import Refused
+
+LONGEST_NOTE = 500
+
+
+class Command(DroverCommand):
+    help = "Pause an agent, or the scheduler: what time starts is skipped, all else is queued."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("agent", metavar="AGENT", nargs="?", default="")
+        parser.add_argument("--note", metavar="TEXT", default="", help="Why, for the others.")
+
+    def handle(self, *, tenant: str, agent: str, note: str, json: bool, **_: Any) -> None:
+        if len(note) > LONGEST_NOTE:
+            raise Refused(f"the note has {len(note)} characters: write at most {LONGEST_NOTE}")
+        owner = find_tenant(tenant)
+        if agent:
+            done = control.pause_agent(find_agent(owner, agent), self.by, self.now, note)
+        else:
+            done = control.pause_tenant(owner, self.by, self.now, note)
+        text = f"{agent or 'the scheduler'} {'is' if done else 'was already'} paused"
+        self.result(text, {"agent": agent or None, "paused": True, "changed": done}, json=json)

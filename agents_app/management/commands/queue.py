@@ -1,0 +1,107 @@
+"""Shows and changes what waits for a slot."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import QuerySet
+
+from agents_app import control, journal, lifecycle
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.find import find_agent, find_tenant, find_work_item
+from agents_app.cli.screen import shortened
+from agents_app.commit import in_transaction
+from agents_app.errors import Refused
+from agents_app.models import Tenant, WorkItem
+
+COLUMNS = ("item", "agent", "trigger", "asked by", "since", "not before", "prompt")
+
+
+class Command(DroverCommand):
+    help = "List what waits for a slot, drop an item, clear a queue, or restore what was cleared."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        listing = verbs.add_parser("list", help="What waits, oldest first.")
+        listing.add_argument("agent", metavar="AGENT", nargs="?", default="")
+        drop = verbs.add_parser("drop", help="One item, for good.")
+        drop.add_argument("item", metavar="ITEM", help="The number of the work item.")
+        clear = verbs.add_parser("clear", help="All that waits; `restore` brings it back.")
+        clear.add_argument("agent", metavar="AGENT", nargs="?", default="")
+        restore = verbs.add_parser("restore", help="What `clear` or a shutdown took away.")
+        for verb in (listing, drop, clear, restore):
+            self.add_common(verb)
+
+    def handle(self, *, verb: str, tenant: str, json: bool, **options: Any) -> None:
+        owner = find_tenant(tenant)
+        if verb == "drop":
+            self._drop(find_work_item(owner, options["item"]), json=json)
+        elif verb == "restore":
+            self._say("restored", control.restore_cleared(owner, self.now), json=json)
+        elif verb == "clear":
+            self._say("cleared", self._clear(waiting(owner, options["agent"])), json=json)
+        else:
+            self._list(owner, waiting(owner, options["agent"]), json=json)
+
+    def _list(self, tenant: Tenant, items: QuerySet[WorkItem], *, json: bool) -> None:
+        cleared = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.CLEARED).count()
+        if json:
+            self.screen.json({"items": [described(item) for item in items], "cleared": cleared})
+            return
+        if rows := [item_row(item, self.now) for item in items]:
+            self.screen.table(COLUMNS, rows)
+        else:
+            self.screen.say("nothing waits")
+        if cleared:
+            self.screen.say(f"{cleared} cleared (manage.py queue restore brings them back)")
+
+    def _drop(self, item: WorkItem, *, json: bool) -> None:
+        now, reason = self.now, f"dropped by {self.by}"
+        about = f"work item {item.pk}: {reason}"
+        entry = journal.Entry("work.dropped", now, item.tenant_id, item.agent_id, detail=about)
+
+        def change() -> bool:
+            dropped = lifecycle.drop(item.pk, now, reason)
+            if dropped:
+                journal.record(entry)
+            return dropped
+
+        if not in_transaction(change):
+            item.refresh_from_db()
+            raise Refused(f"work item {item.pk} does not wait: it is {item.state}")
+        self._say("dropped", 1, json=json)
+
+    def _clear(self, items: QuerySet[WorkItem]) -> int:
+        now = self.now
+        keys = list(items.values_list("pk", flat=True))
+        return in_transaction(lambda: sum(lifecycle.clear(key, now) for key in keys))
+
+    def _say(self, done: str, count: int, *, json: bool) -> None:
+        self.result(f"{done} {count} item{'' if count == 1 else 's'}", {done: count}, json=json)
+
+
+def waiting(tenant: Tenant, agent: str) -> QuerySet[WorkItem]:
+    items = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.QUEUED)
+    if agent:
+        items = items.filter(agent=find_agent(tenant, agent))
+    return items.select_related("agent").order_by("pk")
+
+
+def item_row(item: WorkItem, now: datetime) -> tuple[object, ...]:
+    # Only a retry waits for its time.
+    later = item.available_at if item.available_at > now else None
+    asked_by, prompt = shortened(item.requested_by, 30), shortened(item.prompt, 40)
+    return item.pk, item.agent.name, item.trigger, asked_by, item.created_at, later, prompt
+
+
+def described(item: WorkItem) -> dict[str, object]:
+    return {
+        "id": item.pk,
+        "agent": item.agent.name,
+        "trigger": str(item.trigger),
+        "requested_by": item.requested_by,
+        "prompt": item.prompt,
+        "attempts": item.attempts,
+        "created_at": item.created_at,
+        "available_at": item.available_at,
+    }

@@ -1,0 +1,26 @@
+"""Resumes a paused agent or the whole scheduler."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app import control
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.find import find_agent, find_tenant
+
+
+class Command(DroverCommand):
+    help = "Resume an agent, or the scheduler: what was queued meanwhile starts now."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("agent", metavar="AGENT", nargs="?", default="")
+
+    def handle(self, *, tenant: str, agent: str, json: bool, **_: Any) -> None:
+        owner = find_tenant(tenant)
+        if agent:
+            done = control.resume_agent(find_agent(owner, agent), self.by, self.now)
+        else:
+            done = control.resume_tenant(owner, self.by, self.now)
+        text = f"{agent or 'the scheduler'} {'goes on' if done else 'was not paused'}"
+        self.result(text, {"agent": agent or None, "paused": False, "changed": done}, json=json)

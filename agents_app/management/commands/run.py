@@ -1,0 +1,35 @@
+"""Asks for a run of an agent now."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app.cli.asking import AskingCommand
+from agents_app.cli.find import find_agent, find_tenant
+from agents_app.dispatch import Request, enqueue
+from agents_app.models import Trigger
+
+
+class Command(AskingCommand):
+    help = "Ask an agent to run now; it starts at once if a slot is free, else it is queued."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("agent", metavar="AGENT")
+        parser.add_argument("--prompt", metavar="TEXT", default="", help="What it should do.")
+        parser.add_argument(
+            "--wait", action="store_true", help="Follow its output and exit with its exit code."
+        )
+
+    def handle(
+        self, *, tenant: str, agent: str, prompt: str, wait: bool, json: bool, **_: Any
+    ) -> None:
+        found = find_agent(find_tenant(tenant), agent)
+        request = Request(
+            tenant_id=found.tenant_id,
+            agent_id=found.pk,
+            trigger=Trigger.MANUAL,
+            prompt=prompt,
+            requested_by=self.by,
+        )
+        self.report(enqueue(request, self.now), json=json, wait=wait)

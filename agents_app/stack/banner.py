@@ -1,0 +1,22 @@
+"""What people read when everything is ready."""
+
+import os
+import time
+
+from agents_app.conf import Conf
+from agents_app.stack.roles import FLOWER_USER, flower_password_file
+
+# Set by `up` before it becomes the supervisor.
+STARTED_AT = "DROVER_UP_STARTED_AT"
+
+
+def banner(conf: Conf) -> str:
+    seconds = time.time() - float(os.environ.get(STARTED_AT) or time.time())
+    flower = f"user {FLOWER_USER}, password in {flower_password_file(conf.data)}"
+    return (
+        f"Drover is ready ({seconds:.1f} s)\n"
+        f"  dashboard  http://127.0.0.1:{conf.port}/admin/ (user admin)\n"
+        f"  Flower     http://127.0.0.1:{conf.flower_port}/ ({flower})\n"
+        f"  project    {conf.project}\n"
+        "  stop       Ctrl-C lets running agents finish, twice ends them"
+    )

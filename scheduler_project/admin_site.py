@@ -1,0 +1,99 @@
+"""How the admin looks and what its sidebar leads to; settings.py takes UNFOLD from here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+from agents_app.conf import CONF
+
+
+def _may_see(model: str) -> Callable[[HttpRequest], bool]:
+    app, _, name = model.partition(".")
+
+    def allowed(request: HttpRequest) -> bool:
+        return any(request.user.has_perm(f"{app}.{may}_{name}") for may in ("view", "change"))
+
+    return allowed
+
+
+def _table(title: str, icon: str, model: str) -> dict[str, Any]:
+    link = reverse_lazy(f"admin:{model.replace('.', '_')}_changelist")
+    return {"title": title, "icon": icon, "link": link, "permission": _may_see(model)}
+
+
+_FLEET = [
+    {"title": "Overview", "icon": "dashboard", "link": reverse_lazy("admin:index")},
+    _table("Agents", "smart_toy", "agents_app.agent"),
+    _table("Schedules", "schedule", "agents_app.schedule"),
+    _table("Queue", "inbox", "agents_app.workitem"),
+    _table("Runs", "play_circle", "agents_app.run"),
+]
+_HISTORY = [
+    _table("Firings", "event_available", "agents_app.firing"),
+    _table("Journal", "history", "agents_app.runevent"),
+    _table("Heartbeats", "ecg_heart", "agents_app.heartbeat"),
+]
+_MACHINES = [
+    _table("Workers", "memory", "agents_app.worker"),
+    _table("Snapshots", "monitoring", "agents_app.machinesnapshot"),
+    _table("Scheduler", "timer", "agents_app.scheduler"),
+    {
+        "title": "Flower",
+        "icon": "local_florist",
+        "link": f"http://127.0.0.1:{CONF.flower_port}",
+        "permission": _may_see("agents_app.worker"),
+    },
+]
+_DUTIES = [
+    _table("Periodic tasks", "update", "django_celery_beat.periodictask"),
+    _table("Intervals", "avg_pace", "django_celery_beat.intervalschedule"),
+    _table("Crontabs", "calendar_clock", "django_celery_beat.crontabschedule"),
+    _table("Clocked", "alarm", "django_celery_beat.clockedschedule"),
+    _table("Solar", "wb_sunny", "django_celery_beat.solarschedule"),
+]
+_PEOPLE = [
+    _table("Tenants", "domain", "agents_app.tenant"),
+    _table("Users", "person", "auth.user"),
+    _table("Groups", "group", "auth.group"),
+]
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Drover",
+    "SITE_HEADER": "Drover",
+    "SITE_SUBHEADER": "Fleets of agents, on time",
+    "SITE_SYMBOL": "hub",
+    "SHOW_VIEW_ON_SITE": False,
+    "DASHBOARD_CALLBACK": "agents_app.admin.overview.overview",
+    "STYLES": [lambda _request: static("drover/drover.css")],
+    "SCRIPTS": [lambda _request: static("drover/drover.js")],
+    "BORDER_RADIUS": "8px",
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97.1% .019 187)",
+            "100": "oklch(93.6% .05 186)",
+            "200": "oklch(88% .09 185)",
+            "300": "oklch(81% .125 184)",
+            "400": "oklch(73% .13 183)",
+            "500": "oklch(65% .12 184)",
+            "600": "oklch(56% .105 186)",
+            "700": "oklch(48.5% .088 188)",
+            "800": "oklch(41.5% .072 190)",
+            "900": "oklch(36% .06 192)",
+            "950": "oklch(26% .045 194)",
+        }
+    },
+    "SIDEBAR": {
+        "show_search": True,
+        "show_all_applications": False,
+        "navigation": [
+            {"title": "Fleet", "items": _FLEET},
+            {"title": "History", "separator": True, "items": _HISTORY},
+            {"title": "Machines", "separator": True, "items": _MACHINES},
+            {"title": "System duties", "separator": True, "collapsible": True, "items": _DUTIES},
+            {"title": "People", "separator": True, "collapsible": True, "items": _PEOPLE},
+        ],
+    },
+}

@@ -1,0 +1,88 @@
+"""Thousands of schedules due in the same second: how late the last of them is on record.
+
+Looked at from outside: a firing counts from when another connection can see its row. The column
+recorded_at would flatter, because it holds the moment the tick began, not the commit."""
+
+import math
+import time
+from collections.abc import Callable
+
+from tests.benchmarks.bed import DATABASES, PEER, SQLITE, Bed, Numbers, inside, medians
+from tests.benchmarks.looking import reader, time_to_reach
+from tests.benchmarks.table import Row
+
+LIMITS = {1_000: 0.3, 10_000: 2.0}
+# The peer sends one message per loop, which takes it minutes for more than this.
+PEER_SCHEDULES = 1_000
+AGENTS, SCALE = 100, 1
+LOOK_EVERY_SECONDS = 0.01
+_RECORDED = "SELECT count(*) FROM drover_firing"
+_DECIDED = "SELECT count(*) FROM drover_firing WHERE outcome <> ''"
+
+
+def measure(bed: Bed) -> list[Row]:
+    return [row for count in LIMITS for row in _measure(bed, count)]
+
+
+def _measure(bed: Bed, count: int) -> list[Row]:
+    subjects = bed.with_peer(lambda b, on: _drover(b, on, count), _peer)
+    if count != PEER_SCHEDULES:
+        del subjects[PEER]
+    found = medians(bed.rounds, subjects)
+    peer = found.get(PEER, {}).get("p99")
+    recorded = [
+        Row(
+            what=f"{count:,} schedules due at once: on record, p99",
+            on=on,
+            drover=found[on]["p99"],
+            peer=peer,
+            unit="s",
+            at_most=LIMITS[count],
+        )
+        for on in DATABASES
+    ]
+    decided = [
+        Row(
+            what=f"{count:,} schedules due at once: the last one decided",
+            on=on,
+            drover=found[on]["decided"],
+            unit="s",
+        )
+        for on in DATABASES
+    ]
+    return recorded + decided
+
+
+def _drover(bed: Bed, on: str, count: int) -> Numbers:
+    """Beat and a worker that executes what the firings start, as on a small machine."""
+    with bed.drover(on) as stack:
+        inside(stack, "fleet:write_agents", count=AGENTS, scale=SCALE, command=["/bin/true"])
+        for name in ("worker-1", "beat"):
+            stack.start(name)
+        due_at = _soon(6)
+        inside(stack, "fleet:write_schedules", count=count, first_due_at=due_at)
+        with reader(stack) as read:
+            p99 = _lateness(lambda: read(_RECORDED), due_at, math.ceil(count * 0.99))
+            [decided_at] = time_to_reach(lambda: read(_DECIDED), [count], LOOK_EVERY_SECONDS)
+    return {"p99": p99, "decided": decided_at - due_at}
+
+
+def _peer(bed: Bed) -> Numbers:
+    """django-celery-beat's scheduler: a firing counts from when its message is in Redis."""
+    with bed.peer(SQLITE) as stack:
+        due_at = _soon(8)
+        inside(stack, "periodic:write", count=PEER_SCHEDULES, first_due_at=due_at)
+        stack.start("beat")
+        return {"p99": _lateness(stack.waiting, due_at, math.ceil(PEER_SCHEDULES * 0.99))}
+
+
+def _soon(seconds: float) -> float:
+    return float(math.ceil(time.time() + seconds))
+
+
+def _lateness(count: Callable[[], int], due_at: float, wanted: int) -> float:
+    assert count() == 0, "something fired before its time"
+    assert time.time() < due_at - 1, "writing the rows took too long: give it more time"
+    time.sleep(due_at - time.time() - 0.5)
+    [seen_at] = time_to_reach(count, [wanted], LOOK_EVERY_SECONDS)
+    return seen_at - due_at

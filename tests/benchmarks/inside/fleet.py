@@ -1,0 +1,83 @@
+"""Agents with waiting work or with schedules, written as rows; releasing the work."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from agents_app import dispatch, relay
+from agents_app.commit import in_transaction
+from agents_app.models import Agent, Schedule, Tenant, Trigger, WorkItem
+
+# Not the tenant of the project directory: beat removes agents from that one that have no files.
+TENANT = "bench"
+
+
+def write_agents(count: int, scale: int, command: Sequence[str], paused: bool = False) -> None:
+    now = datetime.now(UTC)
+    tenant, _ = Tenant.objects.get_or_create(
+        name=TENANT, defaults={"paused_at": now if paused else None}
+    )
+    agents = [
+        Agent(
+            tenant=tenant,
+            name=f"agent{number}",
+            scale=scale,
+            command=list(command),
+            work_queue_size=1_000_000,
+            revision=1,
+        )
+        for number in range(count)
+    ]
+    Agent.objects.bulk_create(agents)
+
+
+def write_work(agents: int, scale: int, command: Sequence[str], items: int) -> None:
+    """Nothing of it starts before `release`, because the tenant is paused."""
+    write_agents(agents, scale, command, paused=True)
+    now = datetime.now(UTC)
+    owners = list(Agent.objects.order_by("id"))
+    work = [
+        WorkItem(
+            tenant_id=owners[number % agents].tenant_id,
+            agent=owners[number % agents],
+            trigger=Trigger.MANUAL,
+            created_at=now,
+            available_at=now,
+            trace_id=f"{number:032x}",
+        )
+        for number in range(items)
+    ]
+    WorkItem.objects.bulk_create(work, batch_size=1000)
+
+
+def release() -> float:
+    """Resumes the tenant and fills all slots; the time at which that began."""
+    agents = list(Agent.objects.values_list("pk", flat=True))
+    in_transaction(lambda: Tenant.objects.filter(name=TENANT).update(paused_at=None))
+    began_at = time.time()
+    for agent_id in agents:
+        dispatch.admit_waiting(agent_id, datetime.now(UTC))
+    relay.drain()
+    return began_at
+
+
+def write_schedules(count: int, first_due_at: float, apart_seconds: float = 0.0) -> None:
+    """Spread over the agents there are; each fires once, at its instant."""
+    owners = list(Agent.objects.order_by("id"))
+    first = datetime.fromtimestamp(first_due_at, UTC)
+    schedules = [
+        Schedule(
+            tenant_id=owners[number % len(owners)].tenant_id,
+            agent=owners[number % len(owners)],
+            name=f"schedule{number}",
+            expression=_expression(number, first),
+            next_fire_at=first + timedelta(seconds=apart_seconds * number),
+        )
+        for number in range(count)
+    ]
+    Schedule.objects.bulk_create(schedules, batch_size=1000)
+
+
+def _expression(number: int, due_at: datetime) -> str:
+    """Half a year from now, so that nothing fires twice; 1440 kinds, or a cache would flatter."""
+    return f"{number % 60} {number // 60 % 24} 1 {(due_at.month + 5) % 12 + 1} *"

@@ -1,0 +1,46 @@
+"""Two loops on one thread, for tuning: runs through Drover's whole path, and bare subprocesses."""
+
+import os
+import subprocess
+import time
+
+from agents_app import dispatch, execute, relay
+from agents_app.lease import Lease, utc_now
+from agents_app.models import Agent, Run, Tenant
+from tests.benchmarks.inside.fleet import write_work
+
+COMMAND = ["/bin/true"]
+
+
+def drover(runs: int) -> dict[str, float]:
+    write_work(agents=1, scale=1, command=COMMAND, items=runs)
+    Tenant.objects.update(paused_at=None)
+    # One slot that never goes back through the queue: nothing but the way of a run is measured.
+    execute.MOST_RUNS_IN_A_ROW, execute.MOST_SECONDS_IN_A_ROW = runs + 1, 1e9
+    relay.hint = lambda *_: None
+    lease = Lease("loop", 1)
+    dispatch.admit_waiting(Agent.objects.get().pk, utc_now())
+    before = _spent()
+    done = execute.execute(Run.objects.get().pk, lease.host)
+    numbers = _per_run(before, runs)
+    lease.end()
+    assert done == runs, f"{done} of {runs}"
+    return numbers
+
+
+def bare(runs: int) -> dict[str, float]:
+    before = _spent()
+    for _ in range(runs):
+        subprocess.run(COMMAND, check=True)
+    return _per_run(before, runs)
+
+
+def _spent() -> tuple[float, float, float]:
+    times = os.times()
+    own, children = times.user + times.system, times.children_user + times.children_system
+    return own, children, time.perf_counter()
+
+
+def _per_run(before: tuple[float, float, float], runs: int) -> dict[str, float]:
+    spent = [(b - a) / runs * 1000 for a, b in zip(before, _spent(), strict=True)]
+    return dict(zip(("own_ms", "children_ms", "wall_ms"), spent, strict=True))

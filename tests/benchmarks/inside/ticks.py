@@ -1,0 +1,53 @@
+"""What beat does in one tick, timed in this process: Drover's claim and its peer's heap."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from statistics import median
+
+from django_celery_beat.models import PeriodicTask
+from django_celery_beat.schedulers import DatabaseScheduler
+
+from agents_app import due
+from agents_app.commit import in_transaction
+from agents_app.models import Schedule
+
+
+def drover(ticks: int, edits: int) -> dict[str, float]:
+    schedule = Schedule.objects.order_by("id")[1000]
+
+    def edit() -> None:
+        schedule.prompt += "."
+        in_transaction(schedule.save)
+        _tick()
+
+    return {"tick_ms": _median_ms(_tick, ticks), "edit_ms": _median_ms(edit, edits)}
+
+
+def _tick() -> None:
+    claimed = due.claim_due_schedules(datetime.now(UTC))
+    assert claimed == 0 and due.next_due_at() is not None
+
+
+def peer(ticks: int, edits: int) -> dict[str, float]:
+    from tests.benchmarks.peer.app import app
+
+    scheduler = DatabaseScheduler(app=app, lazy=True)
+    task = PeriodicTask.objects.order_by("id")[1000]
+
+    def edit() -> None:
+        task.description += "."
+        task.save()
+        scheduler.tick()
+
+    return {"tick_ms": _median_ms(scheduler.tick, ticks), "edit_ms": _median_ms(edit, edits)}
+
+
+def _median_ms(act: Callable[[], object], times: int) -> float:
+    act()  # connections, caches, statements
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        act()
+        taken.append(time.perf_counter() - began)
+    return median(taken) * 1000

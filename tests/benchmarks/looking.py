@@ -1,0 +1,73 @@
+"""Looking at a stack from outside while it works: its database, its processes."""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import psutil
+import psycopg
+
+from tests.parts.stack_part import PrivateStack
+
+GIVE_UP_SECONDS = 120.0
+
+
+def seconds_of(moment: Any) -> float:
+    """A time column as seconds: SQLite keeps it as text in UTC."""
+    if isinstance(moment, str):
+        return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+    assert isinstance(moment, datetime)
+    return moment.timestamp()
+
+
+@contextlib.contextmanager
+def reader(stack: PrivateStack) -> Iterator[Callable[[str], Any]]:
+    """A function from SQL to one value, on a connection that stays open."""
+    with contextlib.closing(_connect(stack.database_url)) as connection:
+        yield lambda sql: connection.execute(sql).fetchone()[0]
+
+
+def _connect(url: str) -> Any:
+    if url.startswith("sqlite"):
+        return sqlite3.connect(url.removeprefix("sqlite://"), timeout=20, isolation_level=None)
+    return psycopg.connect(url, autocommit=True)
+
+
+def time_to_reach(
+    count: Callable[[], int], targets: Iterable[int], every_seconds: float
+) -> list[float]:
+    """When the growing count was first seen at each target; late by at most one look."""
+    left, times = sorted(targets), []
+    give_up_at = time.monotonic() + GIVE_UP_SECONDS
+    while left:
+        seen = count()
+        now = time.time()
+        while left and seen >= left[0]:
+            times.append(now)
+            left.pop(0)
+        assert time.monotonic() < give_up_at, f"{seen} seen, {left} wanted"
+        time.sleep(every_seconds)
+    return times
+
+
+def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
+    """Of all of them and of the children they have buried."""
+    spent = 0.0
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            spent += times.user + times.system + times.children_user + times.children_system
+    return spent
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    root = psutil.Process(pid)
+    return [root, *root.children(recursive=True)]
+
+
+def worker_process(guard_pid: int) -> psutil.Process:
+    """A worker is the child of its guard."""
+    return psutil.Process(guard_pid).children()[0]

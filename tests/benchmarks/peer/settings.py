@@ -1,0 +1,39 @@
+"""The Django of the peer's beat and gateway: the admin and django-celery-beat, nothing else."""
+
+from agents_app.conf import CONF, database_settings
+
+SECRET_KEY = "not a secret: it serves nobody but a benchmark"
+ALLOWED_HOSTS = ["127.0.0.1"]
+ROOT_URLCONF = "tests.benchmarks.peer.site"
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "static/"
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_celery_beat",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+# The tables are there: a database of Drover's has those of django-celery-beat too.
+DATABASES = {"default": database_settings(CONF.database_url)}

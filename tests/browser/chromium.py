@@ -1,0 +1,35 @@
+"""A real Chromium, and how to log in to the admin with it; knows nothing of pytest."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+# Nothing of its own may leave the machine: the tests count every request.
+ARGUMENTS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+
+def chromium_path() -> Path | None:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    return Path(found) if found else None
+
+
+@contextmanager
+def chromium(path: Path) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def log_in(page: Page, url: str, user: str, password: str) -> None:
+    page.goto(f"{url}/admin/")
+    page.fill("#id_username", user)
+    page.fill("#id_password", password)
+    page.click("button[type=submit]")
+    page.wait_for_selector("#fleet")

@@ -1,0 +1,57 @@
+"""A process beside Drover's own that asks for runs as commands and the gateway do.
+
+Run as `python -m tests.faults.caller`: a line of JSON in, [verb, arguments...], a line of JSON out.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import django
+
+django.setup()
+
+from agents_app import dispatch, relay  # noqa: E402
+from agents_app.conf import CONF  # noqa: E402
+from agents_app.dispatch import Request  # noqa: E402
+from agents_app.models import Agent, Run, Trigger  # noqa: E402
+from agents_app.skills.sync import sync_project  # noqa: E402
+
+
+def sync() -> list[str]:
+    """What is on disk becomes rows, as beat does it."""
+    discovery = sync_project(CONF.project, datetime.now(UTC))
+    return [str(error) for error in discovery.errors]
+
+
+def ask(agent: str, count: int = 1) -> list[int]:
+    row = Agent.objects.get(name=agent)
+    request = Request(row.tenant_id, row.pk, Trigger.MANUAL, requested_by="a test")
+    return [dispatch.enqueue(request, datetime.now(UTC)).pk for _ in range(count)]
+
+
+def ask_and_die_before_the_hint(agent: str) -> None:
+    """The commit happens, the publication does not."""
+    relay.hint = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    ask(agent)
+
+
+def hint(run_id: int, times: int) -> None:
+    agent_id = Run.objects.values_list("agent_id", flat=True).get(pk=run_id)
+    for _ in range(times):
+        relay.publish(run_id, agent_id)
+
+
+VERBS: Mapping[str, Callable[..., Any]] = {
+    verb.__name__: verb for verb in (sync, ask, ask_and_die_before_the_hint, hint)
+}
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        verb, *arguments = json.loads(line)
+        print(json.dumps(VERBS[verb](*arguments)), flush=True)

@@ -1,0 +1,230 @@
+"""A private Drover whose processes a test hurts one by one, and what can be seen from outside."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from agents_app.conf import ROOT
+from tests.parts.processes import is_gone
+from tests.parts.stack_part import PrivateStack, Row
+from tests.parts.waiting import wait_for
+
+LEASE_SECONDS = 6.0
+RECONCILE_SECONDS = 1.0
+QUICK = {
+    "DROVER_LEASE_SECONDS": f"{LEASE_SECONDS:g}",
+    "DROVER_RENEW_SECONDS": "1",
+    "DROVER_RECONCILE_SECONDS": f"{RECONCILE_SECONDS:g}",
+    "DROVER_GRACE_SECONDS": "2",
+}
+# What this machine may be slower than the promise when other things run on it.
+SLACK_SECONDS = 1.5
+
+# Every copy holds the lock until the last of its processes is dead: two live ones meet here.
+SCRIPT = """#!/bin/sh
+exec 9>>"$NOTES.lock"
+flock -n 9 || echo "overlap $DROVER_RUN_ID $$" >>"$NOTES"
+echo "start $DROVER_RUN_ID $$" >>"$NOTES"
+{body}
+echo "end $DROVER_RUN_ID $$" >>"$NOTES"
+"""
+# What a run may do.
+AT_ONCE = ":"
+WHEN_TOLD = 'until [ -e "$NOTES.go" ]; do sleep 0.05; done'
+# One child in a session of its own, one that nobody waits for, and itself.
+WITH_DAEMONS = """
+setsid sh -c 'echo "note $DROVER_RUN_ID $$" >>"$NOTES"; sleep 300' </dev/null >/dev/null 2>&1 &
+sh -c 'sleep 300 & echo "note $DROVER_RUN_ID $!" >>"$NOTES"'
+until [ -e "$NOTES.go" ]; do sleep 0.05; done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line that a run wrote itself."""
+
+    what: str
+    run_id: int
+    pid: int
+
+
+class RealFleet:
+    """Agents that note what they do, in a stack whose roles are started one by one."""
+
+    def __init__(self, stack: PrivateStack) -> None:
+        self.stack = stack
+        self._caller: subprocess.Popen[str] | None = None
+
+    # --- agents -----------------------------------------------------------------------------
+
+    def agent(self, name: str, body: str = AT_ONCE, **fields: object) -> str:
+        """Written to disk; `sync` or a running beat makes it a row."""
+        fields = {"description": "a test's", "command": ["./run.sh"], **fields}
+        fields["env"] = {"NOTES": str(self._notes(name))}
+        lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in fields.items())
+        directory = self.stack.write_agent(name, f"---\n{lines}---\n")
+        script = directory / "run.sh"
+        script.write_text(SCRIPT.format(body=body))
+        script.chmod(0o755)
+        return name
+
+    def sync(self) -> None:
+        assert self.call("sync") == []
+
+    def let_go(self, agent: str) -> None:
+        Path(f"{self._notes(agent)}.go").touch()
+
+    def notes(self, agent: str, what: str = "") -> list[Note]:
+        with suppress(FileNotFoundError):
+            words = [line.split() for line in self._notes(agent).read_text().splitlines()]
+            found = [Note(kind, int(run_id), int(pid)) for kind, run_id, pid in words]
+            return [note for note in found if what in ("", note.what)]
+        return []
+
+    def wait_for_notes(self, agent: str, what: str, count: int = 1) -> list[Note]:
+        def enough() -> list[Note]:
+            found = self.notes(agent, what)
+            return found if len(found) >= count else []
+
+        return wait_for(enough, 20, f"{agent} did not {what} {count} times: {self.facts(agent)}")
+
+    def _notes(self, agent: str) -> Path:
+        return self.stack.data.parent / f"notes-{agent}"
+
+    # --- asking -----------------------------------------------------------------------------
+
+    def call(self, verb: str, *arguments: object) -> Any:
+        """A verb of tests/faults/caller.py; the process lives on for the next one."""
+        caller = self._caller = self._caller or self._start_caller()
+        assert caller.stdin is not None and caller.stdout is not None
+        caller.stdin.write(json.dumps([verb, *arguments]) + "\n")
+        caller.stdin.flush()
+        answer = caller.stdout.readline()
+        assert answer, f"the caller died: {self.stack.log('caller')}"
+        return json.loads(answer)
+
+    def ask(self, agent: str, count: int = 1) -> list[int]:
+        """The ids of new work items."""
+        items: list[int] = self.call("ask", agent, count)
+        return items
+
+    def ask_and_die_before_the_hint(self, agent: str) -> None:
+        caller = self._start_caller()
+        caller.communicate(json.dumps(["ask_and_die_before_the_hint", agent]) + "\n", timeout=30)
+        assert caller.returncode == -signal.SIGKILL, self.stack.log("caller")
+
+    def _start_caller(self) -> subprocess.Popen[str]:
+        with (self.stack.data.parent / "caller.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "tests.faults.caller"],
+                cwd=ROOT,
+                env=self.stack.env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    # --- rows -------------------------------------------------------------------------------
+
+    def runs(self, agent: str) -> list[Row]:
+        sql = (
+            "SELECT r.* FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id "
+            "WHERE a.name = ? ORDER BY r.id"
+        )
+        return self.stack.rows(sql, agent)
+
+    def states(self, agent: str) -> list[str]:
+        return [run["state"] for run in self.runs(agent)]
+
+    def work(self, agent: str) -> list[str]:
+        """The states of the agent's work items, oldest first."""
+        sql = (
+            "SELECT w.state FROM drover_work_item w JOIN drover_agent a ON a.id = w.agent_id "
+            "WHERE a.name = ? ORDER BY w.id"
+        )
+        return [row["state"] for row in self.stack.rows(sql, agent)]
+
+    def wait_for_states(self, agent: str, *states: str, seconds: float = 20) -> list[Row]:
+        """Until the agent's runs, oldest first, are in exactly these states."""
+        give_up_at = time.monotonic() + seconds
+        while self.states(agent) != list(states):
+            assert time.monotonic() < give_up_at, f"wanted {states}: {self.facts(agent)}"
+            time.sleep(0.05)
+        return self.runs(agent)
+
+    def wait_until_running(self, agent: str, count: int = 1) -> list[Note]:
+        """Its program runs, and people can see which process it is."""
+        found = self.wait_for_notes(agent, "start", count)
+        wait_for(lambda: all(run["pid"] for run in self.runs(agent)), 10, self.facts(agent))
+        return found
+
+    def facts(self, agent: str) -> str:
+        """For the message of a test that failed."""
+        runs = [(r["id"], r["state"], r["error"], str(r["hinted_at"])) for r in self.runs(agent)]
+        logs = {name: self.stack.log(name)[-3000:] for name in ("worker-1", "beat", "caller")}
+        said = "".join(f"\n--- {name}\n{text}" for name, text in logs.items())
+        return f"runs {runs}, work {self.work(agent)}, notes {self.notes(agent)}{said}"
+
+    # --- processes --------------------------------------------------------------------------
+
+    def ensure(self, *roles: str) -> None:
+        """Each of them runs, whatever the test before did to it."""
+        for role in roles:
+            process = self.stack.processes.get(role)
+            if process is not None and process.poll() is not None:
+                del self.stack.processes[role]
+            if role not in self.stack.processes:
+                self.stack.start(role)
+
+    def living_worker(self) -> Row:
+        """The row of the worker that was started last."""
+        sql = "SELECT * FROM drover_worker WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1"
+        (worker,) = self.stack.rows(sql)
+        return worker
+
+    def kill_worker(self) -> float:
+        """As `kill -9` does, the worker itself and not its guard; the moment of the kill."""
+        os.kill(self.living_worker()["pid"], signal.SIGKILL)
+        return time.monotonic()
+
+    def wait_for_exit(self, role: str, seconds: float = 20) -> int:
+        """Of a role that ends by itself; its exit status."""
+        return self.stack.processes.pop(role).wait(seconds)
+
+    def close(self) -> None:
+        if self._caller is not None:
+            assert self._caller.stdin is not None
+            self._caller.stdin.close()
+            self._caller.wait(10)
+        self.stack.close()
+
+
+def stamp(moment: datetime) -> str | datetime:
+    """A moment as both databases take it as a parameter."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def seconds_ago(seconds: float) -> str | datetime:
+    return stamp(datetime.now(UTC) - timedelta(seconds=seconds))
+
+
+def moment(value: object) -> datetime:
+    """A time of a row: PostgreSQL gives a datetime, SQLite a text."""
+    if isinstance(value, datetime):
+        return value
+    return datetime.fromisoformat(str(value)).replace(tzinfo=UTC)
+
+
+def gone_within(pids: list[int], seconds: float, since: float) -> None:
+    """All dead at most so many seconds after the moment."""
+    left = since + seconds - time.monotonic()
+    wait_for(lambda: all(map(is_gone, pids)), max(0.0, left), f"still alive: {pids}")
