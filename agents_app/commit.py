@@ -11,8 +11,10 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+import structlog
 from django.db import close_old_connections, connection, transaction
 
+log = structlog.get_logger("drover.commit")
 T = TypeVar("T")
 Change = tuple[Callable[[], Any], "Future[Any]"]
 MOST_IN_ONE_COMMIT = 64
@@ -56,12 +58,17 @@ class GroupCommit:
 
 
 def _commit(batch: list[Change]) -> None:
+    committed: list[bool] = []
     try:
         with transaction.atomic():
+            # The first to hear of the commit: a later listener that raises does not undo it.
+            transaction.on_commit(lambda: committed.append(True))
             results = [change() for change, _ in batch]
     except BaseException as error:
-        _undone(batch, error)
-        return
+        if not committed:
+            _undone(batch, error)
+            return
+        log.exception("commit.listener_failed")
     # Only now is it true that the changes happened: tell those who wait.
     for (_, future), result in zip(batch, results, strict=True):
         future.set_result(result)

@@ -29,8 +29,7 @@ def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
         lambda: paused.update(paused_at=None, pause_note=""),
         journal.Entry("scheduler.resumed", now, tenant.pk, detail=by),
     )
-    for agent in tenant.agents.all():
-        dispatch.admit_waiting(agent.pk, now)
+    dispatch.admit_tenant(tenant.pk, now)
     return resumed
 
 
@@ -48,7 +47,7 @@ def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
         lambda: paused.update(paused_at=None, pause_note=""),
         journal.Entry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by),
     )
-    dispatch.admit_waiting(agent.pk, now)
+    dispatch.admit_tenant(agent.tenant_id, now)
     return resumed
 
 
@@ -79,7 +78,7 @@ def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
         lambda: Agent.objects.filter(pk=agent.pk).update(scale=scale),
         journal.Entry("agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}"),
     )
-    dispatch.admit_waiting(agent.pk, now)
+    dispatch.admit_tenant(agent.tenant_id, now)
 
 
 # --- start and stop -------------------------------------------------------------------------
@@ -118,14 +117,13 @@ def begin_shutdown(now: datetime, *, keep_queue: bool) -> int:
 def restore_cleared(tenant: Tenant, now: datetime) -> int:
     """What a shutdown cleared goes back to its queue, in its old order."""
     cleared = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.CLEARED).order_by("id")
-    items = list(cleared.values_list("pk", "agent_id"))
+    items = list(cleared.values_list("pk", flat=True))
 
     def change() -> int:
-        return sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk, _ in items)
+        return sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk in items)
 
     restored = in_transaction(change)
-    for agent_id in {agent_id for _, agent_id in items}:
-        dispatch.admit_waiting(agent_id, now)
+    dispatch.admit_tenant(tenant.pk, now)
     return restored
 
 

@@ -8,16 +8,23 @@ from uuid import uuid4
 
 import structlog
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from agents_app import lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.errors import NotFound, Refused
 from agents_app.job import Job
-from agents_app.models import Agent, Firing, Run, Schedule, Trigger, WorkItem
+from agents_app.models import Agent, Firing, Run, Schedule, Tenant, Trigger, WorkItem
 from agents_app.slots import free_place, read_gate
 
 log = structlog.get_logger("drover.dispatch")
 FIRINGS_IN_ONE_COMMIT = 100
+MOST_LOOKED_AT = 1000
+# A schedule that a person put out of use after its firing was recorded.
+OUT_OF_USE: dict[str, str] = {
+    Schedule.State.PAUSED: Firing.Reason.PAUSED,
+    Schedule.State.CANCELED: Firing.Reason.DISABLED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +105,32 @@ def admit_waiting(agent_id: int, now: datetime) -> int:
     return in_transaction(lambda: _admit(agent_id, now))
 
 
-def admit_oldest_of_tenant(tenant_id: int, now: datetime) -> None:
-    """Under a project's cap a place that got free belongs to whoever waits longest."""
-    waiting = WorkItem.objects.filter(tenant=tenant_id, state=WorkItem.State.QUEUED)
-    if not waiting.filter(tenant__scale__isnull=False).exists():
-        return
-    agents = dict.fromkeys(waiting.order_by("id").values_list("agent_id", flat=True)[:1000])
-    any(in_transaction(partial(_admit, agent_id, now, at_most=1)) for agent_id in agents)
+def admit_tenant(tenant_id: int, now: datetime) -> int:
+    """Fill whatever is free for any agent of the tenant."""
+    capped = admit_under_cap(tenant_id, now)
+    if capped is not None:
+        return capped
+    agents = list(_waiting(tenant_id, now).order_by().values_list("agent_id", flat=True).distinct())
+    return sum(admit_waiting(agent_id, now) for agent_id in agents)
+
+
+def admit_under_cap(tenant_id: int, now: datetime) -> int | None:
+    """Under a project's cap a free place belongs to who waits longest; None: there is no cap."""
+    scale = Tenant.objects.values_list("scale", flat=True).get(pk=tenant_id)
+    if scale is None:
+        return None
+    free = scale - Run.objects.filter(tenant=tenant_id, slot__isnull=False).count()
+    admitted = 0
+    for agent_id in _waiting(tenant_id, now).values_list("agent_id", flat=True)[:MOST_LOOKED_AT]:
+        if admitted >= free:
+            break
+        admitted += in_transaction(partial(_admit, agent_id, now, at_most=1))
+    return admitted
+
+
+def _waiting(tenant_id: int, now: datetime) -> "QuerySet[WorkItem]":
+    queued = WorkItem.objects.filter(tenant=tenant_id, state=WorkItem.State.QUEUED)
+    return queued.filter(available_at__lte=now).order_by("id")
 
 
 def _admit(agent_id: int, now: datetime, at_most: int = 1000) -> int:
@@ -151,6 +177,8 @@ def _decide_batch(now: datetime) -> int:
 
 def _decide(firing: Firing, now: datetime) -> tuple[str, str]:
     schedule = firing.schedule
+    if schedule.state in OUT_OF_USE:
+        return Firing.Outcome.SKIPPED, OUT_OF_USE[schedule.state]
     gate = read_gate(schedule.agent_id)
     if gate is None or gate.closed_because:
         return Firing.Outcome.SKIPPED, gate.closed_because if gate else Firing.Reason.DISABLED
@@ -165,15 +193,22 @@ def _decide(firing: Firing, now: datetime) -> tuple[str, str]:
 
 def _overlap_reason(schedule: Schedule, now: datetime) -> str:
     """What the schedule's earlier, unfinished work means for a new firing."""
+    if schedule.overlap == Schedule.Overlap.CANCEL_OTHER:
+        _cancel_other(schedule, now)
+        return ""
     live = WorkItem.objects.filter(schedule=schedule, state__in=["queued", "admitted"])
     states = set(live.values_list("state", flat=True))
-    if schedule.overlap == Schedule.Overlap.CANCEL_OTHER and states:
-        request_stop(
-            Run.objects.filter(schedule=schedule, slot__isnull=False), now, "a newer firing"
-        )
     busy = states if schedule.overlap == Schedule.Overlap.SKIP else states & {"queued"}
-    queueing = schedule.overlap in {Schedule.Overlap.QUEUE, Schedule.Overlap.CANCEL_OTHER}
+    queueing = schedule.overlap == Schedule.Overlap.QUEUE
     return Firing.Reason.ALREADY_RUNNING.value if busy and not queueing else ""
+
+
+def _cancel_other(schedule: Schedule, now: datetime) -> None:
+    queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
+    for work_item_id in queued.values_list("pk", flat=True):
+        lifecycle.drop(work_item_id, now, "replaced by a newer firing")
+    runs = Run.objects.filter(schedule=schedule, slot__isnull=False)
+    request_stop(runs, now, "replaced by a newer firing")
 
 
 def _request_of(firing: Firing) -> Request:
@@ -202,6 +237,7 @@ def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
 
 def _request_stop(run: Run, now: datetime, reason: str) -> bool:
     if lifecycle.stop_pending(run, now, reason):
+        _admit(run.agent_id, now, at_most=1)
         return True
     running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
     return running.update(stop_requested_at=now, error=reason) == 1

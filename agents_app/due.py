@@ -3,15 +3,25 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import structlog
 from django.db import connection
 from django.db.models import Exists, OuterRef
 
+from agents_app import lifecycle
 from agents_app.commit import in_transaction
+from agents_app.errors import TriggerParseError
 from agents_app.models import Firing, Schedule, WorkItem
 from agents_app.rows import stamp
-from agents_app.triggers import IntervalTrigger, next_fire, parse_trigger, zone
+from agents_app.triggers import (
+    IntervalTrigger,
+    Trigger,
+    last_fire_between,
+    next_fire,
+    parse_trigger,
+    zone,
+)
 
 log = structlog.get_logger("drover.due")
 SCHEDULES_IN_ONE_COMMIT = 500
@@ -20,6 +30,7 @@ MOST_INSTANTS = 1000
 MOST_CAUGHT_UP = 100
 # With catch_up: skip, an instant is on time if a busy or restarting beat comes this late.
 PUNCTUAL = timedelta(seconds=60)
+MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +63,22 @@ def _instants(schedule: Schedule, now: datetime) -> tuple[list[datetime], dateti
     instants: list[datetime] = []
     upcoming = schedule.next_fire_at
     while upcoming is not None and upcoming <= now:
-        instants.append(upcoming)
         if len(instants) == MOST_INSTANTS:
-            window = timedelta(seconds=min(schedule.catch_up_window_seconds, 3600))
-            upcoming = max(upcoming, now - window)
+            instants += _latest(trigger, upcoming, now, local)
+            return instants, next_fire(trigger, now, local)
+        instants.append(upcoming)
         upcoming = next_fire(trigger, upcoming, local)
     return instants, upcoming
+
+
+def _latest(trigger: Trigger, since: datetime, now: datetime, local: ZoneInfo) -> list[datetime]:
+    """The last hundred instants, found from the end."""
+    found: list[datetime] = []
+    until: datetime | None = last_fire_between(trigger, since, now, local)
+    while until is not None and len(found) < MOST_CAUGHT_UP:
+        found.append(until)
+        until = last_fire_between(trigger, since, until - MOMENT, local)
+    return found[::-1]
 
 
 def _to_fire(schedule: Schedule, instants: list[datetime], now: datetime) -> tuple[datetime, ...]:
@@ -88,12 +109,22 @@ def _claim_batch(now: datetime) -> int:
     schedules = _due(now)
     if not schedules:
         return 0
-    plans = [(s, plan(s, now, busy=getattr(s, "busy", False))) for s in schedules]
+    plans = [(s, p) for s in schedules if (p := _plan_or_pause(s, now))]
     firings = [firing for s, p in plans for firing in _firings(s, p, now)]
     # A firing that exists already was recorded by a beat that died before it could arm the next.
     Firing.objects.bulk_create(firings, ignore_conflicts=True)
     _arm(plans)
     return len(schedules)
+
+
+def _plan_or_pause(schedule: Schedule, now: datetime) -> Plan | None:
+    try:
+        return plan(schedule, now, busy=getattr(schedule, "busy", False))
+    except TriggerParseError as error:
+        # Stored by an older or newer Drover: nobody's fires may wait for it.
+        log.warning("schedule.unreadable", schedule_id=schedule.pk, error=str(error))
+        lifecycle.pause_schedule(schedule.pk, str(error))
+        return None
 
 
 def _due(now: datetime) -> list[Schedule]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "TERM", "TZ", "USER", "LOGNAME")
 # The alias PROMPT is for short prompts: the kernel refuses a single variable above 128 KiB.
-LONGEST_PROMPT_VARIABLE = 60_000
+LONGEST_PROMPT_VARIABLE = 100_000
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -46,6 +46,6 @@ def run_environment(
         "TRACEPARENT": f"00-{trace_id}-{run_id:016x}-01",
         "TIMEOUT_SECONDS": f"{timeout_seconds:g}",
     }
-    if len(prompt) <= LONGEST_PROMPT_VARIABLE and "\0" not in prompt:
+    if len(prompt.encode(errors="replace")) <= LONGEST_PROMPT_VARIABLE and "\0" not in prompt:
         env["PROMPT"] = prompt
     return env

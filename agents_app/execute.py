@@ -19,6 +19,7 @@ from agents_app import dispatch, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.environment import base_environment, run_environment
+from agents_app.errors import DroverError, Refused
 from agents_app.job import Ending, Job
 from agents_app.models import Agent, Run
 from agents_app.prompt import build_prompt
@@ -57,6 +58,8 @@ class Definition:
 
 def execute(run_id: int, host: Host) -> int:
     """Returns how many runs were executed: none if somebody else has started it already."""
+    if host.draining.is_set():
+        return 0
     job = in_transaction(lambda: lifecycle.start(run_id, host.worker_id, host.clock()))
     if job is None:
         log.debug("hint.claim_noop", run_id=run_id)
@@ -70,7 +73,7 @@ def execute(run_id: int, host: Host) -> int:
 
 def _run(job: Job, host: Host, *, hand_over: bool) -> Job | None:
     """Perform the job and finish it; what is returned is started already."""
-    transcript = Transcript(job.tenant_id, job.run_id)
+    transcript = Transcript(job.tenant_id, job.run_id, host.worker_id)
     control = RunControl()
     host.live[job.run_id] = control
     try:
@@ -80,7 +83,7 @@ def _run(job: Job, host: Host, *, hand_over: bool) -> Job | None:
     hand_over = hand_over and not host.draining.is_set()
     following = _finish(job, ending, transcript, host, hand_over)
     if following is None:
-        dispatch.admit_oldest_of_tenant(job.tenant_id, host.clock())
+        dispatch.admit_under_cap(job.tenant_id, host.clock())
     elif not hand_over:
         relay.hint(following.run_id, following.agent_id)
         return None
@@ -107,11 +110,13 @@ def _finish(
 
 
 def _perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
-    definition = definition_of(job.agent_id, job.revision)
     room = CONF.data / "runs" / str(job.run_id)
     try:
+        definition = definition_of(job.agent_id, job.revision)
         spec = _prepare(job, definition, room)
         outcome = RUNNERS[definition.runtime].run(spec, control, transcript)
+    except DroverError as error:
+        return Ending("failed", error=str(error))
     except Exception as error:
         # Whatever went wrong, the run ends and its slot is free again.
         log.exception("run.not_performed", run_id=job.run_id)
@@ -167,6 +172,8 @@ def _prepare(job: Job, definition: Definition, room: Path) -> RunSpec:
 
 def _resolve(definition: Definition) -> tuple[str, ...]:
     """A program named `./x` is a file of the agent, wherever the run's own directory is."""
+    if not definition.command:
+        raise Refused("no command: name the program to run in the agent's `command`")
     program, *arguments = definition.command
     if program.startswith("./"):
         program = os.path.join(definition.directory, program[2:])  # noqa: PTH118

@@ -80,8 +80,7 @@ def _admit_oldest(
     row = one(_ADMIT_OLDEST, [agent_id, stamp(now)])
     if row is None:
         return None
-    job = replace(Job(*row), revision=gate.revision, timeout_seconds=gate.timeout_seconds)
-    return _insert_run(job, place, now, worker_id)
+    return _insert_run(_as_defined(Job(*row), gate), place, now, worker_id)
 
 
 def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
@@ -117,7 +116,7 @@ def _follow(
     """What takes the place that has just become free."""
     place = None if gate.closed_because else free_place(job.agent_id, gate)
     if place and _may_rerun(job, ending, gate):
-        again = replace(job, rerun=job.rerun + 1, revision=gate.revision)
+        again = replace(_as_defined(job, gate), rerun=job.rerun + 1)
         return _insert_run(again, place, now, worker_id)
     _settle(job, ending, gate, now)
     # Under a project's cap the oldest work of all its agents is next, not this agent's.
@@ -193,6 +192,10 @@ def cancel_schedule(schedule_id: int, was: str) -> bool:
 
 def _may_rerun(job: Job, ending: Ending, gate: Gate) -> bool:
     return ending.wants_rerun and job.trigger == Trigger.SCHEDULE and job.rerun < gate.max_reruns
+
+
+def _as_defined(job: Job, gate: Gate) -> Job:
+    return replace(job, revision=gate.revision, timeout_seconds=gate.timeout_seconds)
 
 
 def _settle(job: Job, ending: Ending, gate: Gate, now: datetime) -> None:

@@ -75,4 +75,5 @@ def lowest_free(scale: int, used: list[int | None]) -> int | None:
     """Counts first: after a scale was lowered, or a cap set, runs outside the range still count."""
     if len(used) >= scale:
         return None
-    return next(number for number in range(scale) if number not in used)
+    taken = set(used)
+    return next(number for number in range(scale) if number not in taken)

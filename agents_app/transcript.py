@@ -8,21 +8,24 @@ from django.db import DatabaseError, connection
 
 from agents_app.commit import in_transaction
 from agents_app.output import OutputBuffer, Segment
-from agents_app.rows import stamp
+from agents_app.rows import one, stamp
 
 log = structlog.get_logger("drover.transcript")
 _INSERT = (
     "INSERT INTO drover_run_output (tenant_id, run_id, seq, stream, at, data) "
     "VALUES (%s, %s, %s, %s, %s, %s)"
 )
+# What a superseded worker still reads from its program is nobody's business any more.
+_OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
 
 
 class Transcript:
     """The sink of one run; it never raises into the runner."""
 
-    def __init__(self, tenant_id: int, run_id: int) -> None:
+    def __init__(self, tenant_id: int, run_id: int, worker_id: int) -> None:
         self.tenant_id = tenant_id
         self.run_id = run_id
+        self.worker_id = worker_id
         self.buffer = OutputBuffer()
         self.total_bytes = 0
         self._unstored: list[Segment] = []
@@ -45,7 +48,7 @@ class Transcript:
         self._unstored += self.buffer.finish()
 
     def store_rest(self) -> None:
-        if self._unstored:
+        if self._unstored and one(_OWNED, [self.run_id, self.worker_id]):
             insert_output(self.tenant_id, self.run_id, self._unstored)
 
 

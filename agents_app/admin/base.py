@@ -110,6 +110,8 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
     ) -> HttpResponse:
         row = context.get("original")
         context |= {"page_template": self.page_template, **self.page(request, row)}
+        # What people did is in the journal; Django's own history knows only of forms.
+        context["show_history"] = False
         context["act_buttons"] = self.buttons(request, row) if row else []
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response

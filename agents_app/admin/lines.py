@@ -15,6 +15,9 @@ from django.utils.safestring import SafeString
 from agents_app.admin.show import NOTHING, badge, lasted, link, page_at, page_of, when
 from agents_app.models import Agent, Run, Schedule, WorkItem
 
+# The name of an agent's only schedule says nothing.
+DEFAULT_SCHEDULE = "default"
+
 # --- agents ---------------------------------------------------------------------------------
 
 
@@ -161,7 +164,7 @@ class RunLine:
         """Why it ran: the schedule's name, or who asked."""
         detail = self.run.trigger_detail
         who = self.run.schedule.name if self.run.schedule else self.run.requested_by
-        return f"{detail} · {who}" if who else detail
+        return f"{detail} · {who}" if who not in {"", DEFAULT_SCHEDULE} else detail
 
 
 def run_lines(runs: Iterable[Run], now: datetime) -> list[RunLine]:

@@ -30,7 +30,8 @@ def preview(expression: str, timezone: str, first_at: datetime | None, now: date
         trigger, local = parse_trigger(expression.strip()), zone(timezone.strip())
         moments = _moments(trigger, timezone.strip(), first_at, now)
     except DroverError as error:
-        return Preview(error=str(error))
+        # Somebody who has not begun to write has done nothing wrong.
+        return Preview(error=str(error)) if expression.strip() else Preview(note=str(error))
     fires = tuple(Fire(_clock(at.astimezone(local)), _clock(at)) for at in moments)
     note = "Counted from the end of each run." if isinstance(trigger, IntervalTrigger) else ""
     return Preview(fires, note)

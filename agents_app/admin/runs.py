@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
@@ -45,29 +46,20 @@ class RunAdmin(RecordAdmin):
     page_template = "drover/run.html"
     list_display = ["number", "agent", "shown_state", "why", "began", "duration", "exit_code"]
     list_filter = ["state", "trigger", "agent"]
-    list_select_related = ["agent", "schedule"]
     search_fields = ["=id", "agent__name", "error", "requested_by", "=trace_id"]
     ordering = ["-id"]
+    origin = ["agent", "schedule", "work_item", "parent_run", "trigger", "requested_by"]
+    execution = [
+        *("worker", "pid", "attempt", "rerun", "depth", "exit_code", "error", "status_text"),
+        *("result_summary", "output_bytes", "output_cut_bytes", "trace_id"),
+    ]
+    cost = ["tokens_in", "tokens_out", "tokens_cache", "cost_usd"]
+    times = ["created_at", "hinted_at", "started_at", "deadline_at", "stop_requested_at"]
     fieldsets = [
-        (
-            "Where it came from",
-            {"fields": ["agent", "schedule", "work_item", "parent_run", "trigger", "requested_by"]},
-        ),
-        (
-            "Where and how it ran",
-            {
-                "fields": [
-                    *("worker", "pid", "attempt", "rerun", "depth", "exit_code", "error"),
-                    *("status_text", "result_summary", "output_bytes", "output_cut_bytes"),
-                    "trace_id",
-                ]
-            },
-        ),
-        ("Cost", {"fields": ["tokens_in", "tokens_out", "tokens_cache", "cost_usd"]}),
-        (
-            "Times",
-            {"fields": ["created_at", "started_at", "finished_at", "deadline_at", "hinted_at"]},
-        ),
+        ("Origin", {"fields": origin, "classes": ["collapse"]}),
+        ("Execution", {"fields": execution, "classes": ["collapse"]}),
+        ("Cost", {"fields": cost, "classes": ["collapse"]}),
+        ("Times", {"fields": [*times, "finished_at"], "classes": ["collapse"]}),
     ]
 
     def get_urls(self) -> list[URLPattern]:
@@ -76,6 +68,10 @@ class RunAdmin(RecordAdmin):
             path("<int:run_id>/output.txt", self._view(self.text), name="agents_app_run_text"),
         ]
         return own + super().get_urls()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        runs: QuerySet[Run] = super().get_queryset(request)
+        return runs.select_related("agent", "schedule", "worker")
 
     def _view(self, view: Any) -> Any:
         return self.admin_site.admin_view(view)
@@ -100,7 +96,7 @@ class RunAdmin(RecordAdmin):
         return response
 
     def _readable(self, request: HttpRequest, run_id: int) -> Run:
-        run = Run.objects.select_related("agent", "schedule").filter(pk=run_id).first()
+        run = self.get_queryset(request).filter(pk=run_id).first()
         if run is None:
             raise Http404
         if not self.has_view_permission(request, run):

@@ -1,10 +1,10 @@
 """Follows a run's output and a work item's runs by looking at their rows now and then."""
 
 import re
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from time import sleep
 
 from agents_app.cli.times import local
 from agents_app.models import Run, RunOutput, WorkItem
@@ -75,7 +75,7 @@ def output_until_end(run_id: int) -> Iterator[Piece]:
         yield from output.read()
         if not goes_on:
             break
-        time.sleep(LOOK_EVERY_SECONDS)
+        sleep(LOOK_EVERY_SECONDS)
     yield from output.rest()
 
 
@@ -91,7 +91,7 @@ def runs_of(work_item_id: int) -> Iterator[int]:
         elif state not in {WorkItem.State.QUEUED, WorkItem.State.ADMITTED}:
             return
         else:
-            time.sleep(LOOK_EVERY_SECONDS)
+            sleep(LOOK_EVERY_SECONDS)
 
 
 def as_lines(pieces: Iterable[Piece], *, times: bool = False) -> Iterator[str]:

@@ -101,8 +101,8 @@ def _stop_overdue(now: datetime) -> int:
 
 def _admit_waiting(now: datetime) -> int:
     waiting = WorkItem.objects.filter(state=WorkItem.State.QUEUED, available_at__lte=now)
-    agents = waiting.values_list("agent_id", flat=True).distinct()
-    return sum(dispatch.admit_waiting(agent_id, now) for agent_id in list(agents))
+    tenants = list(waiting.values_list("tenant_id", flat=True).distinct())
+    return sum(dispatch.admit_tenant(tenant_id, now) for tenant_id in tenants)
 
 
 def _hint_again(now: datetime) -> int:

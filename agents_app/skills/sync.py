@@ -29,22 +29,23 @@ def sync_project(project: Path, now: datetime) -> Discovery:
     changed = in_transaction(lambda: _sync(discovery, project in _last_good, now))
     if not _config_is_broken(discovery):
         _last_good[project] = discovery.project
-    for agent_id in changed:
-        dispatch.admit_waiting(agent_id, now)
+    if changed:
+        dispatch.admit_tenant(changed, now)
     return discovery
 
 
-def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> list[int]:
+def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> int | None:
+    """The tenant, if anything changed that may let waiting work start."""
     tenant, created = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
     _sync_errors(tenant, discovery)
     if _config_is_broken(discovery) and not has_last_good and not created:
         # Broken since before this start: the rows are all there is of the last good one.
-        return []
-    _sync_project_settings(tenant, discovery)
-    changed = [_sync_agent(tenant, spec, now) for spec in discovery.agents]
+        return None
+    changed = [_sync_project_settings(tenant, discovery)]
+    changed += [_sync_agent(tenant, spec, now) for spec in discovery.agents]
     if discovery.complete:
         _remove_missing(tenant, discovery, now)
-    return [agent_id for agent_id in changed if agent_id is not None]
+    return tenant.pk if any(changed) else None
 
 
 def _config_is_broken(discovery: Discovery) -> bool:
@@ -58,12 +59,14 @@ def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None
         log.info("agent.removed", agent=agent.name)
 
 
-def _sync_project_settings(tenant: Tenant, discovery: Discovery) -> None:
+def _sync_project_settings(tenant: Tenant, discovery: Discovery) -> bool:
     fingerprint = _fingerprint(discovery.project)
-    if tenant.settings.get("fingerprint") != fingerprint:
-        tenant.settings = _settings(discovery.project) | {"fingerprint": fingerprint}
-        tenant.scale = discovery.project.scale
-        tenant.save(update_fields=["settings", "scale"])
+    if tenant.settings.get("fingerprint") == fingerprint:
+        return False
+    tenant.settings = _settings(discovery.project) | {"fingerprint": fingerprint}
+    tenant.scale = discovery.project.scale
+    tenant.save(update_fields=["settings", "scale"])
+    return True
 
 
 def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
@@ -84,12 +87,12 @@ def _settings(project: ProjectSpec) -> dict[str, object]:
 # --- agents ---------------------------------------------------------------------------------
 
 
-def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> int | None:
-    """The id if anything changed."""
+def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
+    """True if anything changed."""
     fingerprint = _fingerprint(spec)
     agent = Agent.objects.filter(tenant=tenant, name=spec.name).first()
     if agent and agent.definition_hash == fingerprint and not agent.definition_error:
-        return None
+        return False
     agent = agent or Agent(tenant=tenant, name=spec.name)
     for name, value in _columns(spec).items():
         setattr(agent, name, value)
@@ -99,7 +102,7 @@ def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> int | None:
     agent.save()
     _sync_schedules(agent, spec, now)
     log.info("agent.defined", agent=agent.name, revision=agent.revision, scale=agent.scale)
-    return agent.pk
+    return True
 
 
 def _columns(spec: AgentSpec) -> dict[str, object]:

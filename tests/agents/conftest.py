@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents_app import execute
+from agents_app import execute, relay
 from agents_app.conf import CONF
 from agents_app.models import Tenant
 from tests.agents.fleet import Fleet
@@ -25,16 +25,27 @@ def fleet(db: None) -> Fleet:
 
 
 @pytest.fixture
-def durable_fleet(transactional_db: None) -> Fleet:
+def durable_fleet(transactional_db: None, broker: RedisServer) -> Fleet:
     """Commits are real, so that other threads and processes see them."""
     return _new_fleet()
 
 
-@pytest.fixture
-def broker() -> Iterator[RedisServer]:
-    """The Redis this very process publishes to, empty."""
+@pytest.fixture(scope="session")
+def _redis_of_this_process() -> Iterator[RedisServer]:
     CONF.data.mkdir(parents=True, exist_ok=True)
     server = RedisServer(valkey_binary(), CONF.data).start()
-    server.client().flushall()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def broker(_redis_of_this_process: RedisServer) -> Iterator[RedisServer]:
+    """The Redis that this process itself publishes to, empty; a test may kill it."""
+    server = _redis_of_this_process
+    # A hint of an earlier test may still be on its way.
+    relay.drain(10)
+    server.client().flushall()
+    yield server
+    assert server.process is not None
+    if server.process.poll() is not None:
+        server.start()

@@ -171,20 +171,23 @@ def test_later_changes_of_a_group_see_the_earlier_ones():
 # --- the writing thread ---------------------------------------------------------------------
 
 
-def test_who_writes_in_sqlite_is_one_thread_of_the_process():
-    writers: set[int] = set()
-
-    def write(_: int) -> None:
-        in_transaction(lambda: writers.add(threading.get_ident()))
-        connection.close()
+def test_on_sqlite_one_thread_writes_for_all_and_on_postgresql_each_for_itself():
+    def write(_: int) -> tuple[int, int]:
+        try:
+            return threading.get_ident(), in_transaction(threading.get_ident)
+        finally:
+            connection.close()
 
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(write, range(50)))
-    assert len(writers) == 1 or connection.vendor != "sqlite"
-    assert threading.get_ident() not in writers
+        pairs = list(threads.map(write, range(50)))
+    if connection.vendor == "sqlite":
+        assert len({writer for _, writer in pairs}) == 1
+        assert all(caller != writer for caller, writer in pairs)
+    else:
+        assert all(caller == writer for caller, writer in pairs)
 
 
-def test_a_writer_that_has_to_wait_for_another_process_waits(tmp_path):
+def test_a_writer_that_has_to_wait_for_another_waits():
     """On SQLite the lock is held elsewhere for a moment; on PostgreSQL a row is."""
     tenant = in_transaction(lambda: make("a"))
     held, free = threading.Event(), threading.Event()

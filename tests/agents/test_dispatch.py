@@ -239,7 +239,7 @@ def test_overlap_cancel_other_stops_the_one_that_runs_and_waits_for_its_place(fl
     assert _fire_while_running(fleet, "cancel_other", 1) == ["queued"]
     run = Run.objects.get(slot__isnull=False)
     assert run.stop_requested_at == at(60)
-    assert run.error == "a newer firing"
+    assert run.error == "replaced by a newer firing"
 
 
 def test_overlap_cancel_other_leaves_only_the_newest_firing_waiting(fleet: Fleet):

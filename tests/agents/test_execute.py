@@ -12,6 +12,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from agents_app import execute, lifecycle
+from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.execute import Host
 from agents_app.models import Agent, Run, RunOutput, Tenant, WorkItem
@@ -328,7 +329,7 @@ class Executing:
 
 
 @pytest.fixture
-def executing(durable_fleet: Fleet, broker: object) -> Iterator[object]:
+def executing(durable_fleet: Fleet) -> Iterator[object]:
     made: list[Executing] = []
 
     def begin(agent: Agent, **request: object) -> Executing:
@@ -338,6 +339,11 @@ def executing(durable_fleet: Fleet, broker: object) -> Iterator[object]:
     yield begin
     for one in made:
         one.close()
+
+
+def lose(run: Run) -> None:
+    run.refresh_from_db()
+    assert in_transaction(lambda: lifecycle.lose(run, at(40), "lost: its worker died"))
 
 
 def _until(path: Path, then: str) -> list[str]:
@@ -364,8 +370,7 @@ def test_output_can_be_read_while_the_run_goes_on(durable_fleet: Fleet, executin
 def test_a_superseded_worker_writes_no_output(durable_fleet: Fleet, executing, tmp_path):
     agent = durable_fleet.agent(command=_until(tmp_path / "go", "echo late"))
     going_on = executing(agent)
-    lifecycle_lost = Run.objects.get(pk=going_on.run.pk)
-    execute.in_transaction(lambda: lifecycle.lose(lifecycle_lost, at(40), "lost"))
+    lose(going_on.run)
     (tmp_path / "go").touch()
     assert going_on.ended()
     assert run_states(agent) == ["lost"]
@@ -377,8 +382,7 @@ def test_a_superseded_worker_writes_no_output_while_the_run_goes_on(
 ):
     agent = durable_fleet.agent(command=_until(tmp_path / "go", "echo late; sleep 60"))
     going_on = executing(agent)
-    lifecycle_lost = Run.objects.get(pk=going_on.run.pk)
-    execute.in_transaction(lambda: lifecycle.lose(lifecycle_lost, at(40), "lost"))
+    lose(going_on.run)
     (tmp_path / "go").touch()
     time.sleep(0.8)  # longer than output is held back before it is written
     assert not RunOutput.objects.exists()

@@ -169,7 +169,7 @@ def test_a_cap_set_while_runs_go_on_counts_them(fleet: Fleet):
     assert unfinished() == 3
     for job in jobs[:2]:
         fleet.finish(job)
-        dispatch.admit_oldest_of_tenant(fleet.tenant.pk, at(1))
+        dispatch.admit_under_cap(fleet.tenant.pk, at(1))
     assert unfinished() == 2
     assert work_states(agent) == ["done", "done", "admitted", "admitted"]
 
@@ -190,7 +190,7 @@ def test_a_place_under_the_cap_goes_to_the_oldest_work_of_all_agents(fleet: Flee
     items = [fleet.ask(agent) for agent in order]
     for item in items:
         fleet.finish(fleet.start(item))
-        dispatch.admit_oldest_of_tenant(fleet.tenant.pk, at(1))
+        dispatch.admit_under_cap(fleet.tenant.pk, at(1))
     assert not Run.objects.exclude(state="succeeded").exists()
 
 
@@ -201,7 +201,7 @@ def test_an_agent_that_may_not_start_lets_the_next_oldest_pass(fleet: Fleet):
     third = fleet.ask(fleet.agent("c"))
     Agent.objects.filter(name="paused").update(paused_at=NOON)
     fleet.finish(fleet.start(first))
-    dispatch.admit_oldest_of_tenant(fleet.tenant.pk, at(1))
+    dispatch.admit_under_cap(fleet.tenant.pk, at(1))
     assert live_run(third).state == "pending"
 
 
@@ -210,7 +210,7 @@ def test_without_a_cap_the_oldest_of_the_tenant_is_not_looked_for(
 ):
     fleet.ask(fleet.agent())
     with django_assert_num_queries(1):
-        dispatch.admit_oldest_of_tenant(fleet.tenant.pk, at(1))
+        dispatch.admit_under_cap(fleet.tenant.pk, at(1))
 
 
 def _two_agents_whose_younger_work_comes_first(fleet: Fleet) -> tuple[Agent, Agent]:

@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.browser.chromium import chromium, chromium_path, log_in
 
+WIDTH, HEIGHT = 1280, 800
+
 
 def take_screenshot(url: str, user: str, password: str, out: Path, look: str, path: str) -> None:
     executable = chromium_path()
@@ -20,7 +22,7 @@ def take_screenshot(url: str, user: str, password: str, out: Path, look: str, pa
         sys.exit("chromium is missing; install it with: apt install chromium")
     with chromium(executable) as browser:
         page = browser.new_page(
-            viewport={"width": 1280, "height": 800},
+            viewport={"width": WIDTH, "height": HEIGHT},
             color_scheme="dark" if look == "dark" else "light",
         )
         log_in(page, url.rstrip("/"), user, password)
@@ -28,7 +30,10 @@ def take_screenshot(url: str, user: str, password: str, out: Path, look: str, pa
             page.goto(f"{url.rstrip('/')}/{path.lstrip('/')}")
         page.wait_for_load_state("load")
         page.evaluate("document.fonts.ready")
-        page.screenshot(path=out, full_page=True)
+        # As high as the page: on a full-page picture the sidebar would end too early.
+        height = page.evaluate("document.documentElement.scrollHeight")
+        page.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, height)})
+        page.screenshot(path=out)
 
 
 def main() -> None:

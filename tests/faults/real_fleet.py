@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agents_app.conf import ROOT
+from agents_app.stack.ready import READY_FILE
 from tests.parts.processes import is_gone
 from tests.parts.stack_part import PrivateStack, Row
 from tests.parts.waiting import wait_for
@@ -184,6 +185,14 @@ class RealFleet:
                 del self.stack.processes[role]
             if role not in self.stack.processes:
                 self.stack.start(role)
+
+    def start_all(self, role: str, names: list[str]) -> None:
+        """Several processes of one role at once, under names of their own."""
+        one = self.stack._role(role)
+        ready = {name: self.stack.data / f"{name}.ready" for name in names}
+        for name, path in ready.items():
+            self.stack._spawn(name, one.argv, {**one.env, READY_FILE: str(path)})
+        wait_for(lambda: all(path.exists() for path in ready.values()), 30, f"{names} not ready")
 
     def living_worker(self) -> Row:
         """The row of the worker that was started last."""

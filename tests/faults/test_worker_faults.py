@@ -2,13 +2,11 @@
 
 import os
 import signal
-import subprocess
 import time
 
 import psutil
 import pytest
 
-from agents_app.conf import ROOT
 from tests.faults.conftest import NewFleet
 from tests.faults.real_fleet import (
     LEASE_SECONDS,
@@ -83,3 +81,135 @@ def test_what_a_superseded_worker_reports_late_moves_nothing(fleet: RealFleet) -
     assert fleet.wait_for_exit("worker-1") == -signal.SIGKILL  # by its own hand
     assert fleet.runs("late") == [lost]
     assert "lease.fenced" in fleet.stack.log("worker-1")
+
+
+def test_when_its_guard_is_killed_a_worker_drains_and_its_run_is_not_lost(
+    fleet: RealFleet,
+) -> None:
+    """Guard: the worker gets TERM from the kernel when its guard dies. Without it a worker that
+    nobody watches goes on taking runs."""
+    fleet.ensure("worker-1")
+    fleet.ask("unguarded")
+    fleet.wait_until_running("unguarded")
+    worker = fleet.living_worker()
+    guard = fleet.stack.processes.pop("worker-1")
+    guard.kill()
+    guard.wait()
+    try:
+        fleet.stack.wait_for_rows(
+            "SELECT 1 FROM drover_worker WHERE id = ? AND state = 'draining'", worker["id"]
+        )
+        fleet.ask("bystander")
+        fleet.let_go("unguarded")
+        fleet.wait_for_states("unguarded", "succeeded")
+        wait_for(lambda: is_gone(worker["pid"]), 10, "the worker did not end")
+        assert fleet.states("bystander") == ["pending"]
+        fleet.ensure("worker-1")
+        fleet.wait_for_states("bystander", "succeeded")
+    finally:
+        stop_by_pid(worker["pid"])
+
+
+def test_on_term_a_worker_finishes_what_it_runs_and_begins_nothing_new(fleet: RealFleet) -> None:
+    """Guard: a draining worker hands no slot over to itself. Remove that and the second run is
+    executed by the worker that was told to stop."""
+    fleet.ensure("worker-1")
+    fleet.ask("drained", 2)
+    fleet.wait_until_running("drained")
+    worker = fleet.living_worker()
+    guard = fleet.stack.processes["worker-1"]
+    guard.terminate()
+    fleet.stack.wait_for_rows(
+        "SELECT 1 FROM drover_worker WHERE id = ? AND state = 'draining'", worker["id"]
+    )
+    time.sleep(1)
+    assert guard.poll() is None
+    fleet.let_go("drained")
+    assert fleet.wait_for_exit("worker-1") == 0
+    assert fleet.states("drained") == ["succeeded", "pending"]
+    (row,) = fleet.stack.rows("SELECT state FROM drover_worker WHERE id = ?", worker["id"])
+    assert row["state"] == "stopped"
+    fleet.ensure("worker-1")
+    first, second = fleet.wait_for_states("drained", "succeeded", "succeeded")
+    assert first["worker_id"] == worker["id"] != second["worker_id"]
+
+
+@pytest.mark.parametrize("how", ["rebooted", "reused"])
+def test_after_a_reboot_its_runs_are_lost_at_once_although_the_pid_lives(
+    fleet: RealFleet, how: str
+) -> None:
+    """Guard: a worker lives if boot, number and start time of its process are the same. Compare
+    the number alone and the run stays running until its lease is over, in an hour."""
+    fleet.ensure("worker-1")
+    fleet.stack.stop("beat")
+    before = len(fleet.runs("rebooted"))
+    fleet.ask("rebooted")
+    fleet.wait_until_running("rebooted", before + 1)
+    worker = fleet.living_worker()
+    fleet.kill_worker()
+    fleet.wait_for_exit("worker-1")
+    # Its number belongs to a process that lives: to this one, in one case with its very age.
+    me = psutil.Process()
+    started, boot_id = (
+        (me.create_time(), "another") if how == "rebooted" else (1e9, worker["boot_id"])
+    )
+    fleet.stack.rows(
+        "UPDATE drover_worker SET boot_id = ?, pid = ?, pid_started = ?, lease_until = ? "
+        "WHERE id = ?",
+        *(boot_id, me.pid, started, seconds_ago(-3600), worker["id"]),
+    )
+    fleet.ensure("beat")
+    fleet.wait_for_states("rebooted", *["lost"] * (before + 1), seconds=SLACK_SECONDS)
+
+
+def test_a_run_past_its_time_limit_is_ended_although_its_worker_is_dead(
+    fleet: RealFleet,
+) -> None:
+    """Guard: the deadline is in the row and the sweep looks at it. Without `_stop_overdue` the
+    second run goes on for ever in the eyes of everybody, its worker being out of sight."""
+    fleet.ensure("worker-1")
+    fleet.stack.stop("beat")
+    for agent in ("overdue", "elsewhere"):
+        fleet.ask(agent)
+        fleet.wait_until_running(agent)
+    worker = fleet.living_worker()
+    fleet.kill_worker()
+    fleet.wait_for_exit("worker-1")
+    # A machine that cannot be seen from here, and one that held the lease for an hour.
+    fleet.stack.rows(
+        "UPDATE drover_worker SET host = 'elsewhere', lease_until = ? WHERE id = ?",
+        *(seconds_ago(-3600), worker["id"]),
+    )
+    fleet.stack.rows("UPDATE drover_run SET deadline_at = ? WHERE slot IS NOT NULL", seconds_ago(60))
+    fleet.ensure("beat")
+    wait_for(
+        lambda: all(fleet.runs(agent)[0]["stop_requested_at"] for agent in ("overdue", "elsewhere")),
+        5,
+        fleet.facts("overdue"),
+    )
+    fleet.stack.rows(
+        "UPDATE drover_worker SET lease_until = ? WHERE id = ?", seconds_ago(60), worker["id"]
+    )
+    for agent in ("overdue", "elsewhere"):
+        fleet.wait_for_states(agent, "lost")
+
+
+def test_work_that_kills_its_worker_every_time_is_dead_after_three_losses(
+    fleet: RealFleet,
+) -> None:
+    """Guard: losses of a work item are counted over 72 hours. Without the count the item kills a
+    worker every few seconds for ever, and this ends with a fifth attempt."""
+    already = len(fleet.runs("bystander"))
+    fleet.ensure("worker-1", "beat")
+    fleet.ask("poison")
+    for losses in range(1, 5):
+        assert fleet.wait_for_exit("worker-1") == 128 + 9
+        fleet.ensure("worker-1")
+        fleet.wait_for_notes("poison", "start", min(losses + 1, 4))
+    fleet.wait_for_states("poison", "lost", "lost", "lost", "dead")
+    assert fleet.work("poison") == ["failed"]
+    fleet.ask("bystander")
+    fleet.wait_for_states("bystander", *["succeeded"] * (already + 1))
+    time.sleep(2)
+    assert len(fleet.notes("poison", "start")) == 4
+    assert fleet.notes("poison", "overlap") == []

@@ -1,0 +1,24 @@
+"""What the tests of the commands share."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents_app.conf import CONF
+
+
+@pytest.fixture
+def project() -> Iterator[Path]:
+    """The project of this process, empty again afterwards."""
+    CONF.project.mkdir(parents=True, exist_ok=True)
+    yield CONF.project
+    for entry in CONF.project.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+def write_agent(project: Path, name: str, skill: str) -> None:
+    directory = project / "agents" / name
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "SKILL.md").write_text(skill)

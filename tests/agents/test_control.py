@@ -1,0 +1,175 @@
+"""What people do to a fleet, what it changes at once, and what the journal says about it."""
+
+import pytest
+
+from agents_app import control, due
+from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
+from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, work_states
+
+
+def told(name: str) -> list[str]:
+    return list(RunEvent.objects.filter(name=name).values_list("detail", flat=True))
+
+
+# --- pause and resume -----------------------------------------------------------------------
+
+
+def test_a_paused_agent_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
+    agent = fleet.agent(scale=2)
+    assert control.pause_agent(agent, "ann", NOON, "too loud")
+    for _ in range(3):
+        fleet.ask(agent)
+    assert work_states(agent) == ["queued"] * 3
+    assert control.resume_agent(agent, "bob", at(5))
+    assert work_states(agent) == ["admitted", "admitted", "queued"]
+    assert (told("agent.paused"), told("agent.resumed")) == (["ann: too loud"], ["bob"])
+
+
+def test_a_paused_tenant_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
+    agents = [fleet.agent("a"), fleet.agent("b")]
+    assert control.pause_tenant(fleet.tenant, "ann", NOON)
+    for agent in agents:
+        fleet.ask(agent)
+    assert not Run.objects.exists()
+    assert control.resume_tenant(fleet.tenant, "bob", at(5))
+    assert [run_states(agent) for agent in agents] == [["pending"], ["pending"]]
+    assert (told("scheduler.paused"), told("scheduler.resumed")) == (["ann"], ["bob"])
+
+
+def test_an_agent_paused_by_itself_stays_paused_when_its_tenant_is_resumed(fleet: Fleet):
+    agent = fleet.agent()
+    control.pause_agent(agent, "ann", NOON)
+    control.pause_tenant(fleet.tenant, "ann", NOON)
+    fleet.ask(agent)
+    control.resume_tenant(fleet.tenant, "ann", at(5))
+    assert work_states(agent) == ["queued"]
+
+
+def test_pausing_twice_is_one_pause_with_the_first_note(fleet: Fleet):
+    agent = fleet.agent()
+    assert control.pause_agent(agent, "ann", NOON, "first")
+    assert not control.pause_agent(agent, "bob", at(5), "second")
+    agent.refresh_from_db()
+    assert (agent.paused_at, agent.pause_note) == (NOON, "first")
+    assert told("agent.paused") == ["ann: first"]
+
+
+def test_what_runs_is_not_touched_by_a_pause(fleet: Fleet):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent))
+    control.pause_agent(agent, "ann", NOON)
+    fleet.finish(job)
+    assert run_states(agent) == ["succeeded"]
+
+
+def test_a_paused_schedule_does_not_fire_and_a_resumed_one_waits_for_its_next_time(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "0 * * * *")
+    assert control.pause_schedule(schedule, "ann", NOON, "holiday")
+    assert due.claim_due_schedules(at(hours=2)) == 0
+    assert control.resume_schedule(schedule, "ann", at(hours=2, minutes=30))
+    schedule.refresh_from_db()
+    assert (schedule.state, schedule.next_fire_at) == ("active", at(hours=3))
+    assert due.claim_due_schedules(at(hours=2, minutes=30)) == 0
+    assert told("schedule.paused") == ["main: ann: holiday"]
+
+
+def test_a_resumed_interval_waits_for_one_interval(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "15m", interval_seconds=900)
+    control.pause_schedule(schedule, "ann", NOON)
+    control.resume_schedule(schedule, "ann", at(hours=2))
+    schedule.refresh_from_db()
+    assert schedule.next_fire_at == at(hours=2, minutes=15)
+
+
+@pytest.mark.parametrize("state", ["active", "completed", "canceled"])
+def test_only_a_paused_schedule_is_resumed(fleet: Fleet, state):
+    schedule = fleet.schedule(fleet.agent(), state=state)
+    assert not control.resume_schedule(schedule, "ann", at(5))
+    schedule.refresh_from_db()
+    assert (schedule.state, schedule.next_fire_at) == (state, NOON)
+    assert told("schedule.resumed") == []
+
+
+# --- scale ----------------------------------------------------------------------------------
+
+
+def test_a_new_scale_is_noted_with_who_set_it(fleet: Fleet):
+    agent = fleet.agent()
+    control.scale_agent(agent, 4, "ann", NOON)
+    assert told("agent.scaled") == ["ann: 4"]
+    assert Agent.objects.get().scale == 4
+
+
+# --- stop -----------------------------------------------------------------------------------
+
+
+def test_stopping_an_agent_ends_what_waits_for_a_worker_and_tells_what_runs(fleet: Fleet):
+    agent, other = fleet.agent(scale=2), fleet.agent("other")
+    fleet.start(fleet.ask(agent))
+    fleet.ask(agent)
+    fleet.ask(other)
+    assert control.stop_agent(agent, "ann", at(5)) == 2
+    running, pending = agent.runs.order_by("id")
+    assert (running.state, running.stop_requested_at) == ("running", at(5))
+    assert (pending.state, pending.error) == ("stopped", "stopped by ann")
+    assert run_states(other) == ["pending"]
+
+
+def test_stopping_a_run_says_whether_there_was_something_to_stop(fleet: Fleet):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent))
+    run = Run.objects.get(pk=job.run_id)
+    assert control.stop_run(run, "ann", at(5))
+    fleet.finish(job, "stopped")
+    assert not control.stop_run(run, "ann", at(6))
+
+
+# --- shutdown -------------------------------------------------------------------------------
+
+
+def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent))
+    fleet.ask(agent), fleet.ask(agent)
+    assert control.begin_shutdown(at(5), keep_queue=False) == 2
+    assert work_states(agent) == ["admitted", "cleared", "cleared"]
+    assert fleet.finish(job, hand_over=True) is None
+    assert run_states(agent) == ["succeeded"]
+
+
+def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.ask(agent), fleet.ask(agent)
+    assert control.begin_shutdown(at(5), keep_queue=True) == 0
+    assert work_states(agent) == ["admitted", "queued"]
+
+
+def test_work_asked_for_during_a_shutdown_is_kept_and_not_started(fleet: Fleet):
+    agent = fleet.agent()
+    control.begin_shutdown(NOON, keep_queue=True)
+    assert fleet.ask(agent).state == "queued"
+
+
+def test_cleared_work_comes_back_in_its_old_order(fleet: Fleet):
+    agent = fleet.agent()
+    control.begin_shutdown(NOON, keep_queue=True)
+    items = [fleet.ask(agent) for _ in range(3)]
+    control.begin_shutdown(at(1), keep_queue=False)
+    control.set_scheduler_state(Scheduler.State.RUNNING)
+    assert control.restore_cleared(fleet.tenant, at(9)) == 3
+    assert live_run(items[0]).state == "pending"
+    assert work_states(agent) == ["admitted", "queued", "queued"]
+
+
+def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.ask(agent), fleet.ask(agent)
+    control.begin_shutdown(NOON, keep_queue=False)
+    assert control.restore_cleared(Tenant.objects.create(name="other"), at(9)) == 0
+    assert WorkItem.objects.filter(state="cleared").count() == 1
+
+
+def test_a_schedule_of_another_state_is_not_paused(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), state="completed")
+    assert not control.pause_schedule(schedule, "ann", NOON)
+    assert Schedule.objects.get().state == "completed"
