@@ -16,6 +16,8 @@ def main() -> None:
     except DroverError as error:
         sys.stderr.write(f"drover: {error}\n")
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 class Conf:
     project: Path
     data: Path
+    host: str
     port: int
     flower_port: int
     database_url: str
@@ -40,6 +41,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
     return Conf(
         project=Path(env.get("DROVER_PROJECT") or ROOT / "examples").resolve(),
         data=data,
+        host=env.get("DROVER_HOST") or "127.0.0.1",
         port=_whole(env, "DROVER_PORT", 8080, 0, 65535),
         flower_port=_whole(env, "DROVER_FLOWER_PORT", 5555, 0, 65535),
         database_url=env.get("DATABASE_URL") or f"sqlite:///{data / 'drover.sqlite3'}",

@@ -1,8 +1,11 @@
 """The key that signs sessions: made once per installation, kept out of the database."""
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
+
+from agents_app.errors import ConfigError
 
 
 def secret_key(data: Path) -> str:
@@ -11,9 +14,14 @@ def secret_key(data: Path) -> str:
         return from_environment
     path = data / "secret_key"
     try:
-        return path.read_text().strip() or _make(path)
-    except FileNotFoundError:
+        with contextlib.suppress(FileNotFoundError):
+            return path.read_text().strip()
         return _make(path)
+    except OSError as error:
+        raise ConfigError(
+            f"the data directory {data} cannot be used: {error.strerror}. "
+            "Make it writable, or point DROVER_DATA elsewhere."
+        ) from None
 
 
 def _make(path: Path) -> str:

@@ -3,14 +3,18 @@
 import os
 from typing import Any
 
-from agents_app.conf import CONF, ROOT, database_settings
+from agents_app.conf import CONF, database_settings
 from agents_app.secret_key import secret_key
+from agents_app.stack.broker import transport_options
 from agents_app.stack.redis_server import redis_url
+from scheduler_project.admin_site import UNFOLD as UNFOLD
 from scheduler_project.log_format import logging_settings
 
 DEBUG = CONF.debug
 SECRET_KEY = secret_key(CONF.data)
-ALLOWED_HOSTS = os.environ.get("DROVER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+# The loopback names always: `up` asks the gateway by them whether it is there.
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS += filter(None, os.environ.get("DROVER_ALLOWED_HOSTS", "").split(","))
 ROOT_URLCONF = "scheduler_project.urls"
 ASGI_APPLICATION = "scheduler_project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -79,14 +83,7 @@ LOGGING = logging_settings(CONF.log_format, CONF.data, os.environ.get("DROVER_RO
 
 CELERY_BROKER_URL = redis_url(CONF)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "global_keyprefix": CONF.redis_prefix,
-    "priority_steps": [0],
-    "socket_timeout": 5,
-    "socket_connect_timeout": 2,
-    "socket_keepalive": True,
-    "health_check_interval": 10,
-}
+CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(CONF)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_SERIALIZER = "json"
@@ -112,6 +109,3 @@ CELERY_BEAT_SCHEDULE = {
     "drover: snapshot": {"task": "agents_app.tasks.take_snapshot", "schedule": 60.0},
     "drover: retention": {"task": "agents_app.tasks.retention", "schedule": 3600.0},
 }
-
-UNFOLD: dict[str, Any] = {"SITE_TITLE": "Drover", "SITE_HEADER": "Drover"}
-PROJECT_ROOT = ROOT

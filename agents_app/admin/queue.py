@@ -1,13 +1,14 @@
 """The queue: work items, those that wait first; they can be dropped and restored."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, Value, When
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents_app import dispatch, lifecycle
+from agents_app import dispatch, journal, lifecycle
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.lines import run_lines
 from agents_app.admin.show import badge, when
@@ -23,17 +24,33 @@ S = WorkItem.State
 
 def _drop(item: WorkItem, act: Act) -> str:
     reason = f"dropped by {act.by}"
-    if not in_transaction(lambda: lifecycle.drop(item.pk, act.now, reason)):
+    if not _noted(lambda: lifecycle.drop(item.pk, act.now, reason), "work.dropped", item, act):
         raise Refused("only waiting work can be dropped")
     return f"{item} of {item.agent} was dropped; Restore brings it back"
 
 
 def _restore(item: WorkItem, act: Act) -> str:
-    was = item.state
-    if not in_transaction(lambda: was in RESTORABLE and lifecycle.restore(item.pk, was, act.now)):
+    def change() -> bool:
+        return item.state in RESTORABLE and lifecycle.restore(item.pk, item.state, act.now)
+
+    if not _noted(change, "work.restored", item, act):
         raise Refused("only dropped or cleared work can be restored")
     dispatch.admit_waiting(item.agent_id, act.now)
     return f"{item} of {item.agent} is back in the queue"
+
+
+def _noted(change: Callable[[], bool], name: str, item: WorkItem, act: Act) -> bool:
+    """The change and its entry, or neither."""
+    detail = f"work item {item.pk}: {name.partition('.')[2]} by {act.by}"
+    entry = journal.Entry(name, act.now, item.tenant_id, item.agent_id, detail=detail)
+
+    def both() -> bool:
+        moved = change()
+        if moved:
+            journal.record(entry)
+        return moved
+
+    return in_transaction(both)
 
 
 RESTORABLE = frozenset({S.DROPPED, S.CLEARED})
@@ -43,8 +60,8 @@ RESTORE = Verb("restore", "Restore", "undo", _restore, lambda item: item.state i
 
 # --- pages ----------------------------------------------------------------------------------
 
-# In the order in which people want to see them.
-_ORDER = {S.QUEUED: 0, S.ADMITTED: 1}
+# What waits, then what runs, then the rest.
+RANK = Case(When(state=S.QUEUED, then=Value(0)), When(state=S.ADMITTED, then=Value(1)), default=2)
 
 
 @admin.register(WorkItem)
@@ -54,6 +71,7 @@ class WorkItemAdmin(RecordAdmin):
     list_display = ["item", "agent", "shown_state", "reason", "trigger", "requested_by", "created"]
     list_filter = ["state", "trigger", "agent"]
     list_select_related = ["agent"]
+    ordering = [RANK, "-id"]
     search_fields = ["=id", "agent__name", "requested_by", "prompt"]
     fieldsets = [
         (None, {"fields": ["agent", "state", "reason", "trigger", "requested_by", "attempts"]}),
@@ -69,15 +87,6 @@ class WorkItemAdmin(RecordAdmin):
         ),
     ]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[WorkItem]:
-        ranks = [When(state=state, then=Value(rank)) for state, rank in _ORDER.items()]
-        rank = Case(*ranks, default=Value(len(_ORDER)), output_field=IntegerField())
-        items: QuerySet[WorkItem] = super().get_queryset(request).annotate(rank=rank)
-        return items
-
-    def get_ordering(self, _request: HttpRequest) -> list[str]:
-        return ["rank", "-id"]
-
     def page(self, _request: HttpRequest, item: WorkItem) -> dict[str, Any]:
         runs = item.runs.select_related("agent", "schedule").order_by("-id")
         return {"runs": run_lines(runs, utc_now())}
@@ -86,7 +95,7 @@ class WorkItemAdmin(RecordAdmin):
     def item(self, item: WorkItem) -> str:
         return f"#{item.pk}"
 
-    @admin.display(description="State", ordering="rank")
+    @admin.display(description="State", ordering=RANK)
     def shown_state(self, item: WorkItem) -> SafeString:
         return badge(item.state, item.reason)
 

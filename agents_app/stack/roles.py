@@ -88,7 +88,7 @@ def beat_role(conf: Conf, env: Environment) -> Role:
 
 def gateway_role(conf: Conf, env: Environment) -> Role:
     options = (
-        *("--host", "127.0.0.1", "--port", str(conf.port)),
+        *("--host", conf.host, "--port", str(conf.port)),
         # An open event stream would keep it from stopping.
         *("--timeout-graceful-shutdown", "5", "--no-access-log", "--log-level", "warning"),
         *("--ws", "none", "--lifespan", "off", "--no-server-header"),

@@ -217,12 +217,12 @@ class RealFleet:
         self.stack.close()
 
 
-def stamp(moment: datetime) -> str | datetime:
-    """A moment as both databases take it as a parameter."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+def stamp(moment: datetime) -> str:
+    """A moment as both databases take it, to the letter as Django writes it into SQLite."""
+    return str(moment.astimezone(UTC).replace(tzinfo=None))
 
 
-def seconds_ago(seconds: float) -> str | datetime:
+def seconds_ago(seconds: float) -> str:
     return stamp(datetime.now(UTC) - timedelta(seconds=seconds))
 
 

@@ -4,18 +4,23 @@ import os
 import signal
 import sys
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.db import connections
 
+from agents_app import control
 from agents_app.conf import CONF, ROOT
 from agents_app.errors import ConfigError
+from agents_app.models import Tenant
+from agents_app.skills.sync import DEFAULT_TENANT, sync_project
 from agents_app.stack import first_start, preflight
 from agents_app.stack.banner import STARTED_AT
 from agents_app.stack.lock import hold_lock
 from agents_app.stack.roles import ONLY_FOR_UP
 from agents_app.stack.supervisor import STOP_SIGNALS
+from agents_app.tokens import ensure_bootstrap_token
 
 
 class Command(BaseCommand):
@@ -48,7 +53,12 @@ class Command(BaseCommand):
 
 
 def prepare() -> None:
-    """Called with the tables in place and nothing running yet."""
+    """The project's agents, the token if one was given, and the word that the scheduler runs."""
+    now = datetime.now(UTC)
+    sync_project(CONF.project, now)
+    if token := os.environ.get("DROVER_BOOTSTRAP_TOKEN"):
+        ensure_bootstrap_token(Tenant.objects.get(name=DEFAULT_TENANT), token)
+    control.begin(now)
 
 
 def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:

@@ -7,6 +7,14 @@ from pathlib import Path
 import pytest
 
 from agents_app.conf import CONF
+from tests.agents.fleet import Fleet
+from tests.parts.redis_part import RedisServer
+
+
+@pytest.fixture
+def durable_fleet(durable_fleet: Fleet, broker: RedisServer) -> Fleet:
+    """With a Redis: without one every command would wait a while to get its hints out."""
+    return durable_fleet
 
 
 @pytest.fixture
