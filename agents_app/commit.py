@@ -7,16 +7,16 @@ other, so in each process one thread does all writing and commits what waits tog
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import structlog
 from django.db import close_old_connections, connection, transaction
 
 log = structlog.get_logger("drover.commit")
 T = TypeVar("T")
-Change = tuple[Callable[[], Any], "Future[Any]"]
+Reply = SimpleQueue[tuple[Any, BaseException | None]]
+Change = tuple[Callable[[], Any], Reply]
 MOST_IN_ONE_COMMIT = 64
 
 
@@ -39,12 +39,17 @@ class GroupCommit:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._waiting: SimpleQueue[Change] = SimpleQueue()
+        self._replies = threading.local()
         threading.Thread(target=self._work, name="group-commit", daemon=True).start()
 
     def submit(self, change: Callable[[], T]) -> T:
-        future: Future[T] = Future()
-        self._waiting.put((change, future))
-        return future.result()
+        # One queue for the answers to a thread: a Future would cost more than the change.
+        reply: Reply = self._replies.__dict__.setdefault("mine", SimpleQueue())
+        self._waiting.put((change, reply))
+        result, error = reply.get()
+        if error is not None:
+            raise error
+        return cast("T", result)
 
     def _work(self) -> None:
         while True:
@@ -70,8 +75,8 @@ def _commit(batch: list[Change]) -> None:
             return
         log.exception("commit.listener_failed")
     # Only now is it true that the changes happened: tell those who wait.
-    for (_, future), result in zip(batch, results, strict=True):
-        future.set_result(result)
+    for (_, reply), result in zip(batch, results, strict=True):
+        reply.put((result, None))
 
 
 def _undone(batch: list[Change], error: BaseException) -> None:
@@ -81,7 +86,7 @@ def _undone(batch: list[Change], error: BaseException) -> None:
     """
     if len(batch) == 1:
         close_old_connections()
-        batch[0][1].set_exception(error)
+        batch[0][1].put((None, error))
         return
     for each in batch:
         _commit([each])

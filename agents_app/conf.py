@@ -25,6 +25,7 @@ class Conf:
     concurrency: int
     debug: bool
     log_format: str
+    log_level: str
     lease_seconds: float
     renew_seconds: float
     reconcile_seconds: float
@@ -50,6 +51,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         concurrency=_whole(env, "DROVER_CONCURRENCY", 16, 1, 1000),
         debug=env.get("DROVER_DEBUG", "") in {"1", "true", "yes"},
         log_format=_choice(env, "DROVER_LOG_FORMAT", "json", {"json", "human"}),
+        log_level=_choice(env, "DROVER_LOG_LEVEL", "info", {"debug", "info", "warning", "error"}),
         lease_seconds=_seconds(env, "DROVER_LEASE_SECONDS", 30),
         renew_seconds=_seconds(env, "DROVER_RENEW_SECONDS", 10),
         reconcile_seconds=_seconds(env, "DROVER_RECONCILE_SECONDS", 10),

@@ -1,8 +1,6 @@
 """A worker executes a run, and goes on with the agent's next one while its slot stays busy."""
 
-import contextlib
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +21,7 @@ from agents_app.errors import DroverError, Refused
 from agents_app.job import Ending, Job
 from agents_app.models import Agent, Run
 from agents_app.prompt import build_prompt
+from agents_app.room import left_rooms, make_room, remove_room, remove_rooms
 from agents_app.runners import RUNNERS
 from agents_app.runners.base import RunControl, RunSpec, verdict
 from agents_app.transcript import Transcript
@@ -110,10 +109,9 @@ def _finish(
 
 
 def _perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
-    room = CONF.data / "runs" / str(job.run_id)
     try:
         definition = definition_of(job.agent_id, job.revision)
-        spec = _prepare(job, definition, room)
+        spec = _prepare(job, definition)
         outcome = RUNNERS[definition.runtime].run(spec, control, transcript)
     except DroverError as error:
         return Ending("failed", error=str(error))
@@ -122,7 +120,7 @@ def _perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
         log.exception("run.not_performed", run_id=job.run_id)
         return Ending("failed", error=f"not_performed: {type(error).__name__}: {error}")
     finally:
-        _remove(room)
+        remove_room(job.run_id)
         transcript.close()
     judged = verdict(outcome)
     return Ending(
@@ -136,14 +134,12 @@ def _perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
     )
 
 
-def _prepare(job: Job, definition: Definition, room: Path) -> RunSpec:
+def _prepare(job: Job, definition: Definition) -> RunSpec:
     """A private directory with the prompt in it, and the environment."""
     prompt = build_prompt(
         definition.instructions, definition.params, job.trigger, job.prompt, job.context
     )
-    room.mkdir(mode=0o700, parents=True, exist_ok=True)
-    prompt_file = room / "prompt.md"
-    prompt_file.write_text(prompt, encoding="utf-8", errors="replace")
+    room, prompt_file = make_room(job.run_id, prompt)
     env = run_environment(
         _server_environment(),
         definition.env,
@@ -180,23 +176,11 @@ def _resolve(definition: Definition) -> tuple[str, ...]:
     return program, *arguments
 
 
-def _remove(room: Path) -> None:
-    with contextlib.suppress(OSError):
-        (room / "prompt.md").unlink()
-    try:
-        room.rmdir()
-    except FileNotFoundError:
-        pass
-    except OSError:
-        shutil.rmtree(room, ignore_errors=True)
-
-
 def clear_rooms() -> None:
     """What runs left behind whose worker died before it could tidy up; at a worker's start."""
-    for room in (CONF.data / "runs").glob("*"):
-        unfinished = Run.objects.filter(pk=room.name, slot__isnull=False)
-        if room.name.isdecimal() and not unfinished.exists():
-            shutil.rmtree(room, ignore_errors=True)
+    rooms = set(left_rooms())
+    going_on = Run.objects.filter(pk__in=rooms, slot__isnull=False)
+    remove_rooms(rooms - set(going_on.values_list("pk", flat=True)))
 
 
 @lru_cache(maxsize=1)

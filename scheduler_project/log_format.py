@@ -6,6 +6,8 @@ from typing import Any
 
 import structlog
 
+from agents_app.conf import Conf
+
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -15,7 +17,7 @@ _SHARED: list[Any] = [
 ]
 
 
-def logging_settings(log_format: str, data: Path, role: str) -> dict[str, Any]:
+def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
     """Sets structlog up at once, and gives the dictionary for the standard library's part."""
     structlog.configure(
         processors=[
@@ -27,14 +29,16 @@ def logging_settings(log_format: str, data: Path, role: str) -> dict[str, Any]:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    settings = _settings(log_format)
+    # Nothing here prints them, and finding them out for every line is not free.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    settings = _settings(conf.log_format, conf.log_level.upper())
     if role:
-        _add_file(settings, data / "logs" / f"{role}.log")
+        _add_file(settings, conf.data / "logs" / f"{role}.log")
     logging.config.dictConfig(settings)
     return settings
 
 
-def _settings(log_format: str) -> dict[str, Any]:
+def _settings(log_format: str, level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -43,7 +47,7 @@ def _settings(log_format: str) -> dict[str, Any]:
             "human": _formatter(structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)),
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format}},
-        "root": {"handlers": ["stderr"], "level": "INFO"},
+        "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             # Celery says much at INFO that is about itself; its warnings are about us.
             "celery": {"level": "WARNING"},

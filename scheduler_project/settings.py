@@ -79,7 +79,7 @@ def _database() -> dict[str, Any]:
 
 DATABASES = {"default": _database()}
 LOGGING_CONFIG = None
-LOGGING = logging_settings(CONF.log_format, CONF.data, os.environ.get("DROVER_ROLE", ""))
+LOGGING = logging_settings(CONF, os.environ.get("DROVER_ROLE", ""))
 
 CELERY_BROKER_URL = redis_url(CONF)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -1,8 +1,8 @@
 """A shutdown in three steps: nothing new, wait for what runs, tell the processes to exit."""
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from time import monotonic, sleep
 
 from agents_app import control, lifecycle
 from agents_app.commit import in_transaction
@@ -31,9 +31,9 @@ def _end_pending(now: datetime) -> int:
 
 
 def wait_until_idle(seconds: float | None, tell: Callable[[str], None]) -> None:
-    began = told = time.monotonic()
+    began = told = monotonic()
     while count := running():
-        passed = time.monotonic() - began
+        passed = monotonic() - began
         if seconds is not None and passed >= seconds:
             raise SchedulerShutdownError(
                 f"after {seconds:g} s {_runs(count)} still going on: stop again to wait on, "
@@ -41,10 +41,10 @@ def wait_until_idle(seconds: float | None, tell: Callable[[str], None]) -> None:
                 timed_out=True,
                 running_job_count=count,
             )
-        if time.monotonic() - told >= TELL_EVERY_SECONDS:
-            told = time.monotonic()
+        if monotonic() - told >= TELL_EVERY_SECONDS:
+            told = monotonic()
             tell(f"waiting: {_runs(count)} still going on")
-        time.sleep(LOOK_EVERY_SECONDS)
+        sleep(LOOK_EVERY_SECONDS)
 
 
 def running() -> int:
@@ -57,19 +57,19 @@ def running() -> int:
 def finish() -> int | None:
     """Tells `up`, and waits for it; its process id if it is still there."""
     control.set_scheduler_state(Scheduler.State.STOPPED)
-    give_up_at = time.monotonic() + CLOSE_SECONDS
-    while (process := running_up(CONF.data)) and time.monotonic() < give_up_at:
-        time.sleep(LOOK_EVERY_SECONDS)
+    give_up_at = monotonic() + CLOSE_SECONDS
+    while (process := running_up(CONF.data)) and monotonic() < give_up_at:
+        sleep(LOOK_EVERY_SECONDS)
     return process
 
 
 def wait_for_end(run_ids: list[int], seconds: float) -> None:
-    give_up_at = time.monotonic() + seconds
+    give_up_at = monotonic() + seconds
     unfinished = Run.objects.filter(pk__in=run_ids, slot__isnull=False)
     while count := unfinished.count():
-        if time.monotonic() >= give_up_at:
+        if monotonic() >= give_up_at:
             raise Refused(f"after {seconds:g} s {_runs(count)} still going on")
-        time.sleep(LOOK_EVERY_SECONDS)
+        sleep(LOOK_EVERY_SECONDS)
 
 
 def _runs(count: int) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Concat
+from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Concat
 
 from agents_app.models import Firing, Run, RunEvent, Schedule, Scheduler, WorkItem
 
@@ -107,8 +107,7 @@ def work_that_waits_beside_a_free_slot(now: datetime) -> Rows:
     if Scheduler.objects.exclude(state=Scheduler.State.RUNNING).exists():
         return WorkItem.objects.none()
     taken = Run.objects.filter(agent=OuterRef("agent"), slot__isnull=False).order_by()
-    busy = taken.values("agent").annotate(taken=Count("pk"))
-    full = busy.filter(taken__gte=OuterRef("agent__scale"))
+    count = Subquery(taken.values("agent").annotate(count=Count("pk")).values("count"))
     waiting = WorkItem.objects.filter(
         state=WorkItem.State.QUEUED,
         available_at__lt=now - SOON,
@@ -120,7 +119,7 @@ def work_that_waits_beside_a_free_slot(now: datetime) -> Rows:
         tenant__paused_at__isnull=True,
         tenant__disabled_at__isnull=True,
     )
-    return waiting.exclude(Exists(full))
+    return waiting.annotate(taken=Coalesce(count, 0)).filter(taken__lt=F("agent__scale"))
 
 
 def running_run_without_a_worker(now: datetime) -> Rows:

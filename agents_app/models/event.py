@@ -22,7 +22,12 @@ class RunEvent(models.Model):
         db_constraint=False,
     )
     run = models.ForeignKey(
-        Run, on_delete=models.CASCADE, null=True, related_name="events", db_index=False
+        Run,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="events",
+        db_index=False,
+        db_constraint=False,
     )
     name = models.CharField(max_length=40)
     at = models.DateTimeField()

@@ -56,7 +56,9 @@ class WorkItem(models.Model):
         db_table = "drover_work_item"
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "idempotency_key"], name="work_item_idempotency_key_once"
+                fields=["tenant", "idempotency_key"],
+                name="work_item_idempotency_key_once",
+                condition=Q(idempotency_key__isnull=False),
             )
         ]
         indexes = [

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -39,9 +40,10 @@ def fail(name: str) -> None:
 
 def together(*changes: Any) -> list[Any]:
     """Committed as one group; the result or the error of each."""
-    batch: list[commit.Change] = [(change, Future()) for change in changes]
+    batch: list[commit.Change] = [(change, SimpleQueue()) for change in changes]
     commit._commit(batch)
-    return [future.exception(0) or future.result(0) for _, future in batch]
+    answers = [reply.get_nowait() for _, reply in batch]
+    return [result if error is None else error for result, error in answers]
 
 
 # --- one change -----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Fleets of real processes: one for a module, because starting one takes seconds."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,6 +8,13 @@ import pytest
 
 from tests.faults.real_fleet import QUICK, RealFleet
 from tests.parts.stack_part import PrivateStack
+
+# What only one database can suffer from is collected on that one.
+collect_ignore = (
+    ["test_sqlite_locked.py"]
+    if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
+    else ["test_postgres_away.py"]
+)
 
 NewFleet = Callable[..., RealFleet]
 
@@ -18,10 +26,10 @@ def new_fleet(
     """Keyword arguments become variables; all processes end with the module."""
     made: list[RealFleet] = []
 
-    def make(redis_url: str = "", **env: str) -> RealFleet:
+    def make(redis_url: str = "", database_url: str = "", **env: str) -> RealFleet:
         directory = tmp_path_factory.mktemp("fleet")
-        url = migrated_database(directory / "data")
-        made.append(RealFleet(PrivateStack(directory, url, redis_url, **QUICK, **env)))
+        url = database_url or migrated_database(directory / "data")
+        made.append(RealFleet(PrivateStack(directory, url, redis_url, **{**QUICK, **env})))
         return made[-1]
 
     yield make

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -91,11 +92,8 @@ class RealFleet:
         return []
 
     def wait_for_notes(self, agent: str, what: str, count: int = 1) -> list[Note]:
-        def enough() -> list[Note]:
-            found = self.notes(agent, what)
-            return found if len(found) >= count else []
-
-        return wait_for(enough, 20, f"{agent} did not {what} {count} times: {self.facts(agent)}")
+        self._until(lambda: len(self.notes(agent, what)) >= count, 20, agent, f"{count} x {what}")
+        return self.notes(agent, what)
 
     def _notes(self, agent: str) -> Path:
         return self.stack.data.parent / f"notes-{agent}"
@@ -111,6 +109,11 @@ class RealFleet:
         answer = caller.stdout.readline()
         assert answer, f"the caller died: {self.stack.log('caller')}"
         return json.loads(answer)
+
+    def call_again(self, verb: str, *arguments: object) -> Any:
+        """By a new process: the old one may have lost its connections."""
+        self._end_caller()
+        return self.call(verb, *arguments)
 
     def ask(self, agent: str, count: int = 1) -> list[int]:
         """The ids of new work items."""
@@ -156,16 +159,13 @@ class RealFleet:
 
     def wait_for_states(self, agent: str, *states: str, seconds: float = 20) -> list[Row]:
         """Until the agent's runs, oldest first, are in exactly these states."""
-        give_up_at = time.monotonic() + seconds
-        while self.states(agent) != list(states):
-            assert time.monotonic() < give_up_at, f"wanted {states}: {self.facts(agent)}"
-            time.sleep(0.05)
+        self._until(lambda: self.states(agent) == list(states), seconds, agent, f"runs {states}")
         return self.runs(agent)
 
     def wait_until_running(self, agent: str, count: int = 1) -> list[Note]:
         """Its program runs, and people can see which process it is."""
         found = self.wait_for_notes(agent, "start", count)
-        wait_for(lambda: all(run["pid"] for run in self.runs(agent)), 10, self.facts(agent))
+        self._until(lambda: all(run["pid"] for run in self.runs(agent)), 10, agent, "pids")
         return found
 
     def facts(self, agent: str) -> str:
@@ -174,6 +174,13 @@ class RealFleet:
         logs = {name: self.stack.log(name)[-3000:] for name in ("worker-1", "beat", "caller")}
         said = "".join(f"\n--- {name}\n{text}" for name, text in logs.items())
         return f"runs {runs}, work {self.work(agent)}, notes {self.notes(agent)}{said}"
+
+    def _until(self, what: Callable[[], bool], seconds: float, agent: str, wanted: str) -> None:
+        """Gathers the facts only when they are needed: the database may be away."""
+        try:
+            wait_for(what, seconds)
+        except AssertionError:
+            raise AssertionError(f"{agent}: no {wanted}: {self.facts(agent)}") from None
 
     # --- processes --------------------------------------------------------------------------
 
@@ -207,14 +214,18 @@ class RealFleet:
 
     def wait_for_exit(self, role: str, seconds: float = 20) -> int:
         """Of a role that ends by itself; its exit status."""
-        return self.stack.processes.pop(role).wait(seconds)
+        status = self.stack.processes[role].wait(seconds)
+        del self.stack.processes[role]
+        return status
 
     def close(self) -> None:
-        if self._caller is not None:
-            assert self._caller.stdin is not None
-            self._caller.stdin.close()
-            self._caller.wait(10)
+        self._end_caller()
         self.stack.close()
+
+    def _end_caller(self) -> None:
+        if self._caller is not None:
+            self._caller.communicate(timeout=20)
+            self._caller = None
 
 
 def stamp(moment: datetime) -> str:

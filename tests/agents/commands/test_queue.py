@@ -66,7 +66,7 @@ def test_a_cleared_queue_comes_back_in_its_old_order(durable_fleet: Fleet):
     assert "2 cleared" in call("queue", "list").out
     assert call("queue", "restore", "--json").json == {"restored": 2}
     assert work_states(agent) == ["admitted", "queued", "queued"]
-    durable_fleet.finish(durable_fleet.start(first))
+    durable_fleet.finish(durable_fleet.start(first), now=datetime.now(UTC))
     assert work_states(agent) == ["done", "admitted", "queued"]
 
 

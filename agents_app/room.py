@@ -1,0 +1,50 @@
+"""The private directory of a run: made with the prompt in it before the run, removed after it."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from agents_app.conf import CONF
+
+# Plain system calls, not pathlib: this is done for every run, and costs as much as starting one.
+_RUNS = str(CONF.data / "runs")
+_PROMPT = "prompt.md"
+
+
+def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
+    """The directory and the prompt file in it, both for the owner's eyes only."""
+    directory = f"{_RUNS}/{run_id}"
+    try:
+        os.mkdir(directory, 0o700)
+    except FileExistsError:
+        pass  # left behind by a worker of the same installation that died
+    except FileNotFoundError:
+        os.makedirs(directory, 0o700, exist_ok=True)
+    prompt_file = f"{directory}/{_PROMPT}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    with open(os.open(prompt_file, flags, 0o600), "wb") as file:
+        file.write(prompt.encode(errors="replace"))
+    return Path(directory), Path(prompt_file)
+
+
+def remove_room(run_id: int) -> None:
+    directory = f"{_RUNS}/{run_id}"
+    try:
+        os.unlink(f"{directory}/{_PROMPT}")
+        os.rmdir(directory)
+    except OSError:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def left_rooms() -> list[int]:
+    """Runs whose worker died before it could tidy up, and those that go on."""
+    with contextlib.suppress(FileNotFoundError):
+        return [int(name) for name in os.listdir(_RUNS) if name.isdecimal()]
+    return []
+
+
+def remove_rooms(run_ids: Iterable[int]) -> None:
+    for run_id in run_ids:
+        remove_room(run_id)

@@ -1,0 +1,135 @@
+"""The admin in a real Chromium on a real uvicorn: what people see, press and type works."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, expect
+
+from tests.browser.chromium import chromium, chromium_path, log_in
+from tests.parts.missing import missing
+from tests.parts.stack_part import PrivateStack
+
+GREETER = """---
+description: Says hello, a little at a time
+command: [sh, -c, "echo hello; echo careful >&2; for n in 1 2 3; do sleep 1; echo step $n; done"]
+---
+Say hello.
+"""
+
+
+@dataclass
+class Watch:
+    """Everything a page asked for and complained about."""
+
+    home: str
+    foreign: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def request(self, request: Request) -> None:
+        if urlsplit(request.url).netloc not in {self.home, ""}:
+            self.foreign.append(request.url)
+
+    def response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.complaints.append(f"{response.status} {response.url}")
+
+    def console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"{message.type}: {message.text}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium(chromium_path() or missing("chromium", "apt install chromium")) as found:
+        yield found
+
+
+@pytest.fixture
+def stack(new_stack: Callable[..., PrivateStack]) -> PrivateStack:
+    """A Drover with one agent, all of its processes running."""
+    stack = new_stack()
+    stack.write_agent("greeter", GREETER)
+    stack.up()
+    stack.wait_for_rows("SELECT id FROM drover_agent")
+    return stack
+
+
+@pytest.fixture
+def page(browser: Browser, stack: PrivateStack) -> Iterator[Page]:
+    """Logged in; at the end nothing may have been complained about or asked of strangers."""
+    watch = Watch(urlsplit(stack.url).netloc)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.on("request", watch.request)
+    page.on("response", watch.response)
+    page.on("console", watch.console)
+    page.on("pageerror", lambda error: watch.complaints.append(str(error)))
+    log_in(page, stack.url, "admin", stack.env["DROVER_ADMIN_PASSWORD"])
+    yield page
+    page.close()
+    assert watch.foreign == []
+    assert watch.complaints == []
+
+
+def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStack):
+    expect(page.locator("#fleet")).to_contain_text("greeter")
+    expect(page.locator(".dv-card", has_text="Running now")).to_contain_text("0")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator("#main")).to_contain_text("a run was started")
+    # The page is not loaded again by anybody: what changes arrives by itself.
+    expect(page.locator(".dv-agents")).to_contain_text("succeeded", timeout=20_000)
+
+
+def test_the_page_of_a_run_shows_its_output_while_it_is_printed(page: Page, stack: PrivateStack):
+    page.get_by_role("link", name="greeter").first.click()
+    page.get_by_placeholder("Prompt (optional)").fill("from the browser")
+    page.get_by_role("button", name="Run now").click()
+    page.get_by_role("link", name="#1").click()
+    output = page.locator("#dv-output")
+    expect(output.locator(".dv-err")).to_have_text("careful\n")
+    expect(output).to_contain_text("step 3", timeout=15_000)
+    expect(page.locator("#dv-facts")).to_contain_text("succeeded", timeout=15_000)
+    expect(page.locator("#dv-timeline")).to_contain_text("run.succeeded")
+    expect(page.get_by_role("button", name="Rerun")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    (item,) = stack.rows("SELECT prompt, requested_by FROM drover_work_item")
+    assert item == {"prompt": "from the browser", "requested_by": "admin"}
+
+
+def test_an_agent_is_paused_and_resumed_by_its_buttons(page: Page, stack: PrivateStack):
+    page.get_by_role("link", name="greeter").first.click()
+    page.get_by_placeholder("Why (optional)").fill("lunch")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".dv-facts")).to_contain_text("paused")
+    expect(page.locator(".dv-facts")).to_contain_text("lunch")
+    assert stack.rows("SELECT 1 FROM drover_agent WHERE paused_at IS NOT NULL")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".dv-facts")).to_contain_text("enabled")
+    assert not stack.rows("SELECT 1 FROM drover_agent WHERE paused_at IS NOT NULL")
+
+
+def test_a_schedule_shows_its_next_fires_while_somebody_types(page: Page, stack: PrivateStack):
+    page.get_by_role("link", name="greeter").first.click()
+    page.get_by_role("link", name="Add a schedule").click()
+    fires = page.locator("#dv-next-fires")
+    expect(fires).to_contain_text("write a cron expression")
+    page.fill("#id_name", "mornings")
+    page.fill("#id_timezone", "Asia/Tokyo")
+    page.locator("#id_expression").press_sequentially("0 9 * * 1")
+    expect(fires.locator("tr")).to_have_count(5)
+    expect(fires).to_contain_text("09:00 JST")
+    page.fill("#id_expression", "0 99 * * 1")
+    expect(fires.locator(".dv-error")).to_contain_text("hour")
+    page.fill("#id_expression", "30 7 * * 1")
+    expect(fires).to_contain_text("07:30 JST")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator("#main")).to_contain_text("was added successfully")
+    expect(fires).to_contain_text("22:30 UTC")
+    (schedule,) = stack.rows("SELECT name, expression, source FROM drover_schedule")
+    assert schedule == {"name": "mornings", "expression": "30 7 * * 1", "source": "person"}
+
+
+def test_a_session_that_ended_leads_to_the_login_page(page: Page, stack: PrivateStack):
+    stack.rows("DELETE FROM django_session")
+    page.wait_for_url("**/admin/login/**", timeout=15_000)

@@ -1,0 +1,114 @@
+"""PostgreSQL restarts, stays away, or makes a worker wait just when that is told to stop."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from tests.faults.conftest import NewFleet
+from tests.faults.real_fleet import (
+    LEASE_SECONDS,
+    WHEN_TOLD,
+    WITH_DAEMONS,
+    RealFleet,
+    gone_within,
+    seconds_ago,
+)
+from tests.parts.ports import free_port
+from tests.parts.postgres_part import PostgresServer
+from tests.parts.processes import is_gone
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """One of its own: the session's has other users."""
+    server = PostgresServer(free_port()).create()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="module")
+def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
+    fleet = new_fleet(database_url=server.new_database())
+    fleet.stack.migrate()
+    fleet.agent("survives", WHEN_TOLD)
+    fleet.agent("ends-meanwhile", WHEN_TOLD)
+    fleet.agent("many", scale=8)
+    fleet.agent("due", schedule="0 0 1 1 *")
+    fleet.agent("too-long", WITH_DAEMONS)
+    fleet.agent("drained", WHEN_TOLD)
+    fleet.sync()
+    fleet.ensure("redis", "worker-1", "beat")
+    return fleet
+
+
+@contextmanager
+def away(server: PostgresServer) -> Iterator[None]:
+    """It crashes, and recovers at the end."""
+    server.stop("immediate")
+    try:
+        yield
+    finally:
+        server.start()
+
+
+def test_a_crash_of_the_database_ends_no_run_and_every_end_is_recorded(
+    server: PostgresServer, fleet: RealFleet
+) -> None:
+    """Guard: an end that could not be recorded is tried again, on a new connection. Drop the loop
+    in `_finish` and the second run stays running; keep the broken connection and all do."""
+    fleet.ask("many", 8)  # every thread of the worker has a connection now
+    fleet.wait_for_states("many", *["succeeded"] * 8)
+    for agent in ("survives", "ends-meanwhile"):
+        fleet.ask(agent)
+        fleet.wait_until_running(agent)
+    with away(server):
+        fleet.let_go("ends-meanwhile")
+        fleet.wait_for_notes("ends-meanwhile", "end")
+        time.sleep(1)
+    fleet.wait_for_states("ends-meanwhile", "succeeded")
+    (run,) = fleet.runs("survives")
+    assert not is_gone(run["pid"])
+    fleet.let_go("survives")
+    fleet.wait_for_states("survives", "succeeded")
+    fleet.stack.rows(
+        "UPDATE drover_schedule SET next_fire_at = ? WHERE name = 'default'", seconds_ago(0)
+    )
+    fleet.wait_for_states("due", "succeeded")
+    fleet.call_again("ask", "many", 8)
+    fleet.wait_for_states("many", *["succeeded"] * 16)
+    assert len(fleet.stack.rows("SELECT 1 FROM drover_worker")) == 1
+
+
+def test_a_database_away_for_longer_than_the_lease_costs_the_run_but_leaves_no_process(
+    server: PostgresServer, fleet: RealFleet
+) -> None:
+    """Guard: the guard hears of no renewal and kills before the lease is over. Without it the run
+    goes on while others may already have taken its place."""
+    fleet.ask("too-long")
+    fleet.wait_for_notes("too-long", "note", 2)
+    pids = [note.pid for note in fleet.notes("too-long")]
+    with away(server):
+        gone_within(pids, LEASE_SECONDS + 1, since=time.monotonic())
+        assert fleet.wait_for_exit("worker-1") == 75
+    fleet.wait_for_states("too-long", "lost")
+    fleet.ensure("worker-1", "beat")
+    fleet.let_go("too-long")
+    fleet.call_again("ask", "too-long")
+    fleet.wait_for_states("too-long", "lost", "succeeded")
+
+
+def test_told_to_stop_while_it_waits_for_the_database_a_worker_still_stops(
+    fleet: RealFleet,
+) -> None:
+    """Guard: a signal handler must not use the connection that the interrupted code is using. Do
+    that and the worker waits for itself for ever, renewing its lease all the time."""
+    fleet.ensure("worker-1")
+    with psycopg.connect(fleet.stack.database_url) as connection:
+        connection.execute("LOCK TABLE drover_agent IN ACCESS EXCLUSIVE MODE")
+        time.sleep(1.5)  # it looks for new queues every second, so it waits now
+        fleet.stack.processes["worker-1"].terminate()
+        time.sleep(0.5)
+    assert fleet.wait_for_exit("worker-1", 15) == 0

@@ -1,0 +1,75 @@
+"""Takes guards away on purpose, in a racer and its database: then the checks must find something.
+
+Each function breaks what keeps a promise, and all that would keep it in its place."""
+
+import os
+import signal
+from typing import Any
+
+from django.apps import apps
+from django.db import connection
+from django.db.backends.signals import connection_created
+from django.db.models import QuerySet
+
+from agents_app import commit, dispatch, due, execute, lifecycle, rows
+
+
+def drop_index(model: str, name: str) -> None:
+    """The unique constraint of that name is gone; the rest of the table stays."""
+    table = apps.get_model("agents_app", model)
+    (constraint,) = [one for one in table._meta.constraints if one.name == name]
+    with connection.schema_editor() as editor:
+        editor.remove_constraint(table, constraint)
+
+
+def _straight_on(change: Any) -> Any:
+    """No transaction: what was read may be old when it is written, and no lock is held."""
+    return change()
+
+
+def claims_without_guards() -> None:
+    """No transaction, no row lock, and whoever comes second arms the schedule again."""
+    due.in_transaction = _straight_on
+    QuerySet.select_for_update = lambda self, *_, **__: self  # type: ignore[method-assign]
+    assert " AND next_fire_at = %s" in due._ARM
+    due._ARM = due._ARM.replace(" AND next_fire_at = %s", " AND %s IS NOT NULL")
+
+
+def admissions_without_guards() -> None:
+    """No transaction, so the lock on the agent is gone as soon as it is taken."""
+    dispatch.in_transaction = _straight_on
+
+
+def moves_without_a_condition() -> None:
+    """A move no longer asks for the state it starts from."""
+    execute.in_transaction = _straight_on
+    lifecycle.move = _move_anyway
+
+
+def _move_anyway(
+    table: str, key: int, old: str, new: str, columns: dict[str, Any], *_: Any
+) -> bool:
+    assignments = "".join(f", {name} = %s" for name in columns)
+    sql = f"UPDATE {table} SET state = %s{assignments} WHERE id = %s"
+    rows.run(sql, [str(new), *columns.values(), key])
+    return True
+
+
+def die_at(at_sql: str, *, after: bool) -> None:
+    """SIGKILL to this process at the first statement that begins so, on whatever connection."""
+
+    def watch(execute_sql: Any, sql: str, *rest: Any) -> Any:
+        hit = sql.lstrip().startswith(at_sql)
+        if hit and not after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = execute_sql(sql, *rest)
+        if hit:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    def install(connection: Any, **_: Any) -> None:
+        connection.execute_wrappers.append(watch)
+
+    connection_created.connect(install, weak=False)
+    connection.close()
+    assert commit._current is None

@@ -1,0 +1,131 @@
+"""Several beats, killed at any moment: each due instant fires once, and none is missing."""
+
+import random
+import time
+from datetime import datetime, timedelta
+
+import pytest
+
+from tests.races.arena import Arena
+from tests.races.checks import EPOCH
+
+EXPRESSIONS = ["* * * * *", "*/7 * * * *", "3,33 * * * *"]
+MINUTE = 60.0
+
+
+def _field(arena: Arena, agents: int = 6, schedules: int = 6, **columns: object) -> list[int]:
+    made: list[int] = arena.do("make_agents", count=agents)
+    arena.do(
+        "make_schedules", agents=made, count=schedules, expressions=EXPRESSIONS, overlap="queue",
+        **columns,
+    )  # fmt: skip
+    return made
+
+
+@pytest.mark.slow
+def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: Arena):
+    """One minute passes every half second; every fifth of a second one of the beats dies."""
+    _field(arena)
+    seconds, speed = 12.0, 120.0
+    start_at = time.time() + 0.3
+    chance = random.Random(20260302)
+
+    def another():
+        return arena.begin("beat", start_at=start_at, seconds=seconds, speed=speed)
+
+    beats, kills = [another() for _ in range(3)], 0
+    while time.time() < start_at + seconds - 0.5:
+        time.sleep(chance.uniform(0.05, 0.35))
+        victim = chance.randrange(3)
+        beats[victim].kill()
+        beats[victim] = another()
+        kills += 1
+    for beat in beats:
+        beat.join()
+    arena.do("tick", minutes=seconds * speed / MINUTE)
+    assert kills > 20
+    assert arena.do("find", check="wrong_firings") == []
+    assert arena.do("find", check="undecided_firings") == []
+    assert arena.do("find", check="broken_invariants") == []
+    assert arena.do("count", model="work") > 300
+
+
+@pytest.mark.parametrize("beats", [1, 2, 3])
+def test_any_number_of_beats_fires_each_instant_once_and_none_complains(arena: Arena, beats):
+    _field(arena)
+    errors = arena.race(*[("beat", {"seconds": 2, "speed": 300})] * beats)
+    arena.do("tick", minutes=10)
+    assert errors == [[]] * beats
+    assert arena.do("find", check="wrong_firings") == []
+    assert arena.do("find", check="undecided_firings") == []
+    assert arena.do("find", check="broken_invariants") == []
+
+
+def test_without_the_index_the_lock_and_the_comparison_instants_fire_twice(arena: Arena):
+    """The proof that the check above can fail, and that these guards are what makes it pass."""
+    _field(arena)
+    arena.do("drop_index", model="Firing", name="firing_once_per_due_instant")
+    arena.race(*[("beat", {"seconds": 3, "speed": 300, "broken": True})] * 3)
+    assert arena.do("find", check="doubled_firings") != []
+
+
+@pytest.mark.parametrize(
+    ("at_sql", "after"),
+    [
+        ('INSERT INTO "drover_firing"', False),
+        ('INSERT INTO "drover_firing"', True),
+        ("UPDATE drover_schedule", True),
+        ('INSERT INTO "drover_work_item"', True),
+        ('UPDATE "drover_firing"', True),
+    ],
+    ids=["claim read", "firing written", "next armed", "work written", "outcome written"],
+)
+def test_a_beat_killed_in_the_middle_leaves_nothing_half_done(arena: Arena, at_sql, after):
+    _field(arena, agents=2, schedules=2)
+    assert arena.begin("tick_and_die", at_sql=at_sql, after=after).died_of_sigkill()
+    assert arena.do("find", check="broken_invariants") == []
+    arena.do("tick", minutes=0)
+    assert arena.do("find", check="wrong_firings") == []
+    assert arena.do("find", check="undecided_firings") == []
+    assert arena.do("count", model="work") == 4
+
+
+def test_a_beat_killed_between_the_firing_and_its_outcome_leaves_it_to_the_next(arena: Arena):
+    _field(arena, agents=2, schedules=2)
+    assert arena.begin("claim_and_die").died_of_sigkill()
+    assert len(arena.do("find", check="undecided_firings")) == 4
+    arena.do("tick", minutes=0)
+    assert arena.do("find", check="undecided_firings") == []
+    assert arena.do("find", check="wrong_firings") == []
+
+
+# --- edits at the due instant ---------------------------------------------------------------
+
+
+def test_a_schedule_paused_at_the_due_instant_fires_once_or_not_and_never_afterwards(arena: Arena):
+    _field(arena, agents=4, schedules=10)
+    arena.race(("tick_at", {}), ("pause_schedules", {}), ("tick_at", {}))
+    before = arena.do("count", model="work")
+    assert arena.do("count", model="schedule", state="paused") == 40
+    for minute in (1, 2, 60):
+        arena.do("tick", minutes=minute)
+    assert arena.do("count", model="work") == before <= 40
+    assert arena.do("find", check="doubled_firings") == []
+    assert arena.do("find", check="undecided_firings") == []
+    assert arena.do("find", check="broken_invariants") == []
+
+
+def test_a_schedule_edited_at_the_due_instant_keeps_what_it_was_given(arena: Arena):
+    """It fires with the old text or the new one, never both, and is armed as the edit says."""
+    _field(arena, agents=4, schedules=10)
+    edited: datetime = EPOCH + timedelta(minutes=30)
+    arena.race(
+        ("tick_at", {}), ("edit_schedules", {"next_fire_at": edited.isoformat()}), ("tick_at", {})
+    )
+    assert arena.do("count", model="schedule", next_fire_at=edited.isoformat()) == 40
+    assert arena.do("find", check="doubled_firings") == []
+    assert arena.do("count", model="work") <= 40
+    before = arena.do("count", model="work", prompt="")
+    arena.do("tick", minutes=30)
+    assert arena.do("count", model="work", prompt="") == before
+    assert arena.do("find", check="broken_invariants") == []

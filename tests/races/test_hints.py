@@ -1,0 +1,43 @@
+"""A hint that is delivered a hundred times, to anybody, makes its run run once."""
+
+from pathlib import Path
+
+from tests.races.arena import Arena
+
+RUNS, PROCESSES, TIMES = 6, 5, 20
+
+
+def _pending(arena: Arena, notes: Path) -> list[int]:
+    """Runs of programs that leave a line each time they are executed."""
+    notes.touch()
+    command = ["sh", "-c", f"echo $DROVER_RUN_ID >> {notes}"]
+    (agent,) = arena.do("make_agents", scale=RUNS, command=command)
+    arena.race(("ask", {"agent_id": agent, "times": RUNS}))
+    assert arena.do("count", model="run", state="pending") == RUNS
+    return [number for number in range(1, RUNS + 1)]
+
+
+def _executions(notes: Path) -> dict[int, int]:
+    ran = [int(line) for line in notes.read_text().split()]
+    return {run_id: ran.count(run_id) for run_id in ran}
+
+
+def test_a_hint_delivered_a_hundred_times_runs_once(arena: Arena, tmp_path: Path):
+    notes = tmp_path / "notes"
+    runs = _pending(arena, notes)
+    executed = arena.race(*[("deliver", {"runs": runs, "times": TIMES})] * PROCESSES)
+    assert sum(executed) == RUNS
+    assert _executions(notes) == dict.fromkeys(runs, 1)
+    assert arena.do("count", model="run", state="succeeded") == RUNS
+    assert arena.do("find", check="work_done_twice") == []
+
+
+def test_without_the_condition_in_the_move_a_hint_runs_more_than_once(
+    arena: Arena, tmp_path: Path
+):
+    """The proof that the check above can fail, and that this guard is what makes it pass."""
+    notes = tmp_path / "notes"
+    runs = _pending(arena, notes)
+    broken = {"runs": runs, "times": TIMES, "broken": True}
+    arena.race(*[("deliver", broken)] * PROCESSES)
+    assert max(_executions(notes).values()) > 1
