@@ -7,7 +7,7 @@ from functools import partial
 from uuid import uuid4
 
 import structlog
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import QuerySet
 
 from agents_app import lifecycle, relay
@@ -156,16 +156,34 @@ def hint_after_commit(job: Job) -> None:
 def decide_firings(now: datetime) -> int:
     """Give every recorded firing its outcome; the ones a crash left behind come first."""
     decided = 0
-    while batch := in_transaction(lambda: _decide_batch(now)):
+    while batch := _decide_some(now):
         decided += batch
     return decided
 
 
-def _decide_batch(now: datetime) -> int:
-    undecided = Firing.objects.filter(outcome="").select_related("schedule").order_by("id")
-    if connection.vendor == "postgresql":
-        undecided = undecided.select_for_update(skip_locked=True, of=("self",))
-    firings = list(undecided[:FIRINGS_IN_ONE_COMMIT])
+def _decide_some(now: datetime) -> int:
+    try:
+        return in_transaction(partial(_decide_batch, now, FIRINGS_IN_ONE_COMMIT))
+    except (OperationalError, InterfaceError):
+        raise  # the database is away: the sweep will come again
+    except Exception:
+        log.exception("firing.undecidable")
+        return _decide_first(now)
+
+
+def _decide_first(now: datetime) -> int:
+    """One of them stands in the way of the others: if it is the first, it has failed."""
+    try:
+        return in_transaction(partial(_decide_batch, now, 1))
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        return in_transaction(_fail_first_undecided)
+
+
+def _decide_batch(now: datetime, size: int) -> int:
+    # In the order of agents, whose rows are locked one by one: two beats must not cross.
+    firings = sorted(_undecided()[:size], key=lambda firing: firing.schedule.agent_id)
     for firing in firings:
         outcome, reason = _decide(firing, now)
         firing.outcome, firing.reason = outcome, reason
@@ -173,6 +191,18 @@ def _decide_batch(now: datetime) -> int:
             log.warning("firing.skipped", schedule_id=firing.schedule_id, reason=reason)
     Firing.objects.bulk_update(firings, ["outcome", "reason"])
     return len(firings)
+
+
+def _undecided() -> "QuerySet[Firing]":
+    undecided = Firing.objects.filter(outcome="").select_related("schedule").order_by("id")
+    if connection.vendor == "postgresql":
+        return undecided.select_for_update(skip_locked=True, of=("self",))
+    return undecided
+
+
+def _fail_first_undecided() -> int:
+    first = _undecided()[:1].values_list("pk", flat=True)
+    return Firing.objects.filter(pk__in=list(first)).update(outcome=Firing.Outcome.FAILED)
 
 
 def _decide(firing: Firing, now: datetime) -> tuple[str, str]:

@@ -4,14 +4,14 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from agents_app import dispatch, lifecycle, relay
 from agents_app.commit import in_transaction
@@ -101,11 +101,15 @@ def _finish(
     while True:
         try:
             return in_transaction(change)
-        except DatabaseError as error:
+        except (OperationalError, InterfaceError) as error:
             # If it stays away, the lease ends, and the guard ends this process.
             log.warning("run.finish_delayed", run_id=job.run_id, error=str(error))
             connection.close()
-            time.sleep(1)
+        except DatabaseError:
+            log.exception("run.finish_refused", run_id=job.run_id)
+            transcript.forget()
+            ending = replace(ending, error="the database refused what was to be said of this run")
+        time.sleep(1)
 
 
 def _perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:

@@ -6,6 +6,7 @@ A hint says "look at this run". Losing one costs latency, never work: the sweep 
 import os
 import threading
 import time
+from collections.abc import Iterable
 from queue import Empty, Full, Queue
 from typing import Any
 
@@ -91,14 +92,14 @@ def _relay() -> Relay:
         return _current
 
 
-def waiting_hints(agent_id: int) -> int:
-    """How many hints Redis holds for the agent; none if Redis cannot be asked."""
+def waiting_hints(agent_ids: Iterable[int]) -> dict[int, int] | None:
+    """How many hints Redis holds for each agent; None if Redis cannot be asked."""
     from agents_app.models import queue_name
     from scheduler_project.celery import app
 
     try:
         with app.connection_for_write() as connection:
             client: Any = connection.default_channel.client  # type: ignore[attr-defined]
-            return int(client.llen(queue_name(agent_id)))
+            return {agent_id: int(client.llen(queue_name(agent_id))) for agent_id in agent_ids}
     except Exception:
-        return 0
+        return None

@@ -38,7 +38,7 @@ class Transcript:
         self._unstored += self.buffer.take()
         try:
             in_transaction(self.store_rest)
-            self._unstored = []
+            self.forget()
         except DatabaseError as error:
             # Kept for the next try: memory is bounded by what a run may keep at all.
             log.warning("output.not_stored", run_id=self.run_id, error=str(error))
@@ -46,6 +46,9 @@ class Transcript:
     def close(self) -> None:
         """What is left is stored by `store_rest`, in the transaction that ends the run."""
         self._unstored += self.buffer.finish()
+
+    def forget(self) -> None:
+        self._unstored = []
 
     def store_rest(self) -> None:
         if self._unstored and one(_OWNED, [self.run_id, self.worker_id]):

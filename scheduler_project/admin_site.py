@@ -65,6 +65,13 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "Drover",
     "SITE_SUBHEADER": "Fleets of agents, on time",
     "SITE_SYMBOL": "hub",
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda _request: static("drover/icon.svg"),
+        }
+    ],
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "agents_app.admin.overview.overview",
     "STYLES": [lambda _request: static("drover/drover.css")],

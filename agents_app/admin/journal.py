@@ -11,7 +11,8 @@ from agents_app.models import Heartbeat, RunEvent
 @admin.register(RunEvent)
 class RunEventAdmin(RecordAdmin):
     list_display = ["name", "time", "agent", "of_run", "detail"]
-    list_filter = ["name"]
+    # Without a run it is an act of a person. A filter by name would read the whole table.
+    list_filter = [("run", admin.EmptyFieldListFilter)]
     list_select_related = ["agent", "run"]
     search_fields = ["agent__name", "detail", "=run__id"]
     ordering = ["-id"]

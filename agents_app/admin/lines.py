@@ -27,8 +27,8 @@ def with_figures(agents: QuerySet[Agent]) -> QuerySet[Agent]:
     ended = Run.objects.filter(of_agent, slot__isnull=True).order_by("-id")
     armed = Schedule.objects.filter(of_agent, state="active", next_fire_at__isnull=False)
     return agents.select_related("tenant").annotate(
-        running=_count(Run.objects.filter(of_agent, slot__isnull=False)),
-        queued=_count(WorkItem.objects.filter(of_agent, state=WorkItem.State.QUEUED)),
+        running=count_by("agent", Run.objects.filter(slot__isnull=False)),
+        queued=count_by("agent", WorkItem.objects.filter(state=WorkItem.State.QUEUED)),
         last_run_id=Subquery(ended.values("pk")[:1]),
         last_state=Subquery(ended.values("state")[:1]),
         last_finished_at=Subquery(ended.values("finished_at")[:1]),
@@ -36,9 +36,10 @@ def with_figures(agents: QuerySet[Agent]) -> QuerySet[Agent]:
     )
 
 
-def _count(rows: QuerySet[Any]) -> Coalesce:
-    by_agent = rows.order_by().values("agent").annotate(number=Count("pk"))
-    return Coalesce(Subquery(by_agent.values("number")), Value(0))
+def count_by(owner: str, rows: QuerySet[Any]) -> Coalesce:
+    """How many of the rows belong to each owner; unlike a join, it never reads the others."""
+    own = rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner)
+    return Coalesce(Subquery(own.annotate(number=Count("pk")).values("number")), Value(0))
 
 
 @dataclass(frozen=True, slots=True)

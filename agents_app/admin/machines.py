@@ -4,15 +4,15 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import RecordAdmin, utc_now
-from agents_app.admin.lines import run_lines
+from agents_app.admin.lines import count_by, run_lines
 from agents_app.admin.show import badge, when
-from agents_app.models import MachineSnapshot, Scheduler, Worker
+from agents_app.models import MachineSnapshot, Run, Scheduler, Worker
 
 
 def worker_state(worker: Worker, now: datetime) -> str:
@@ -34,9 +34,8 @@ class WorkerAdmin(RecordAdmin):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
-        unfinished = Count("runs", filter=Q(runs__slot__isnull=False))
-        workers: QuerySet[Worker] = super().get_queryset(request).annotate(running=unfinished)
-        return workers
+        workers: QuerySet[Worker] = super().get_queryset(request)
+        return workers.annotate(running=count_by("worker", Run.objects.filter(slot__isnull=False)))
 
     def page(self, _request: HttpRequest, worker: Worker) -> dict[str, Any]:
         runs = worker.runs.filter(slot__isnull=False).select_related("agent", "schedule")

@@ -174,4 +174,4 @@ class ScheduleAdmin(DroverAdmin):
     @admin.display(ordering="fire_count")
     def fired(self, schedule: Schedule) -> SafeString:
         last = when(schedule.last_fire_at, utc_now())
-        return format_html("{} times, last {}", schedule.fire_count, last)
+        return format_html("{} <span class='dv-nothing'>·</span> {}", schedule.fire_count, last)

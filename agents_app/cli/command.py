@@ -61,6 +61,10 @@ class DroverCommand(BaseCommand):
                 f"the database cannot be used: {' '.join(str(error).split())} "
                 "(manage.py doctor says what to do)"
             ) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise ConfigError(f"cannot go on: {error}") from error
 
     @property
     def screen(self) -> Screen:

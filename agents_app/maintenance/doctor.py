@@ -136,6 +136,8 @@ def check_scheduler(_: datetime) -> Said:
     state = Scheduler.objects.filter(pk=1).values_list("state", flat=True).first()
     if state == Scheduler.State.STOPPING:
         yield WARNING, "is stopping: nothing new starts", "wait for it: manage.py stop"
+    else:
+        yield OK, f"is {state or Scheduler.State.STOPPED}", ""
     for tenant in Tenant.objects.filter(paused_at__isnull=False):
         note = f" ({tenant.pause_note})" if tenant.pause_note else ""
         yield WARNING, f"is paused for {tenant.name}{note}", "manage.py resume"

@@ -12,6 +12,7 @@ from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.lease import boot_id
 from agents_app.models import Run, Scheduler, Worker, WorkItem
+from agents_app.runners.leftovers import end_leftovers
 
 log = structlog.get_logger("drover.reconcile")
 # A guard kills what is below it well before the lease ends; this is for clocks that differ.
@@ -24,7 +25,7 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
     """One pass over everything that can get stuck."""
     found: Counter[str] = Counter()
     found["workers_ended"] = sum(_end_worker(w, now) for w in _gone_workers(now, host))
-    found["runs_lost"] = sum(_lose(run, now) for run in _ownerless_runs())
+    found["runs_lost"] = sum(_lose(run, host, now) for run in _ownerless_runs())
     found["runs_overdue"] = _stop_overdue(now)
     found["firings_decided"] = dispatch.decide_firings(now)
     found["work_admitted"] = _admit_waiting(now)
@@ -80,10 +81,15 @@ def _end_worker(worker: Worker, now: datetime) -> int:
 def _ownerless_runs() -> list[Run]:
     running = Run.objects.filter(state=Run.State.RUNNING, slot__isnull=False)
     ownerless = running.filter(Q(worker__ended_at__isnull=False) | Q(worker__isnull=True))
-    return list(ownerless.select_related("agent"))
+    return list(ownerless.select_related("agent", "worker"))
 
 
-def _lose(run: Run, now: datetime) -> bool:
+def _lose(run: Run, host: str, now: datetime) -> bool:
+    """The guard has killed its processes; if the guard was killed too, this does."""
+    here = run.worker is not None and run.worker.host == host
+    if here and not end_leftovers(run.pk, run.trace_id):
+        log.warning("run.not_dead_yet", run_id=run.pk)
+        return False
     return in_transaction(lambda: lifecycle.lose(run, now, "lost: its worker died"))
 
 
@@ -112,13 +118,15 @@ def _hint_again(now: datetime) -> int:
     by_agent: dict[int, list[int]] = {}
     for run_id, agent_id in pending.values_list("pk", "agent_id"):
         by_agent.setdefault(agent_id, []).append(run_id)
-    return sum(_hint_agent(agent_id, runs, now) for agent_id, runs in by_agent.items())
+    held = relay.waiting_hints(by_agent) if by_agent else None
+    if held is None:
+        return 0  # nothing to send, or nobody to send it to: next time
+    # Hints that wait in Redis because all workers are busy must not pile up.
+    lacking = {agent: runs for agent, runs in by_agent.items() if held[agent] < len(runs)}
+    return sum(_hint_agent(agent_id, runs, now) for agent_id, runs in lacking.items())
 
 
 def _hint_agent(agent_id: int, run_ids: list[int], now: datetime) -> int:
-    # Hints that wait in Redis because all workers are busy must not pile up.
-    if relay.waiting_hints(agent_id) >= len(run_ids):
-        return 0
     in_transaction(lambda: Run.objects.filter(pk__in=run_ids).update(hinted_at=now))
     for run_id in run_ids:
         relay.hint(run_id, agent_id)

@@ -17,6 +17,8 @@ from agents_app.triggers import IntervalTrigger, next_fire, parse_trigger, zone
 
 log = structlog.get_logger("drover.skills")
 DEFAULT_TENANT = "default"
+DISABLED_IN_FILE = "enabled: false in the agent's file"
+AGENT_MISSING = "the agent's directory is missing"
 
 
 # A config.toml that no longer parses leaves the last one that did in force.
@@ -56,6 +58,8 @@ def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None
     present = {spec.name for spec in discovery.agents} | set(discovery.broken)
     for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
         Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
+        for schedule in agent.schedules.filter(state=Schedule.State.ACTIVE):
+            lifecycle.pause_schedule(schedule.pk, AGENT_MISSING)
         log.info("agent.removed", agent=agent.name)
 
 
@@ -101,6 +105,8 @@ def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
     agent.revision += 1
     agent.save()
     _sync_schedules(agent, spec, now)
+    for schedule in agent.schedules.filter(pause_note=AGENT_MISSING):
+        _resume(schedule, now)
     log.info("agent.defined", agent=agent.name, revision=agent.revision, scale=agent.scale)
     return True
 
@@ -170,11 +176,12 @@ def _sync_schedule_state(schedule: Schedule, spec: ScheduleSpec, now: datetime) 
     if not spec.enabled:
         lifecycle.pause_schedule(schedule.pk, DISABLED_IN_FILE)
     elif schedule.state == Schedule.State.CANCELED or schedule.pause_note == DISABLED_IN_FILE:
-        arm(schedule, now)
-        lifecycle.resume_schedule(schedule.pk, schedule.state, schedule.next_fire_at)
+        _resume(schedule, now)
 
 
-DISABLED_IN_FILE = "enabled: false in the agent's file"
+def _resume(schedule: Schedule, now: datetime) -> None:
+    arm(schedule, now)
+    lifecycle.resume_schedule(schedule.pk, schedule.state, schedule.next_fire_at)
 
 
 def arm(schedule: Schedule, now: datetime) -> None:

@@ -161,7 +161,11 @@ def test_the_processes_of_a_lost_run_are_dead_before_it_is_tried_again(fleet: Fl
     """Worker and guard were both killed: what they had started is nobody's child any more."""
     agent = fleet.agent(on_lost="retry")
     run = running(fleet, agent, **dead_process())
-    marked = {"DROVER_RUN_ID": str(run.pk), "PATH": os.environ["PATH"]}
+    marked = {
+        "DROVER_RUN_ID": str(run.pk),
+        "DROVER_TRACE_ID": run.trace_id,
+        "PATH": os.environ["PATH"],
+    }
     left = subprocess.Popen(["sleep", "60"], env=marked, start_new_session=True)
     try:
         Run.objects.filter(pk=run.pk).update(pid=left.pid)

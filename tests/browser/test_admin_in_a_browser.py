@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,10 +15,11 @@ from tests.parts.stack_part import PrivateStack
 
 GREETER = """---
 description: Says hello, a little at a time
-command: [sh, -c, "echo hello; echo careful >&2; for n in 1 2 3; do sleep 1; echo step $n; done"]
+command: [sh, -c, "echo hello; echo careful >&2; for n in 1 2 3; do sleep 2; echo step $n; done"]
 ---
 Say hello.
 """
+AGENTS = ("greeter", "talker", "sleeper", "planner")
 
 
 @dataclass
@@ -37,7 +40,7 @@ class Watch:
 
     def console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
-            self.complaints.append(f"{message.type}: {message.text}")
+            self.complaints.append(f"{message.type}: {message.text} {message.location['url']}")
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +49,18 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture
-def stack(new_stack: Callable[..., PrivateStack]) -> PrivateStack:
-    """A Drover with one agent, all of its processes running."""
-    stack = new_stack()
-    stack.write_agent("greeter", GREETER)
-    stack.up()
-    stack.wait_for_rows("SELECT id FROM drover_agent")
-    return stack
+@pytest.fixture(scope="module")
+def stack(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: Callable[[Path], str]
+) -> Iterator[PrivateStack]:
+    """A Drover with an agent for each test, all of its processes running."""
+    directory = tmp_path_factory.mktemp("browser")
+    with PrivateStack(directory, migrated_database(directory / "data")) as stack:
+        for name in AGENTS:
+            stack.write_agent(name, GREETER)
+        stack.up()
+        stack.wait_for_rows("SELECT count(*) FROM drover_agent HAVING count(*) = ?", len(AGENTS))
+        yield stack
 
 
 @pytest.fixture
@@ -73,44 +80,47 @@ def page(browser: Browser, stack: PrivateStack) -> Iterator[Page]:
 
 
 def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStack):
-    expect(page.locator("#fleet")).to_contain_text("greeter")
-    expect(page.locator(".dv-card", has_text="Running now")).to_contain_text("0")
-    page.get_by_role("button", name="Run now").click()
-    expect(page.locator("#main")).to_contain_text("a run was started")
-    # The page is not loaded again by anybody: what changes arrives by itself.
-    expect(page.locator(".dv-agents")).to_contain_text("succeeded", timeout=20_000)
+    line = page.locator(".dv-agents tr", has_text="greeter")
+    expect(page.locator(".dv-card", has_text="Workers")).to_contain_text("1")
+    line.get_by_role("button", name="Run now").click()
+    expect(page.locator("#main")).to_contain_text("greeter: a run was started")
+    expect(line).to_contain_text("1 / 1")
+    # Nobody loads the page again: what changes arrives by itself.
+    expect(line).to_contain_text("succeeded", timeout=20_000)
 
 
 def test_the_page_of_a_run_shows_its_output_while_it_is_printed(page: Page, stack: PrivateStack):
-    page.get_by_role("link", name="greeter").first.click()
+    page.get_by_role("link", name="talker").first.click()
     page.get_by_placeholder("Prompt (optional)").fill("from the browser")
     page.get_by_role("button", name="Run now").click()
-    page.get_by_role("link", name="#1").click()
+    page.locator(".dv-table .dv-link", has_text="#").click()
     output = page.locator("#dv-output")
     expect(output.locator(".dv-err")).to_have_text("careful\n")
+    expect(output).not_to_contain_text("step 3")
     expect(output).to_contain_text("step 3", timeout=15_000)
     expect(page.locator("#dv-facts")).to_contain_text("succeeded", timeout=15_000)
     expect(page.locator("#dv-timeline")).to_contain_text("run.succeeded")
     expect(page.get_by_role("button", name="Rerun")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
-    (item,) = stack.rows("SELECT prompt, requested_by FROM drover_work_item")
-    assert item == {"prompt": "from the browser", "requested_by": "admin"}
+    asked = "SELECT requested_by FROM drover_work_item WHERE prompt = ?"
+    assert stack.rows(asked, "from the browser") == [{"requested_by": "admin"}]
 
 
 def test_an_agent_is_paused_and_resumed_by_its_buttons(page: Page, stack: PrivateStack):
-    page.get_by_role("link", name="greeter").first.click()
+    paused = "SELECT name FROM drover_agent WHERE paused_at IS NOT NULL"
+    page.get_by_role("link", name="sleeper").first.click()
     page.get_by_placeholder("Why (optional)").fill("lunch")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".dv-facts")).to_contain_text("paused")
     expect(page.locator(".dv-facts")).to_contain_text("lunch")
-    assert stack.rows("SELECT 1 FROM drover_agent WHERE paused_at IS NOT NULL")
+    assert stack.rows(paused) == [{"name": "sleeper"}]
     page.get_by_role("button", name="Resume").click()
     expect(page.locator(".dv-facts")).to_contain_text("enabled")
-    assert not stack.rows("SELECT 1 FROM drover_agent WHERE paused_at IS NOT NULL")
+    assert stack.rows(paused) == []
 
 
 def test_a_schedule_shows_its_next_fires_while_somebody_types(page: Page, stack: PrivateStack):
-    page.get_by_role("link", name="greeter").first.click()
+    page.get_by_role("link", name="planner").first.click()
     page.get_by_role("link", name="Add a schedule").click()
     fires = page.locator("#dv-next-fires")
     expect(fires).to_contain_text("write a cron expression")
@@ -128,6 +138,16 @@ def test_a_schedule_shows_its_next_fires_while_somebody_types(page: Page, stack:
     expect(fires).to_contain_text("22:30 UTC")
     (schedule,) = stack.rows("SELECT name, expression, source FROM drover_schedule")
     assert schedule == {"name": "mornings", "expression": "30 7 * * 1", "source": "person"}
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_nothing_is_wider_than_the_window(page: Page, look: Literal["light", "dark"]):
+    page.emulate_media(color_scheme=look)
+    for path in ("", "agents_app/agent/", "agents_app/run/", "agents_app/schedule/add/"):
+        page.goto(page.url.partition("/admin/")[0] + f"/admin/{path}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    background = page.evaluate("getComputedStyle(document.querySelector('.dv-panel')).background")
+    assert ("rgb(255, 255, 255)" in background) == (look == "light")
 
 
 def test_a_session_that_ended_leads_to_the_login_page(page: Page, stack: PrivateStack):

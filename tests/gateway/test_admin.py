@@ -96,6 +96,16 @@ def test_the_waiting_work_comes_first(boss: Client, fleet: Fleet):
     assert [item.state for item in shown] == ["queued", "admitted", "done"]
 
 
+def test_a_worker_is_shown_with_its_threads_in_use_and_as_silent_without_a_lease(
+    boss: Client, fleet: Fleet
+):
+    fleet.worker(concurrency=4)
+    fleet.start(fleet.ask(fleet.agent()))
+    shown = text_of(boss, table("worker"))
+    assert "1 / 4" in shown
+    assert "dv-silent" in shown
+
+
 def test_flower_is_linked_from_the_admin(boss: Client):
     assert f'href="http://127.0.0.1:{CONF.flower_port}"' in text_of(boss, reverse("admin:index"))
 

@@ -4,6 +4,7 @@ Each function breaks what keeps a promise, and all that would keep it in its pla
 
 import os
 import signal
+import time
 from typing import Any
 
 from django.apps import apps
@@ -18,6 +19,8 @@ def drop_index(model: str, name: str) -> None:
     """The unique constraint of that name is gone; the rest of the table stays."""
     table = apps.get_model("agents_app", model)
     (constraint,) = [one for one in table._meta.constraints if one.name == name]
+    # SQLite makes the table anew, as the model says.
+    table._meta.constraints = [one for one in table._meta.constraints if one.name != name]
     with connection.schema_editor() as editor:
         editor.remove_constraint(table, constraint)
 
@@ -30,6 +33,8 @@ def _straight_on(change: Any) -> Any:
 def claims_without_guards() -> None:
     """No transaction, no row lock, and whoever comes second arms the schedule again."""
     due.in_transaction = _straight_on
+    careful = due._due
+    due._due = lambda now: [careful(now), time.sleep(0.02)][0]  # type: ignore[assignment]
     QuerySet.select_for_update = lambda self, *_, **__: self  # type: ignore[method-assign]
     assert " AND next_fire_at = %s" in due._ARM
     due._ARM = due._ARM.replace(" AND next_fire_at = %s", " AND %s IS NOT NULL")
@@ -56,10 +61,10 @@ def _move_anyway(
 
 
 def die_at(at_sql: str, *, after: bool) -> None:
-    """SIGKILL to this process at the first statement that begins so, on whatever connection."""
+    """SIGKILL to this process at the first statement with this in it, on whatever connection."""
 
     def watch(execute_sql: Any, sql: str, *rest: Any) -> Any:
-        hit = sql.lstrip().startswith(at_sql)
+        hit = at_sql in sql
         if hit and not after:
             os.kill(os.getpid(), signal.SIGKILL)
         result = execute_sql(sql, *rest)

@@ -26,33 +26,33 @@ def test_without_the_index_and_the_lock_too_many_get_in(arena: Arena):
 @pytest.mark.parametrize("hand_over", [False, True])
 def test_while_runs_come_and_go_there_are_never_more_than_the_scale(arena: Arena, hand_over):
     (agent,) = arena.do("make_agents", scale=3)
-    asking = [("ask", {"agent_id": agent, "times": 25})] * 4
-    working = [("work", {"seconds": 4, "hand_over": hand_over})] * 4
-    *_, most = arena.race(*asking, *working, ("most_unfinished", {"seconds": 4}))
+    asking = [("ask", {"agent_id": agent, "times": 15})] * 4
+    working = [("work", {"seconds": 3, "hand_over": hand_over})] * 4
+    *_, most = arena.race(*asking, *working, ("most_unfinished", {"seconds": 3}))
     _finish_all(arena)
     assert most == 3
-    assert arena.do("count", model="run", state="succeeded") == 100
+    assert arena.do("count", model="run", state="succeeded") == 60
     assert arena.do("find", check="work_done_twice") == []
     assert arena.do("find", check="broken_invariants") == []
 
 
 def test_a_scale_that_changes_all_the_time_never_gives_a_slot_twice(arena: Arena):
     (agent,) = arena.do("make_agents", scale=1)
-    asking = [("ask", {"agent_id": agent, "times": 25})] * 4
+    asking = [("ask", {"agent_id": agent, "times": 15})] * 4
     working = [("work", {"seconds": 3})] * 3
     scaling = ("rescale", {"seconds": 3, "agent_id": agent, "scales": [1, 4, 2, 5, 3]})
     *_, most = arena.race(*asking, *working, scaling, ("most_unfinished", {"seconds": 3}))
     assert most <= 5
     _finish_all(arena)
     assert arena.do("find", check="work_done_twice") == []
-    assert arena.do("count", model="run", state="succeeded") == 100
+    assert arena.do("count", model="run", state="succeeded") == 60
 
 
 def test_all_agents_together_never_exceed_the_projects_cap(arena: Arena):
     agents = arena.do("make_agents", count=4, cap=3, scale=2)
     asking = [("ask", {"agent_id": agent, "times": 20}) for agent in agents]
-    working = [("work", {"seconds": 4})] * 3
-    *results, most = arena.race(*asking, *working, ("most_unfinished", {"seconds": 4}))
+    working = [("work", {"seconds": 3})] * 3
+    *results, most = arena.race(*asking, *working, ("most_unfinished", {"seconds": 3}))
     assert most <= 3
     assert [error for result in results[4:] for error in result["errors"]] == []
     _finish_all(arena)
@@ -64,9 +64,9 @@ def test_beats_and_workers_under_a_cap_never_stand_in_each_others_way(arena: Are
     """Both lock agents and the tenant: in different orders they would wait for each other."""
     agents = arena.do("make_agents", count=8, cap=4, scale=2)
     arena.do("make_schedules", agents=agents, count=3, expressions=["* * * * *"], overlap="queue")
-    beats = [("beat", {"seconds": 5, "speed": 300})] * 3
-    workers = [("work", {"seconds": 5})] * 3
-    *results, most = arena.race(*beats, *workers, ("most_unfinished", {"seconds": 5}))
+    beats = [("beat", {"seconds": 4, "speed": 300})] * 3
+    workers = [("work", {"seconds": 4})] * 3
+    *results, most = arena.race(*beats, *workers, ("most_unfinished", {"seconds": 4}))
     errors = [error for found in results[:3] for error in found]
     errors += [error for found in results[3:] for error in found["errors"]]
     assert errors == []

@@ -13,7 +13,7 @@ EXPRESSIONS = ["* * * * *", "*/7 * * * *", "3,33 * * * *"]
 MINUTE = 60.0
 
 
-def _field(arena: Arena, agents: int = 6, schedules: int = 6, **columns: object) -> list[int]:
+def _field(arena: Arena, agents: int = 5, schedules: int = 3, **columns: object) -> list[int]:
     made: list[int] = arena.do("make_agents", count=agents)
     arena.do(
         "make_schedules", agents=made, count=schedules, expressions=EXPRESSIONS, overlap="queue",
@@ -26,7 +26,7 @@ def _field(arena: Arena, agents: int = 6, schedules: int = 6, **columns: object)
 def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: Arena):
     """One minute passes every half second; every fifth of a second one of the beats dies."""
     _field(arena)
-    seconds, speed = 12.0, 120.0
+    seconds, speed = 10.0, 120.0
     start_at = time.time() + 0.3
     chance = random.Random(20260302)
 
@@ -47,14 +47,14 @@ def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: 
     assert arena.do("find", check="wrong_firings") == []
     assert arena.do("find", check="undecided_firings") == []
     assert arena.do("find", check="broken_invariants") == []
-    assert arena.do("count", model="work") > 300
+    assert arena.do("count", model="work") > 100
 
 
-@pytest.mark.parametrize("beats", [1, 2, 3])
+@pytest.mark.parametrize("beats", [2, 3])
 def test_any_number_of_beats_fires_each_instant_once_and_none_complains(arena: Arena, beats):
     _field(arena)
-    errors = arena.race(*[("beat", {"seconds": 2, "speed": 300})] * beats)
-    arena.do("tick", minutes=10)
+    errors = arena.race(*[("beat", {"seconds": 1.5, "speed": 300})] * beats)
+    arena.do("tick", minutes=8)
     assert errors == [[]] * beats
     assert arena.do("find", check="wrong_firings") == []
     assert arena.do("find", check="undecided_firings") == []
@@ -65,17 +65,17 @@ def test_without_the_index_the_lock_and_the_comparison_instants_fire_twice(arena
     """The proof that the check above can fail, and that these guards are what makes it pass."""
     _field(arena)
     arena.do("drop_index", model="Firing", name="firing_once_per_due_instant")
-    arena.race(*[("beat", {"seconds": 3, "speed": 300, "broken": True})] * 3)
+    arena.race(*[("beat", {"seconds": 2, "speed": 300, "broken": True})] * 3)
     assert arena.do("find", check="doubled_firings") != []
 
 
 @pytest.mark.parametrize(
     ("at_sql", "after"),
     [
-        ('INSERT INTO "drover_firing"', False),
-        ('INSERT INTO "drover_firing"', True),
+        ('INTO "drover_firing"', False),
+        ('INTO "drover_firing"', True),
         ("UPDATE drover_schedule", True),
-        ('INSERT INTO "drover_work_item"', True),
+        ('INTO "drover_work_item"', True),
         ('UPDATE "drover_firing"', True),
     ],
     ids=["claim read", "firing written", "next armed", "work written", "outcome written"],

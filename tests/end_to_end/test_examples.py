@@ -1,0 +1,122 @@
+"""The repository's own examples, run as a newcomer runs them: `manage.py up`."""
+
+import os
+import time
+from pathlib import Path
+
+from tests.faults.real_fleet import seconds_ago
+from tests.parts.stack_part import PrivateStack, Row
+from tests.parts.waiting import wait_for
+
+RUNS = (
+    "SELECT r.* FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id "
+    "WHERE a.name = ? ORDER BY r.id"
+)
+
+
+def ended(stack: PrivateStack, agent: str, count: int = 1) -> list[Row]:
+    """The agent's first runs, once they have ended."""
+
+    def enough() -> list[Row]:
+        runs = stack.rows(RUNS + " LIMIT ?", agent, count)
+        return runs if len(runs) == count and all(run["finished_at"] for run in runs) else []
+
+    return wait_for(enough, 20, f"{agent}: {stack.rows(RUNS, agent)}\n{stack.log('up')}")
+
+
+def printed(stack: PrivateStack, run: Row) -> str:
+    sql = "SELECT data FROM drover_run_output WHERE run_id = ? ORDER BY seq"
+    return b"".join(bytes(row["data"]) for row in stack.rows(sql, run["id"])).decode()
+
+
+def make_due(stack: PrivateStack, agent: str) -> None:
+    stack.rows(
+        "UPDATE drover_schedule SET next_fire_at = ? WHERE agent_id = "
+        "(SELECT id FROM drover_agent WHERE name = ?)",
+        seconds_ago(0),
+        agent,
+    )
+
+
+def test_the_heartbeat_says_that_it_is_alive(examples: PrivateStack) -> None:
+    """Guard: the whole way from file to output. Break any part of it and there is no line."""
+    (run,) = ended(examples, "heartbeat")
+    assert (run["state"], run["exit_code"], run["trigger"]) == ("succeeded", 0, "schedule")
+    said = printed(examples, run)
+    assert said.startswith("alive at ")
+    assert f"heartbeat, run {run['id']}, trigger schedule" in said
+    assert run["output_bytes"] == len(said)
+
+
+def test_the_minute_report_gets_the_prompt_of_its_schedule(examples: PrivateStack) -> None:
+    """Guard: the prompt reaches standard input. Without it the script counts no words."""
+    make_due(examples, "minute-report")
+    (run,) = ended(examples, "minute-report")
+    said = printed(examples, run)
+    assert run["state"] == "succeeded"
+    assert "asked with a prompt of 0 words" not in said
+    assert "disk: " in said
+
+
+def test_the_drainer_is_run_again_until_its_queue_is_empty(examples: PrivateStack) -> None:
+    """Guard: exit code 42 starts the next run in the same transaction. Ignore it and there is one
+    run; count no reruns and there is no end."""
+    make_due(examples, "queue-drainer")
+    runs = ended(examples, "queue-drainer", 5)
+    assert [run["rerun"] for run in runs] == [0, 1, 2, 3, 4]
+    assert [run["exit_code"] for run in runs] == [42, 42, 42, 42, 0]
+    assert {run["state"] for run in runs} == {"succeeded"}
+    assert {run["work_item_id"] for run in runs} == {runs[0]["work_item_id"]}
+    assert "done with item 5 of 5\nthe queue is empty\n" in printed(examples, runs[-1])
+
+
+def test_the_flaky_one_fails_with_a_reason_and_is_tried_again(examples: PrivateStack) -> None:
+    """Guard: a failed run with retries left puts its work back. Drop that and there is no second
+    attempt; drop the names and 12 is only a number."""
+    (first,) = ended(examples, "flaky")
+    assert (first["state"], first["error"]) == ("failed", "exit code 1")
+    # Ten seconds early, to save them.
+    examples.rows(
+        "UPDATE drover_work_item SET available_at = ? WHERE state = 'queued' AND id = ?",
+        seconds_ago(0),
+        first["work_item_id"],
+    )
+    _, second = ended(examples, "flaky", 2)
+    assert (second["state"], second["error"]) == ("failed", "rate limited (exit code 12)")
+    assert (second["attempt"], second["work_item_id"]) == (2, first["work_item_id"])
+    assert "attempt 2: asking" in printed(examples, second)
+    assert "it says: too many requests\n" in printed(examples, second)
+
+
+def test_a_saved_file_takes_effect_within_two_seconds(examples: PrivateStack) -> None:
+    """Guard: the directory is watched. Without the watch it takes the next full look, 30 s."""
+    skill = examples.project / "agents" / "long-haul" / "SKILL.md"
+    scale = "SELECT scale, definition_error FROM drover_agent WHERE name = 'long-haul'"
+    text = skill.read_text()
+
+    skill.write_text(text.replace("timeout: 60", "timeout: 60\nscale: 3"))
+    within_two_seconds(lambda: examples.rows(scale)[0]["scale"] == 3)
+    save_by_rename(skill, text.replace("timeout: 60", "timeout: 60\nscale: 4"))
+    within_two_seconds(lambda: examples.rows(scale)[0]["scale"] == 4)
+
+    skill.write_text(text.replace("timeout: 60", "tiemout: 60"))
+    within_two_seconds(lambda: "timeout" in examples.rows(scale)[0]["definition_error"])
+    assert examples.rows(scale)[0]["scale"] == 4
+
+    examples.write_agent("newcomer", "---\ndescription: x\ncommand: [echo, hello]\nschedule: 1h\n---\n")
+    within_two_seconds(lambda: bool(examples.rows(RUNS, "newcomer")))
+    (run,) = ended(examples, "newcomer")
+    assert printed(examples, run) == "hello\n"
+
+
+def save_by_rename(path: Path, text: str) -> None:
+    """As editors do."""
+    draft = path.with_suffix(".tmp")
+    draft.write_text(text)
+    os.replace(draft, path)
+
+
+def within_two_seconds(what) -> None:
+    saved_at = time.monotonic()
+    wait_for(what, 10, "the change was not noticed")
+    assert time.monotonic() - saved_at < 2

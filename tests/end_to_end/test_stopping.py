@@ -1,0 +1,103 @@
+"""Ways to stop a whole installation, and what is there when it starts again."""
+
+import signal
+
+from tests.end_to_end.conftest import NewFleet
+from tests.faults.real_fleet import WHEN_TOLD, WITH_DAEMONS, RealFleet
+from tests.parts.processes import all_gone, is_gone, tree_of
+from tests.parts.waiting import wait_for
+
+
+def everything(fleet: RealFleet) -> list[int]:
+    """All processes of the stack, and of its runs."""
+    return tree_of(fleet.stack.processes["up"].pid)
+
+
+def exit_status(fleet: RealFleet, seconds: float = 30) -> int:
+    return fleet.wait_for_exit("up", seconds)
+
+
+def test_ctrl_c_drains_twice_ends_the_runs_and_what_waits_is_kept_all_along(
+    new_fleet: NewFleet,
+) -> None:
+    """Guard: `up` stops beat first, lets the workers drain, and writes nothing to the queue. Clear
+    it and the second run never comes; kill the workers and the first one is lost."""
+    fleet = new_fleet()
+    fleet.agent("patient", WHEN_TOLD)
+    fleet.agent("stubborn", WITH_DAEMONS)
+    up = fleet.stack.up()
+    fleet.ask("patient", 3)
+    fleet.wait_until_running("patient")
+    pids = everything(fleet)
+    up.send_signal(signal.SIGINT)
+    wait_for(lambda: "stopping" in fleet.stack.log("up"))
+    fleet.let_go("patient")
+    assert exit_status(fleet) == 0
+    assert all_gone(pids)
+    assert fleet.states("patient")[0] == "succeeded"
+    assert "lost" not in fleet.states("patient")
+    assert len(fleet.notes("patient", "start")) == 1
+    assert fleet.work("patient") == ["done", "admitted", "queued"]
+
+    up = fleet.stack.up()
+    fleet.wait_for_states("patient", "succeeded", "succeeded", "succeeded")
+    fleet.ask("stubborn", 2)
+    fleet.wait_for_notes("stubborn", "note", 2)
+    pids = everything(fleet) + [note.pid for note in fleet.notes("stubborn")]
+    up.send_signal(signal.SIGINT)
+    wait_for(lambda: fleet.stack.log("up").count("press Ctrl-C again to end") == 2)
+    up.send_signal(signal.SIGINT)
+    assert exit_status(fleet) == 0
+    assert all_gone(pids)
+    assert fleet.states("stubborn")[0] == "stopped"
+    assert fleet.runs("stubborn")[0]["error"] == "Drover was stopped"
+    assert len(fleet.notes("stubborn", "start")) == 1
+
+
+def test_killed_it_leaves_no_process_and_the_next_start_goes_on(new_fleet: NewFleet) -> None:
+    """Guard: every process dies with its parent, and a run with its guard. Without that the second
+    `up` meets the processes of the first, and the retry meets the old run."""
+    fleet = new_fleet()
+    fleet.agent("orphaned", WITH_DAEMONS, on_lost="retry")
+    up = fleet.stack.up()
+    fleet.ask("orphaned")
+    fleet.wait_for_notes("orphaned", "note", 2)
+    pids = everything(fleet) + [note.pid for note in fleet.notes("orphaned")]
+    up.kill()
+    assert exit_status(fleet) == -signal.SIGKILL
+    wait_for(lambda: all_gone(pids), 8, f"left: {[pid for pid in pids if not is_gone(pid)]}")
+    fleet.let_go("orphaned")
+    fleet.stack.up()
+    fleet.wait_for_states("orphaned", "lost", "succeeded")
+    assert fleet.notes("orphaned", "overlap") == []
+
+
+def test_the_stop_command_lets_runs_finish_clears_the_queue_and_restore_brings_it_back(
+    new_fleet: NewFleet,
+) -> None:
+    """Guard: a stopping scheduler admits nothing, and what it clears is marked. Admit all the same
+    and the second run starts when the first ends; delete instead and nothing can be restored."""
+    fleet = new_fleet()
+    fleet.agent("stopped", WHEN_TOLD)
+    fleet.stack.up()
+    fleet.ask("stopped", 3)
+    fleet.wait_until_running("stopped")
+    pids = everything(fleet)
+
+    late = fleet.stack.manage("stop", "--timeout", "1")
+    assert late.returncode == 1
+    assert "after 1 s 1 run is still going on" in late.stderr
+    assert fleet.work("stopped") == ["admitted", "cleared", "cleared"]
+
+    fleet.let_go("stopped")
+    done = fleet.stack.manage("stop")
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+    assert exit_status(fleet) == 0
+    wait_for(lambda: all_gone(pids), 5, "the stack is still there")
+    assert fleet.states("stopped") == ["succeeded"]
+    assert fleet.work("stopped") == ["done", "cleared", "cleared"]
+
+    assert fleet.stack.manage_json("queue", "restore") == {"restored": 2}
+    fleet.stack.up()
+    fleet.wait_for_states("stopped", "succeeded", "succeeded", "succeeded")
+    assert fleet.work("stopped") == ["done", "done", "done"]
