@@ -17,6 +17,7 @@ from agents_app.conf import CONF
 from agents_app.execute import Host
 from agents_app.guard import become_subreaper, open_line
 from agents_app.models import Run, Worker
+from agents_app.runners.procfs import TICKS_PER_SECOND, look_at
 
 log = structlog.get_logger("drover.lease")
 LOOK_EVERY_SECONDS = 0.5
@@ -32,6 +33,16 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return str(psutil.boot_time())
+
+
+def process_started(pid: int) -> float | None:
+    """Seconds since boot, which setting the clock does not change; None if there is no such pid."""
+    if (proc := look_at(pid)) is not None:
+        return None if proc.dead else proc.start_ticks / TICKS_PER_SECOND
+    try:
+        return None if Path("/proc/self/stat").exists() else psutil.Process(pid).create_time()
+    except psutil.Error:
+        return None
 
 
 class Lease:
@@ -66,7 +77,7 @@ class Lease:
             host=socket.gethostname(),
             boot_id=boot_id(),
             pid=os.getpid(),
-            pid_started=psutil.Process().create_time(),
+            pid_started=process_started(os.getpid()) or 0,
             concurrency=concurrency,
             started_at=now,
             lease_until=now + timedelta(seconds=CONF.lease_seconds),

@@ -54,13 +54,19 @@ def running() -> int:
     return owned.filter(worker__lease_until__gt=now).count()
 
 
-def finish() -> int | None:
-    """Tells `up`, and waits for it; its process id if it is still there."""
+def finish() -> None:
+    """Tells `up` that nothing runs any more, and waits until it is gone."""
     control.set_scheduler_state(Scheduler.State.STOPPED)
     give_up_at = monotonic() + CLOSE_SECONDS
-    while (process := running_up(CONF.data)) and monotonic() < give_up_at:
+    while process := running_up(CONF.data):
+        if monotonic() >= give_up_at:
+            raise SchedulerShutdownError(
+                f"nothing runs any more, but after {CLOSE_SECONDS:g} s manage.py up is still "
+                f"there: look at its output, or end it with kill {process}",
+                timed_out=True,
+                running_job_count=0,
+            )
         sleep(LOOK_EVERY_SECONDS)
-    return process
 
 
 def wait_for_end(run_ids: list[int], seconds: float) -> None:

@@ -3,14 +3,13 @@
 from collections import Counter
 from datetime import datetime, timedelta
 
-import psutil
 import structlog
 from django.db.models import Q
 
 from agents_app import dispatch, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
-from agents_app.lease import boot_id
+from agents_app.lease import boot_id, process_started
 from agents_app.models import Run, Scheduler, Worker, WorkItem
 from agents_app.runners.leftovers import end_leftovers
 
@@ -50,12 +49,8 @@ def _gone_workers(now: datetime, host: str) -> list[Worker]:
 
 def _lives(worker: Worker) -> bool:
     """The same process, not just the same number: pids are reused, and reboots happen."""
-    if worker.boot_id != boot_id():
-        return False
-    try:
-        return abs(psutil.Process(worker.pid).create_time() - worker.pid_started) < 1
-    except psutil.Error:
-        return False
+    started = process_started(worker.pid) if worker.boot_id == boot_id() else None
+    return started is not None and abs(started - worker.pid_started) < 1
 
 
 def _may_reap(now: datetime) -> bool:

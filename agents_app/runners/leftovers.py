@@ -1,4 +1,4 @@
-"""Processes of a run whose worker and guard are both gone: found by what is in their environment."""
+"""Processes of a run whose worker and guard are both gone, found by their environment."""
 
 import psutil
 

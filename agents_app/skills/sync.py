@@ -97,13 +97,14 @@ def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
     agent = Agent.objects.filter(tenant=tenant, name=spec.name).first()
     if agent and agent.definition_hash == fingerprint and not agent.definition_error:
         return False
-    agent = agent or Agent(tenant=tenant, name=spec.name)
-    for name, value in _columns(spec).items():
-        setattr(agent, name, value)
-    agent.definition_hash, agent.definition_error = fingerprint, ""
-    agent.removed_at = None
-    agent.revision += 1
-    agent.save()
+    columns = _columns(spec) | {
+        "definition_hash": fingerprint,
+        "definition_error": "",
+        "removed_at": None,
+        "revision": agent.revision + 1 if agent else 1,
+    }
+    # Only these columns: a pause that a person sets at this moment must not be written over.
+    agent, _ = Agent.objects.update_or_create(tenant=tenant, name=spec.name, defaults=columns)
     _sync_schedules(agent, spec, now)
     for schedule in agent.schedules.filter(pause_note=AGENT_MISSING):
         _resume(schedule, now)
@@ -144,30 +145,33 @@ def _sync_broken_agent(tenant: Tenant, name: str, problems: str) -> None:
 
 
 def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
-    known = {s.name: s for s in agent.schedules.filter(source=Schedule.Source.FILE)}
+    named = {schedule_spec.name for schedule_spec in spec.schedules}
     for schedule_spec in spec.schedules:
-        _sync_schedule(agent, known.pop(schedule_spec.name, None), schedule_spec, now)
-    for gone in known.values():
+        _sync_schedule(agent, schedule_spec, now)
+    for gone in agent.schedules.filter(source=Schedule.Source.FILE).exclude(name__in=named):
         lifecycle.cancel_schedule(gone.pk, gone.state)
 
 
-def _sync_schedule(
-    agent: Agent, schedule: Schedule | None, spec: ScheduleSpec, now: datetime
-) -> None:
-    timezone = spec.timezone or host_zone()
-    edited = schedule is None or (schedule.expression, schedule.timezone) != (
-        spec.expression,
-        timezone,
-    )
-    schedule = schedule or Schedule(
-        tenant_id=agent.tenant_id, agent=agent, name=spec.name, source=Schedule.Source.FILE
-    )
-    schedule.expression, schedule.timezone = spec.expression, timezone
-    schedule.prompt, schedule.overlap, schedule.catch_up = spec.prompt, spec.overlap, spec.catch_up
-    schedule.catch_up_window_seconds = spec.catch_up_window_seconds
-    if edited:
-        arm(schedule, now)
-    schedule.save()
+def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
+    """A person's schedule of the same name becomes the file's."""
+    when = {"expression": spec.expression, "timezone": spec.timezone or host_zone()}
+    columns = when | {
+        "tenant_id": agent.tenant_id,
+        "source": Schedule.Source.FILE,
+        "prompt": spec.prompt,
+        "overlap": spec.overlap,
+        "catch_up": spec.catch_up,
+        "catch_up_window_seconds": spec.catch_up_window_seconds,
+    }
+    known = agent.schedules.filter(name=spec.name).first()
+    if known is None or (known.expression, known.timezone) != tuple(when.values()):
+        armed = Schedule(**when, last_completed_at=known and known.last_completed_at)
+        arm(armed, now)
+        columns |= {
+            "next_fire_at": armed.next_fire_at,
+            "interval_seconds": armed.interval_seconds,
+        }
+    schedule, _ = agent.schedules.update_or_create(name=spec.name, defaults=columns)
     _sync_schedule_state(schedule, spec, now)
 
 

@@ -298,7 +298,7 @@ def test_a_hint_that_was_lost_is_sent_again(durable_fleet: Fleet, broker):
     assert reconcile(at(1), HERE)["hints_sent"] == 0
     assert reconcile(at(3), HERE)["hints_sent"] == 2
     relay.drain(5)
-    assert relay.waiting_hints(agent.pk) == 2
+    assert relay.waiting_hints([agent.pk]) == {agent.pk: 2}
     assert set(Run.objects.values_list("hinted_at", flat=True)) == {at(3)}
     assert len(runs) == 2
 
@@ -309,7 +309,7 @@ def test_a_hint_that_still_waits_is_not_sent_again(durable_fleet: Fleet, broker)
     relay.drain(5)
     for seconds in (3, 13, 23):
         assert reconcile(at(seconds), HERE)["hints_sent"] == 0
-    assert relay.waiting_hints(agent.pk) == 1
+    assert relay.waiting_hints([agent.pk]) == {agent.pk: 1}
 
 
 def test_a_run_that_a_worker_has_started_needs_no_hint(durable_fleet: Fleet, broker):

@@ -39,7 +39,7 @@ def test_work_that_waits_sends_no_hint(durable_fleet: Fleet, broker):
         durable_fleet.ask(agent)
     assert relay.drain(5)
     assert len(hints(broker, agent)) == 1
-    assert relay.waiting_hints(agent.pk) == 1
+    assert relay.waiting_hints([agent.pk]) == {agent.pk: 1}
 
 
 def test_no_hint_leaves_before_its_run_is_on_disk(durable_fleet: Fleet, broker):

@@ -30,7 +30,7 @@ def test_ctrl_c_drains_twice_ends_the_runs_and_what_waits_is_kept_all_along(
     fleet.wait_until_running("patient")
     pids = everything(fleet)
     up.send_signal(signal.SIGINT)
-    wait_for(lambda: "stopping" in fleet.stack.log("up"))
+    fleet.stack.wait_for_rows("SELECT 1 FROM drover_worker WHERE state = 'draining'")
     fleet.let_go("patient")
     assert exit_status(fleet) == 0
     assert all_gone(pids)

@@ -28,6 +28,7 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
     fleet.agent("frozen", WITH_DAEMONS, on_lost="retry")
     fleet.agent("late", WHEN_TOLD)
     fleet.agent("unguarded", WHEN_TOLD)
+    fleet.agent("abandoned", WITH_DAEMONS, on_lost="retry")
     fleet.agent("drained", WHEN_TOLD)
     fleet.agent("rebooted", WHEN_TOLD)
     fleet.agent("overdue", WHEN_TOLD, timeout=1)
@@ -110,6 +111,28 @@ def test_when_its_guard_is_killed_a_worker_drains_and_its_run_is_not_lost(
         stop_by_pid(worker["pid"])
 
 
+def test_when_guard_and_worker_are_both_killed_the_run_is_dead_before_it_is_tried_again(
+    fleet: RealFleet,
+) -> None:
+    """Guard: before a run is lost, reconcile ends what is left of it on this host. Without that
+    the daemons hold the lock when the second attempt comes for it."""
+    fleet.ensure("worker-1", "beat")
+    fleet.ask("abandoned")
+    fleet.wait_for_notes("abandoned", "note", 2)
+    pids = [note.pid for note in fleet.notes("abandoned")]
+    worker, guard = fleet.living_worker(), fleet.stack.processes["worker-1"]
+    guard.send_signal(signal.SIGSTOP)  # or it would kill them in between
+    os.kill(worker["pid"], signal.SIGKILL)
+    guard.kill()
+    assert fleet.wait_for_exit("worker-1") == -signal.SIGKILL
+    fleet.wait_for_states("abandoned", "lost", "pending")
+    assert all(map(is_gone, pids))
+    fleet.let_go("abandoned")
+    fleet.ensure("worker-1")
+    fleet.wait_for_states("abandoned", "lost", "succeeded")
+    assert fleet.notes("abandoned", "overlap") == []
+
+
 def test_on_term_a_worker_finishes_what_it_runs_and_begins_nothing_new(fleet: RealFleet) -> None:
     """Guard: a draining worker hands no slot over to itself. Remove that and the second run is
     executed by the worker that was told to stop."""
@@ -122,11 +145,14 @@ def test_on_term_a_worker_finishes_what_it_runs_and_begins_nothing_new(fleet: Re
     fleet.stack.wait_for_rows(
         "SELECT 1 FROM drover_worker WHERE id = ? AND state = 'draining'", worker["id"]
     )
+    already = len(fleet.runs("bystander"))
+    fleet.ask("bystander")
     time.sleep(1)
     assert guard.poll() is None
     fleet.let_go("drained")
     assert fleet.wait_for_exit("worker-1") == 0
     assert fleet.states("drained") == ["succeeded", "pending"]
+    assert fleet.states("bystander")[already:] == ["pending"]
     (row,) = fleet.stack.rows("SELECT state FROM drover_worker WHERE id = ?", worker["id"])
     assert row["state"] == "stopped"
     fleet.ensure("worker-1")

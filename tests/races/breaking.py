@@ -56,6 +56,7 @@ def _move_anyway(
 ) -> bool:
     assignments = "".join(f", {name} = %s" for name in columns)
     sql = f"UPDATE {table} SET state = %s{assignments} WHERE id = %s"
+    time.sleep(0.02)  # between having read the old state and writing the new one
     rows.run(sql, [str(new), *columns.values(), key])
     return True
 

@@ -67,7 +67,6 @@ class Command(DroverCommand):
         except KeyboardInterrupt:
             self.remark("nothing new starts; manage.py stop waits for the rest and ends Drover")
             raise
-        if process := shutdown.finish():
-            self.remark(f"process {process} is still closing")
+        shutdown.finish()
         value = {"state": "stopped", "cleared": cleared, "pending_ended": ended}
         self.result("stopped", value, json=json)

@@ -1,12 +1,16 @@
 """Runs are ended by name; without a name the scheduler shuts down, in order and restorable."""
 
+import os
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from agents_app.cli import shutdown
+from agents_app.conf import CONF
 from agents_app.errors import SchedulerShutdownError
 from agents_app.models import Run, Scheduler, Worker
+from agents_app.stack.lock import hold_lock, running_up
 from tests.agents.commands.calling import call
 from tests.agents.fleet import Fleet, live_run, run_states, work_states
 
@@ -122,6 +126,27 @@ def test_at_its_time_limit_it_says_how_many_still_run(durable_fleet: Fleet):
     with pytest.raises(SchedulerShutdownError) as caught:
         shutdown.wait_until_idle(0, lambda _: None)
     assert (caught.value.timed_out, caught.value.running_job_count) == (True, 2)
+
+
+def test_it_waits_until_up_is_gone(durable_fleet: Fleet, monkeypatch):
+    held = ExitStack()
+    held.enter_context(hold_lock(CONF.data))
+
+    def meanwhile(_: float) -> None:
+        assert Scheduler.objects.get().state == "stopped"
+        held.close()
+
+    monkeypatch.setattr("agents_app.cli.shutdown.sleep", meanwhile)
+    assert call("stop").out == "stopped\n"
+    assert running_up(CONF.data) is None
+
+
+def test_an_up_that_does_not_exit_is_an_error(durable_fleet: Fleet, monkeypatch):
+    monkeypatch.setattr(shutdown, "CLOSE_SECONDS", 0.1)
+    with hold_lock(CONF.data):
+        said = call("stop")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.endswith(f"or end it with kill {os.getpid()}\n")
 
 
 def test_runs_of_workers_that_are_gone_do_not_hold_it_up(durable_fleet: Fleet):

@@ -1,0 +1,67 @@
+"""What `manage.py up` cannot work with is one line that says so, and an exit code that is not 0."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.parts.stack_part import PrivateStack
+
+
+def refusal(stack: PrivateStack) -> str:
+    done = stack.manage("up")
+    assert done.returncode not in (0, None), done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("variable", ["DROVER_PORT", "DROVER_FLOWER_PORT"])
+def test_a_port_that_somebody_else_has(tmp_path: Path, variable: str) -> None:
+    """Guard: ports are tried before anything is started. Without that uvicorn fails three times
+    and prints its own lines each time."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        stack = PrivateStack(tmp_path, **{variable: port})
+        expected = f"drover: port {port} is in use. Set {variable} to a free one."
+        assert refusal(stack) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"DATABASE_URL": "oracle://u:canary@h/x"}, "DATABASE_URL starts with 'oracle'"),
+        ({"DATABASE_URL": "postgresql://u:canary@127.0.0.1:1/x"}, "cannot open the database"),
+        ({"DATABASE_URL": "postgresql://u:canary@h:port/x"}, "DATABASE_URL: "),
+        ({"DATABASE_URL": "no address at all"}, "DATABASE_URL starts with"),
+        ({"DATABASE_URL": "sqlite:///"}, "DATABASE_URL names no file"),
+        ({"DROVER_PROJECT": "/nowhere/at/all"}, "/nowhere/at/all does not exist"),
+        ({"DROVER_LEASE_SECONDS": "soon"}, "DROVER_LEASE_SECONDS='soon'"),
+        ({"DROVER_RECONCILE_SECONDS": "0"}, "DROVER_RECONCILE_SECONDS='0'"),
+        ({"DROVER_RENEW_SECONDS": "nan"}, "DROVER_RENEW_SECONDS='nan'"),
+        ({"DROVER_LEASE_SECONDS": "5", "DROVER_RENEW_SECONDS": "10"}, "DROVER_RENEW_SECONDS"),
+        ({"DROVER_CONCURRENCY": "0"}, "DROVER_CONCURRENCY='0'"),
+        ({"DROVER_WORKERS": "-1"}, "DROVER_WORKERS='-1'"),
+        ({"DROVER_LOG_FORMAT": "xml"}, "DROVER_LOG_FORMAT='xml'"),
+        ({"REDIS_URL": "http://localhost"}, "REDIS_URL"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_setting_that_makes_no_sense(
+    tmp_path: Path, variables: dict[str, str], says: str
+) -> None:
+    """Guard: settings are read and checked before Django is asked. Let one through and the error
+    is a traceback, or worse, a stack that runs and does nothing."""
+    line = refusal(PrivateStack(tmp_path, **variables))
+    assert line.startswith("drover: ")
+    assert says in line
+    assert "canary" not in line
+
+
+@pytest.mark.parametrize("what", ["a file", "below a file", "a missing disk"])
+def test_a_data_directory_that_cannot_be_used(tmp_path: Path, what: str) -> None:
+    """Guard: as above. Root may write anywhere, so these are things that are no directory."""
+    file = tmp_path / "file"
+    file.touch()
+    data = {"a file": file, "below a file": file / "data", "a missing disk": Path("/proc/disk")}
+    assert str(data[what]) in refusal(PrivateStack(tmp_path / "s", DROVER_DATA=str(data[what])))
