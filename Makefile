@@ -15,7 +15,7 @@ test: $(VENV)/.installed-dev lint
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy .
+	$(BIN)/mypy manage.py scheduler_project agents_app gateway_app tests/parts
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 bench: $(VENV)/.installed-dev

@@ -89,6 +89,12 @@ def begin(now: datetime) -> None:
     set_scheduler_state(Scheduler.State.RUNNING, started_at=now)
 
 
+def begin_if_stopped(now: datetime) -> None:
+    """For a beat that is started by itself, not by `up`."""
+    if not Scheduler.objects.filter(pk=1).exclude(state=Scheduler.State.STOPPED).exists():
+        begin(now)
+
+
 def unfinished(runs: "QuerySet[Run]") -> "QuerySet[Run]":
     return runs.filter(slot__isnull=False)
 
@@ -102,16 +108,38 @@ def stop_agent(agent: Agent, by: str, now: datetime) -> int:
 
 
 def begin_shutdown(now: datetime, *, keep_queue: bool) -> int:
-    """No new runs from here on; returns how many waiting items were cleared."""
+    """No new runs from here on; returns how many items were cleared, for `restore_cleared`."""
+    reason = "the scheduler was stopped"
 
     def change() -> int:
         Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
         if keep_queue:
             return 0
-        waiting = WorkItem.objects.filter(state=WorkItem.State.QUEUED)
-        return sum(lifecycle.clear(pk, now) for pk in waiting.values_list("pk", flat=True))
+        pending = Run.objects.filter(state=Run.State.PENDING)
+        cleared = WorkItem.State.CLEARED
+        ended = sum(lifecycle.stop_pending(run, now, reason, cleared) for run in pending)
+        return ended + _clear(WorkItem.objects.all(), now, reason)
 
     return in_transaction(change)
+
+
+def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
+    """What waits among these; restorable."""
+    return in_transaction(lambda: _clear(items, now, f"cleared by {by}"))
+
+
+def _clear(items: "QuerySet[WorkItem]", now: datetime, reason: str) -> int:
+    waiting = items.filter(state=WorkItem.State.QUEUED).values_list("pk", flat=True)
+    return sum(lifecycle.clear(pk, now, reason) for pk in list(waiting))
+
+
+def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
+    reason = f"dropped by {by}"
+    about = f"work item {item.pk}: {reason}"
+    return _act(
+        lambda: lifecycle.drop(item.pk, now, reason),
+        journal.Entry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
+    )
 
 
 def restore_cleared(tenant: Tenant, now: datetime) -> int:

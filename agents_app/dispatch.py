@@ -116,7 +116,7 @@ def admit_tenant(tenant_id: int, now: datetime) -> int:
 
 def admit_under_cap(tenant_id: int, now: datetime) -> int | None:
     """Under a project's cap a free place belongs to who waits longest; None: there is no cap."""
-    scale = Tenant.objects.values_list("scale", flat=True).get(pk=tenant_id)
+    scale = Tenant.objects.filter(pk=tenant_id).values_list("scale", flat=True).first()
     if scale is None:
         return None
     free = scale - Run.objects.filter(tenant=tenant_id, slot__isnull=False).count()

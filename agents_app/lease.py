@@ -21,6 +21,7 @@ from agents_app.runners.procfs import TICKS_PER_SECOND, look_at
 
 log = structlog.get_logger("drover.lease")
 LOOK_EVERY_SECONDS = 0.5
+FIRST_PID_SPACE = 0xEFFFFFFC  # the kernel's number for the one outside all containers
 
 
 def utc_now() -> datetime:
@@ -43,6 +44,16 @@ def process_started(pid: int) -> float | None:
         return None if Path("/proc/self/stat").exists() else psutil.Process(pid).create_time()
     except psutil.Error:
         return None
+
+
+def this_host() -> str:
+    """Where pids mean the same: containers may share a name, but not a space of pids."""
+    name = socket.gethostname()
+    try:
+        space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
+    except OSError:
+        return name
+    return name if space == FIRST_PID_SPACE else f"{name}:{space}"
 
 
 class Lease:
@@ -74,7 +85,7 @@ class Lease:
         now = self.clock()
         return Worker.objects.create(
             name=name,
-            host=socket.gethostname(),
+            host=this_host(),
             boot_id=boot_id(),
             pid=os.getpid(),
             pid_started=process_started(os.getpid()) or 0,

@@ -2,7 +2,7 @@
 
     work item   queued --> admitted --> done | failed
                    |          `-------> queued        (retry, or lost with on_lost: retry)
-                   `--> dropped | cleared --> queued  (restore)
+                   `--> dropped | cleared --> queued  (restore; cleared from admitted, too)
     run         pending --> running --> succeeded | failed | timed_out | stopped | lost | dead
                    `------------------> stopped | lost | dead
 
@@ -29,7 +29,7 @@ RUN_MOVES: Mapping[str, frozenset[str]] = {
 }
 WORK_MOVES: Mapping[str, frozenset[str]] = {
     W.QUEUED: frozenset({W.ADMITTED, W.DROPPED, W.CLEARED}),
-    W.ADMITTED: frozenset({W.DONE, W.FAILED, W.QUEUED}),
+    W.ADMITTED: frozenset({W.DONE, W.FAILED, W.QUEUED, W.CLEARED}),
     W.CLEARED: frozenset({W.QUEUED}),
     W.DROPPED: frozenset({W.QUEUED}),
 }
@@ -125,11 +125,11 @@ def _follow(
     return _admit_oldest(job.agent_id, gate, place, now, worker_id)
 
 
-def stop_pending(run: Run, now: datetime, reason: str) -> bool:
+def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> bool:
     """A run that no worker has started ends on the spot."""
     if not _move_run(run.pk, R.PENDING, R.STOPPED, _ended(now, reason)):
         return False
-    _settle_work(run.work_item_id, W.FAILED, now, reason)
+    _settle_work(run.work_item_id, work, now, reason)
     journal.record(_entry("run.stopped", run, now, reason))
     return True
 
@@ -156,8 +156,8 @@ def drop(work_item_id: int, now: datetime, reason: str) -> bool:
     return _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
 
 
-def clear(work_item_id: int, now: datetime) -> bool:
-    columns = {"reason": "the scheduler was stopped", "finished_at": stamp(now)}
+def clear(work_item_id: int, now: datetime, reason: str) -> bool:
+    columns = {"reason": reason, "finished_at": stamp(now)}
     return _move_work(work_item_id, W.QUEUED, W.CLEARED, columns)
 
 

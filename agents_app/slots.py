@@ -8,7 +8,7 @@ _GATE = """
 SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds,
        a.removed_at IS NOT NULL, t.disabled_at IS NOT NULL,
        a.paused_at IS NOT NULL OR t.paused_at IS NOT NULL, t.scale,
-       EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state = 'stopping')
+       EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
 FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
 WHERE a.id = %s"""
 _USED = "SELECT slot FROM drover_run WHERE agent_id = %s AND slot IS NOT NULL"

@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from agents_app import dispatch, due
+from agents_app import control, dispatch, due
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.maintenance.duties import DUTIES
@@ -45,6 +45,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
     def setup_schedule(self) -> None:
         """Celery calls this when beat really starts, not when it only looks at the class."""
         super().setup_schedule()
+        control.begin_if_stopped(self.clock())
         self.duties.submit("agents_app.tasks.reconcile")
         threading.Thread(target=_watch, name="watch", daemon=True).start()
 

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from agents_app.conf import CONF, database_settings
+from agents_app.conf import CONF, HOST_ZONE, database_settings
 from agents_app.secret_key import secret_key
 from agents_app.stack.broker import transport_options
 from agents_app.stack.redis_server import redis_url
@@ -19,7 +19,7 @@ ROOT_URLCONF = "scheduler_project.urls"
 ASGI_APPLICATION = "scheduler_project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
-TIME_ZONE = "UTC"
+TIME_ZONE = HOST_ZONE  # what people see; rows are in UTC whatever it is
 STATIC_URL = "static/"
 
 INSTALLED_APPS = [

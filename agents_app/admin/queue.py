@@ -1,6 +1,5 @@
 """The queue: work items, those that wait first; they can be dropped and restored."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
@@ -8,7 +7,7 @@ from django.db.models import Case, Value, When
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents_app import dispatch, journal, lifecycle
+from agents_app import control, dispatch, journal, lifecycle
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.lines import run_lines
 from agents_app.admin.show import badge, when
@@ -23,34 +22,25 @@ S = WorkItem.State
 
 
 def _drop(item: WorkItem, act: Act) -> str:
-    reason = f"dropped by {act.by}"
-    if not _noted(lambda: lifecycle.drop(item.pk, act.now, reason), "work.dropped", item, act):
+    if not control.drop_work(item, act.by, act.now):
         raise Refused("only waiting work can be dropped")
     return f"{item} of {item.agent} was dropped; Restore brings it back"
 
 
 def _restore(item: WorkItem, act: Act) -> str:
+    detail = f"work item {item.pk}: restored by {act.by}"
+    entry = journal.Entry("work.restored", act.now, item.tenant_id, item.agent_id, detail=detail)
+
     def change() -> bool:
-        return item.state in RESTORABLE and lifecycle.restore(item.pk, item.state, act.now)
-
-    if not _noted(change, "work.restored", item, act):
-        raise Refused("only dropped or cleared work can be restored")
-    dispatch.admit_waiting(item.agent_id, act.now)
-    return f"{item} of {item.agent} is back in the queue"
-
-
-def _noted(change: Callable[[], bool], name: str, item: WorkItem, act: Act) -> bool:
-    """The change and its entry, or neither."""
-    detail = f"work item {item.pk}: {name.partition('.')[2]} by {act.by}"
-    entry = journal.Entry(name, act.now, item.tenant_id, item.agent_id, detail=detail)
-
-    def both() -> bool:
-        moved = change()
+        moved = item.state in RESTORABLE and lifecycle.restore(item.pk, item.state, act.now)
         if moved:
             journal.record(entry)
         return moved
 
-    return in_transaction(both)
+    if not in_transaction(change):
+        raise Refused("only dropped or cleared work can be restored")
+    dispatch.admit_waiting(item.agent_id, act.now)
+    return f"{item} of {item.agent} is back in the queue"
 
 
 RESTORABLE = frozenset({S.DROPPED, S.CLEARED})

@@ -19,9 +19,10 @@ from agents_app.admin.lines import ScheduleLine
 from agents_app.admin.next_fires import preview
 from agents_app.admin.show import when
 from agents_app.commit import in_transaction
+from agents_app.conf import HOST_ZONE
 from agents_app.errors import DroverError, Refused
 from agents_app.models import Schedule
-from agents_app.skills.sync import arm, host_zone
+from agents_app.skills.sync import arm
 from agents_app.triggers import parse_trigger, zone
 
 RECENT_FIRINGS = 10
@@ -109,7 +110,7 @@ class ScheduleAdmin(DroverAdmin):
         return self.record + (self.identity if schedule else [])
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        return {"timezone": host_zone(), **super().get_changeform_initial_data(request)}
+        return {"timezone": HOST_ZONE, **super().get_changeform_initial_data(request)}
 
     def formfield_for_dbfield(self, column: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if column.name == "catch_up_window_seconds":

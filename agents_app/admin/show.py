@@ -6,6 +6,7 @@ from django.db.models import Model
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
 NOTHING = SafeString('<span class="dv-nothing">-</span>')
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -46,7 +47,7 @@ def when(moment: datetime | None, now: datetime) -> SafeString:
 
 
 def exact(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{localtime(moment):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def rough(seconds: float) -> str:

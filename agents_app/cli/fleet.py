@@ -73,7 +73,7 @@ def read_fleet(tenant_name: str, now: datetime) -> Fleet:
 
 
 def read_scheduler(tenant_name: str, agents: list[AgentStatus]) -> SchedulerStatus:
-    row = Scheduler.objects.filter(pk=1).first() or Scheduler()
+    row = Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
     tenant = Tenant.objects.filter(name=tenant_name).first() or Tenant()
     return SchedulerStatus(
         state=str(row.state),

@@ -1,11 +1,12 @@
 """A shutdown in three steps: nothing new, wait for what runs, tell the processes to exit."""
 
+import os
+import signal
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import monotonic, sleep
 
-from agents_app import control, lifecycle
-from agents_app.commit import in_transaction
+from agents_app import control
 from agents_app.conf import CONF
 from agents_app.errors import Refused, SchedulerShutdownError
 from agents_app.models import Run, Scheduler
@@ -15,19 +16,6 @@ LOOK_EVERY_SECONDS = 0.2
 TELL_EVERY_SECONDS = 5.0
 # How long `up` may take to close its processes once nothing runs any more.
 CLOSE_SECONDS = 30.0
-REASON = "the scheduler was stopped"
-
-
-def begin(now: datetime, *, keep_queue: bool) -> tuple[int, int]:
-    """How many waiting items were cleared, and how many pending runs ended with them."""
-    cleared = control.begin_shutdown(now, keep_queue=keep_queue)
-    # With its queue kept, a pending run keeps its place too: it starts after the next start.
-    return cleared, 0 if keep_queue else _end_pending(now)
-
-
-def _end_pending(now: datetime) -> int:
-    pending = list(Run.objects.filter(state=Run.State.PENDING))
-    return in_transaction(lambda: sum(lifecycle.stop_pending(run, now, REASON) for run in pending))
 
 
 def wait_until_idle(seconds: float | None, tell: Callable[[str], None]) -> None:
@@ -55,9 +43,11 @@ def running() -> int:
 
 
 def finish() -> None:
-    """Tells `up` that nothing runs any more, and waits until it is gone."""
+    """Ends the `up` of this data directory, now that nothing runs, and waits until it is gone."""
     control.set_scheduler_state(Scheduler.State.STOPPED)
     give_up_at = monotonic() + CLOSE_SECONDS
+    if process := running_up(CONF.data):
+        os.kill(process, signal.SIGTERM)
     while process := running_up(CONF.data):
         if monotonic() >= give_up_at:
             raise SchedulerShutdownError(

@@ -1,10 +1,9 @@
 """Times as people and programs read them: the host's zone for one, UTC for the other."""
 
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache
-from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
+from agents_app.conf import HOST_ZONE
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.triggers import parse_duration
 
@@ -17,27 +16,8 @@ def local(moment: datetime, zone: tzinfo | None = None) -> str:
     return f"{moment.astimezone(zone or host_zone()):%Y-%m-%d %H:%M:%S %Z}"
 
 
-@lru_cache(maxsize=1)
 def host_zone() -> tzinfo:
-    """Not what the C library says: Django has set TZ to UTC for this process."""
-    named = _started_with_zone()
-    try:
-        if named:
-            return ZoneInfo(named.removeprefix(":"))
-        with Path("/etc/localtime").open("rb") as file:
-            return ZoneInfo.from_file(file)
-    except (OSError, ValueError, ZoneInfoNotFoundError):
-        return UTC
-
-
-def _started_with_zone() -> str:
-    """The TZ this process was started with; its environment no longer says."""
-    try:
-        variables = Path("/proc/self/environ").read_bytes().split(b"\0")
-    except OSError:
-        return ""
-    found = (entry[3:] for entry in variables if entry.startswith(b"TZ="))
-    return next(found, b"").decode("utf-8", "replace")
+    return ZoneInfo(HOST_ZONE)
 
 
 def seconds_of(text: str, option: str) -> float:

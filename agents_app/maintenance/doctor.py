@@ -5,7 +5,6 @@ Reads only, and never raises: what a check cannot find out is its finding.
 
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from django.db.models import Count, Q
 from agents_app.conf import CONF
 from agents_app.environment import base_environment
 from agents_app.errors import DroverError
-from agents_app.lease import boot_id
+from agents_app.lease import boot_id, this_host
 from agents_app.maintenance.readiness import SILENT_BEAT_SECONDS
 from agents_app.models import Agent, Schedule, Scheduler, Tenant, Worker, WorkItem
 from agents_app.rows import one
@@ -170,7 +169,7 @@ def check_clock(now: datetime) -> Said:
             yield WRONG, f"the database is {seconds:+.0f} s from this host", advice
     if Scheduler.objects.filter(last_check_at__gt=now + SKEW).exists():
         yield WRONG, "beat looked in the future: a clock went back, or hosts differ", advice
-    old = Worker.objects.filter(ended_at__isnull=True, host=socket.gethostname())
+    old = Worker.objects.filter(ended_at__isnull=True, host=this_host())
     for worker in old.exclude(boot_id=boot_id()):
         yield WARNING, f"{worker.name} is from before the last reboot", "the sweep will end it"
 

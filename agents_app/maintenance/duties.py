@@ -1,16 +1,16 @@
 """The system duties by name; each is a PeriodicTask row that people can see in the admin."""
 
-import socket
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from agents_app.lease import this_host
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.maintenance.retention import retention
 from agents_app.maintenance.snapshots import take_snapshot
 
 
 def _reconcile(now: datetime) -> None:
-    reconcile(now, socket.gethostname())
+    reconcile(now, this_host())
 
 
 DUTIES: Mapping[str, Callable[[datetime], None]] = {

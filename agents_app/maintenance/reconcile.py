@@ -57,7 +57,8 @@ def _may_reap(now: datetime) -> bool:
     """After a jump of the clock, or a sleep of the machine, leases get one period to be renewed."""
     row, _ = Scheduler.objects.get_or_create(pk=1)
     last, hold_until = row.last_reconcile_at, row.reap_after
-    if last and abs((now - last).total_seconds()) > CLOCK_JUMP_SECONDS + CONF.reconcile_seconds:
+    longest = timedelta(seconds=CLOCK_JUMP_SECONDS + CONF.reconcile_seconds)
+    if last is None or abs(now - last) > longest:
         hold_until = now + timedelta(seconds=CONF.lease_seconds)
     in_transaction(
         lambda: Scheduler.objects.filter(pk=1).update(last_reconcile_at=now, reap_after=hold_until)

@@ -1,12 +1,12 @@
 """Every minute: how the machine is doing, and a sign of life of each run."""
 
-import socket
 from datetime import datetime, timedelta
 
 import psutil
 
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
+from agents_app.lease import this_host
 from agents_app.models import Heartbeat, MachineSnapshot, Run, RunOutput, Worker, WorkItem
 from agents_app.output import as_text
 
@@ -30,7 +30,7 @@ def take_snapshot(now: datetime) -> None:
 def _machine(now: datetime) -> MachineSnapshot:
     memory = psutil.virtual_memory()
     return MachineSnapshot(
-        host=socket.gethostname(),
+        host=this_host(),
         at=now,
         cpu_percent=psutil.cpu_percent(interval=None),
         memory_used_mb=(memory.total - memory.available) / MEGABYTE,

@@ -15,7 +15,7 @@ class Scheduler(models.Model):
         STOPPING = "stopping"
         STOPPED = "stopped"
 
-    state = models.CharField(max_length=8, choices=State.choices, default=State.STOPPED)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.RUNNING)
     started_at = models.DateTimeField(null=True, blank=True)
     check_count = models.PositiveBigIntegerField(default=0)
     trigger_count = models.PositiveBigIntegerField(default=0)

@@ -6,10 +6,10 @@ from datetime import datetime
 from pathlib import Path
 
 import structlog
-import tzlocal
 
 from agents_app import dispatch, lifecycle
 from agents_app.commit import in_transaction
+from agents_app.conf import HOST_ZONE
 from agents_app.models import Agent, Schedule, Tenant
 from agents_app.skills.discover import Discovery, discover
 from agents_app.skills.specs import AgentSpec, ProjectSpec, ScheduleSpec
@@ -103,8 +103,10 @@ def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
         "removed_at": None,
         "revision": agent.revision + 1 if agent else 1,
     }
+    agent = agent or Agent.objects.create(tenant=tenant, name=spec.name)
     # Only these columns: a pause that a person sets at this moment must not be written over.
-    agent, _ = Agent.objects.update_or_create(tenant=tenant, name=spec.name, defaults=columns)
+    Agent.objects.filter(pk=agent.pk).update(**columns, updated_at=now)
+    agent.refresh_from_db()
     _sync_schedules(agent, spec, now)
     for schedule in agent.schedules.filter(pause_note=AGENT_MISSING):
         _resume(schedule, now)
@@ -154,8 +156,8 @@ def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
 
 def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
     """A person's schedule of the same name becomes the file's."""
-    when = {"expression": spec.expression, "timezone": spec.timezone or host_zone()}
-    columns = when | {
+    when = {"expression": spec.expression, "timezone": spec.timezone or HOST_ZONE}
+    columns: dict[str, object] = when | {
         "tenant_id": agent.tenant_id,
         "source": Schedule.Source.FILE,
         "prompt": spec.prompt,
@@ -165,14 +167,18 @@ def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
     }
     known = agent.schedules.filter(name=spec.name).first()
     if known is None or (known.expression, known.timezone) != tuple(when.values()):
-        armed = Schedule(**when, last_completed_at=known and known.last_completed_at)
+        armed = Schedule(**when, last_completed_at=known.last_completed_at if known else None)
         arm(armed, now)
         columns |= {
             "next_fire_at": armed.next_fire_at,
             "interval_seconds": armed.interval_seconds,
         }
-    schedule, _ = agent.schedules.update_or_create(name=spec.name, defaults=columns)
-    _sync_schedule_state(schedule, spec, now)
+    if known is None:
+        known = agent.schedules.create(name=spec.name, **columns)
+    else:
+        Schedule.objects.filter(pk=known.pk).update(**columns, updated_at=now)
+        known.refresh_from_db()
+    _sync_schedule_state(known, spec, now)
 
 
 def _sync_schedule_state(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
@@ -199,10 +205,6 @@ def arm(schedule: Schedule, now: datetime) -> None:
     else:
         schedule.interval_seconds = None
         schedule.next_fire_at = next_fire(trigger, now, zone(schedule.timezone))
-
-
-def host_zone() -> str:
-    return tzlocal.get_localzone_name() or "UTC"
 
 
 def _fingerprint(spec: AgentSpec | ProjectSpec) -> str:

@@ -1,12 +1,12 @@
 """The runs of this machine's workers while the stack stops; needs Django, so import it late."""
 
-import socket
 from datetime import UTC, datetime
 
 from django.db import connection
 from django.db.models import QuerySet
 
 from agents_app import dispatch
+from agents_app.lease import this_host
 from agents_app.models import Run
 
 
@@ -27,6 +27,6 @@ def interrupt_running() -> None:
 def _running_here() -> QuerySet[Run]:
     return Run.objects.filter(
         state=Run.State.RUNNING,
-        worker__host=socket.gethostname(),
+        worker__host=this_host(),
         worker__ended_at__isnull=True,
     )

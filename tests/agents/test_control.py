@@ -161,12 +161,49 @@ def test_cleared_work_comes_back_in_its_old_order(fleet: Fleet):
     assert work_states(agent) == ["admitted", "queued", "queued"]
 
 
+def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet):
+    agent = fleet.agent()
+    item = fleet.ask(agent)
+    assert control.begin_shutdown(at(5), keep_queue=False) == 1
+    assert (run_states(agent), work_states(agent)) == (["stopped"], ["cleared"])
+    control.begin(at(8))
+    assert control.restore_cleared(fleet.tenant, at(9)) == 1
+    assert live_run(item).attempt == 2
+
+
 def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
     agent = fleet.agent()
     fleet.ask(agent), fleet.ask(agent)
     control.begin_shutdown(NOON, keep_queue=False)
     assert control.restore_cleared(Tenant.objects.create(name="other"), at(9)) == 0
-    assert WorkItem.objects.filter(state="cleared").count() == 1
+    assert WorkItem.objects.filter(state="cleared").count() == 2
+
+
+def test_a_beat_begins_where_all_was_stopped_and_not_in_the_middle_of_a_shutdown(fleet: Fleet):
+    control.begin_if_stopped(NOON)
+    assert Scheduler.objects.get().state == "running"
+    control.begin_shutdown(at(1), keep_queue=True)
+    control.begin_if_stopped(at(2))
+    assert Scheduler.objects.get().state == "stopping"
+
+
+def test_a_cleared_queue_names_who_did_it_and_can_be_restored(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.start(fleet.ask(agent))
+    waiting = fleet.ask(agent)
+    assert control.clear_queue(agent.work_items.all(), "ann", at(1)) == 1
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.reason) == ("cleared", "cleared by ann")
+    assert control.restore_cleared(fleet.tenant, at(2)) == 1
+    assert work_states(agent) == ["admitted", "queued"]
+
+
+def test_a_dropped_item_is_noted_with_who_did_it(fleet: Fleet):
+    agent = fleet.agent()
+    _, waiting = fleet.ask(agent), fleet.ask(agent)
+    assert control.drop_work(waiting, "ann", at(1))
+    assert not control.drop_work(waiting, "bob", at(2))
+    assert told("work.dropped") == [f"work item {waiting.pk}: dropped by ann"]
 
 
 def test_a_schedule_of_another_state_is_not_paused(fleet: Fleet):

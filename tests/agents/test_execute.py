@@ -184,7 +184,8 @@ def test_output_is_kept_in_order_by_stream_and_counted(fleet: Fleet, host: Host)
     script = "echo one; sleep 0.05; echo two >&2; sleep 0.05; echo three; printf '\\0\\377'"
     run = do(fleet, host, fleet.agent(command=shell(script)))
     pieces = [
-        (piece.stream, bytes(piece.data)) for piece in RunOutput.objects.filter(run=run).order_by("seq")
+        (piece.stream, bytes(piece.data))
+        for piece in RunOutput.objects.filter(run=run).order_by("seq")
     ]
     assert pieces == [(1, b"one\n"), (2, b"two\n"), (1, b"three\n\0\xff")]
     assert (run.output_bytes, run.output_cut_bytes) == (16, 0)
@@ -294,6 +295,7 @@ class Executing:
 
     def __init__(self, fleet: Fleet, agent: Agent, **request: object) -> None:
         self.over = False
+        self.error: Exception | None = None
         self.host = Host(fleet.worker().pk, self._clock)
         self.item = fleet.ask(agent, **request)
         self.run = live_run(self.item)
@@ -308,8 +310,10 @@ class Executing:
 
     def _execute(self) -> None:
         try:
-            with contextlib.suppress(RuntimeError):
-                execute.execute(self.run.pk, self.host)
+            execute.execute(self.run.pk, self.host)
+        except Exception as error:
+            if not self.over:
+                self.error = error
         finally:
             connection.close()
 
@@ -319,6 +323,7 @@ class Executing:
 
     def ended(self, seconds: float = 10) -> bool:
         self._thread.join(seconds)
+        assert self.error is None, self.error
         return not self._thread.is_alive()
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """A worker holds one lease for all its runs: renewed, drained, ended, or taken away."""
 
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 
 from agents_app import dispatch
 from agents_app.conf import CONF, ROOT
-from agents_app.lease import Lease, boot_id
+from agents_app.lease import Lease, boot_id, this_host, this_host
 from agents_app.models import Run, Worker
 from agents_app.runners.base import RunControl
 from tests.agents.fleet import NOON, Fleet
@@ -30,7 +29,7 @@ def lease(durable_fleet: Fleet) -> Iterator[Lease]:
 def test_a_worker_says_who_it_is(lease: Lease):
     worker = Worker.objects.get()
     assert (worker.name, worker.concurrency, worker.state) == ("worker@here", 7, "alive")
-    assert (worker.host, worker.boot_id) == (socket.gethostname(), boot_id())
+    assert (worker.host, worker.boot_id) == (this_host(), boot_id())
     assert worker.pid == psutil.Process().pid
     ahead = (worker.lease_until - datetime.now(UTC)).total_seconds()
     assert 0 < CONF.lease_seconds - ahead < 5

@@ -1,7 +1,6 @@
 """The sweep mends what crashes leave behind, and takes nothing from those who live."""
 
 import os
-import socket
 import subprocess
 import time
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,7 @@ import pytest
 from agents_app import lease as lease_module
 from agents_app import relay
 from agents_app.conf import CONF
-from agents_app.lease import Lease, boot_id
+from agents_app.lease import Lease, boot_id, process_started, this_host, this_host
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.models import Agent, Run, Scheduler, Worker
 from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, work_states
@@ -28,7 +27,7 @@ def this_process() -> dict[str, object]:
         "host": HERE,
         "boot_id": boot_id(),
         "pid": os.getpid(),
-        "pid_started": psutil.Process().create_time(),
+        "pid_started": process_started(os.getpid()),
     }
 
 
@@ -41,6 +40,13 @@ def dead_process() -> dict[str, object]:
 def running(fleet: Fleet, agent: Agent, now: datetime = NOON, **worker: object) -> Run:
     job = fleet.start(fleet.ask(agent, now), now, fleet.worker(**worker))
     return Run.objects.get(pk=job.run_id)
+
+
+def sweep_without_a_jump(now: datetime) -> None:
+    """As one of many sweeps, ten seconds after the last."""
+    last = {"last_reconcile_at": now - timedelta(seconds=10)}
+    Scheduler.objects.update_or_create(pk=1, defaults=last)
+    reconcile(now, HERE)
 
 
 # --- whose worker is gone -------------------------------------------------------------------
@@ -73,7 +79,7 @@ def test_after_a_reboot_all_runs_of_before_are_lost_at_once(fleet: Fleet):
 
 def test_a_pid_that_belongs_to_another_process_now_is_not_taken_for_alive(fleet: Fleet):
     agent = fleet.agent()
-    earlier = psutil.Process().create_time() - 60
+    earlier = process_started(os.getpid()) - 60
     running(fleet, agent, **{**this_process(), "pid_started": earlier})
     reconcile(at(1), HERE)
     assert run_states(agent) == ["lost"]
@@ -95,7 +101,7 @@ def test_when_the_clock_was_set_living_workers_stay_alive(durable_fleet: Fleet, 
     try:
         real = psutil._psplatform.boot_time
         monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: real() + 3600)
-        reconcile(datetime.now(UTC) + timedelta(hours=1), socket.gethostname())
+        reconcile(datetime.now(UTC) + timedelta(hours=1), this_host())
         assert Worker.objects.get().state == "alive"
     finally:
         lease.end()
@@ -107,14 +113,14 @@ def test_on_another_host_the_end_of_the_lease_and_a_little_more_decides(
 ):
     agent = fleet.agent()
     running(fleet, agent, host="elsewhere", lease_until=at(30))
-    reconcile(at(seconds), HERE)
+    sweep_without_a_jump(at(seconds))
     assert run_states(agent) == [state]
 
 
 def test_a_worker_of_this_host_that_lives_and_does_not_renew_loses_its_runs(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, **this_process(), lease_until=at(30))
-    reconcile(at(36), HERE)
+    sweep_without_a_jump(at(36))
     assert run_states(agent) == ["lost"]
 
 
@@ -179,12 +185,6 @@ def test_the_processes_of_a_lost_run_are_dead_before_it_is_tried_again(fleet: Fl
 # --- when the clock jumps -------------------------------------------------------------------
 
 
-def _sweep_regularly(until: datetime, every: float = 10) -> None:
-    Scheduler.objects.update_or_create(
-        pk=1, defaults={"last_reconcile_at": until - timedelta(seconds=every)}
-    )
-
-
 def test_after_a_jump_of_the_clock_leases_get_one_period_to_be_renewed(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, lease_until=at(30))
@@ -228,8 +228,17 @@ def test_a_jump_does_not_protect_what_is_provably_dead(fleet: Fleet):
 def test_without_a_jump_nothing_is_held_back(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, lease_until=at(30))
-    _sweep_regularly(at(36))
-    reconcile(at(36), HERE)
+    sweep_without_a_jump(at(36))
+    assert run_states(agent) == ["lost"]
+
+
+def test_the_first_sweep_of_all_gives_leases_one_period_too(fleet: Fleet):
+    agent = fleet.agent()
+    running(fleet, agent, lease_until=at(-3600))
+    reconcile(NOON, HERE)
+    assert run_states(agent) == ["running"]
+    for seconds in (10, 20, 30):
+        reconcile(at(seconds), HERE)
     assert run_states(agent) == ["lost"]
 
 
@@ -292,7 +301,8 @@ def test_a_sweep_that_finds_nothing_says_nothing(fleet: Fleet, caplog):
 
 def test_a_hint_that_was_lost_is_sent_again(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent(scale=2)
-    runs = [live_run(durable_fleet.ask(agent)) for _ in range(2)]
+    for _ in range(2):
+        durable_fleet.ask(agent)
     relay.drain(5)
     broker.client().flushall()
     assert reconcile(at(1), HERE)["hints_sent"] == 0
@@ -300,7 +310,6 @@ def test_a_hint_that_was_lost_is_sent_again(durable_fleet: Fleet, broker):
     relay.drain(5)
     assert relay.waiting_hints([agent.pk]) == {agent.pk: 2}
     assert set(Run.objects.values_list("hinted_at", flat=True)) == {at(3)}
-    assert len(runs) == 2
 
 
 def test_a_hint_that_still_waits_is_not_sent_again(durable_fleet: Fleet, broker):
@@ -335,7 +344,7 @@ def test_an_unreachable_redis_is_asked_once_and_not_once_an_agent(durable_fleet:
 def test_a_worker_that_ended_by_itself_is_not_called_dead(durable_fleet: Fleet):
     lease = Lease("worker", 1)
     lease.end()
-    reconcile(datetime.now(UTC), socket.gethostname())
+    reconcile(datetime.now(UTC), this_host())
     worker = Worker.objects.get()
     assert (worker.state, worker.ended_at is not None) == ("stopped", True)
 
@@ -343,7 +352,7 @@ def test_a_worker_that_ended_by_itself_is_not_called_dead(durable_fleet: Fleet):
 def test_a_new_lease_is_not_taken_from_a_worker_that_just_started(durable_fleet: Fleet):
     lease = Lease("worker", 1)
     try:
-        reconcile(lease_module.utc_now(), socket.gethostname())
+        reconcile(lease_module.utc_now(), this_host())
         wait_for(lambda: Worker.objects.get().state == "alive")
     finally:
         lease.end()

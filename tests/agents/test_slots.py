@@ -4,7 +4,7 @@ import time
 
 import pytest
 from django.db import IntegrityError, transaction
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents_app import control, dispatch
@@ -24,6 +24,7 @@ def cap(tenant: Tenant, scale: int | None) -> None:
 # --- choosing a number ----------------------------------------------------------------------
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 20), st.lists(st.none() | st.integers(0, 30), max_size=25))
 def test_a_free_slot_is_the_lowest_unused_number_below_the_scale(scale, used):
     slot = lowest_free(scale, used)
@@ -107,7 +108,7 @@ def test_an_impossible_scale_is_refused(fleet: Fleet, scale):
 
 
 def _second_run_of(run: Run, **changes: object) -> None:
-    Run.objects.filter(pk=run.pk).update()
+    """The same run once more, with these changes, is refused."""
     run.pk = None
     for name, value in changes.items():
         setattr(run, name, value)

@@ -162,9 +162,7 @@ def test_everything_that_is_wrong_with_an_agent_is_shown(project: Project):
     assert "timeout" in error
 
 
-def test_an_error_is_logged_when_it_appears_and_not_every_time_it_is_seen(
-    project: Project, caplog
-):
+def test_an_error_is_logged_when_it_appears_and_not_every_time_it_is_seen(project: Project, caplog):
     project.break_agent(frontmatter="scale: many\ntimeout: soon")
     project.sync()
     first = warnings(caplog)

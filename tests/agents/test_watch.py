@@ -76,3 +76,27 @@ def test_a_project_that_cannot_be_read_is_looked_at_again_after_the_next_change(
     wait_for(lambda: any(r.msg["event"] == "project.sync_failed" for r in caplog.records), 2)
     watched.fail = False
     assert watched.seen_within(2, lambda: skill.write_text("mended"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_new_agent_can_run_within_two_seconds_of_being_saved(tmp_path: Path):
+    from agents_app.models import Agent
+    from agents_app.skills.sync import sync_project
+    from tests.agents.fleet import NOON
+
+    project, stop = tmp_path / "project", threading.Event()
+    (project / "agents" / "a").mkdir(parents=True)
+
+    def changed() -> None:
+        sync_project(project, NOON)
+
+    watching = threading.Thread(target=watch_project, args=(project, changed, stop), daemon=True)
+    watching.start()
+    time.sleep(0.5)
+    skill = project / "agents" / "a" / "SKILL.md"
+    skill.write_text("---\ncommand: 'true'\nscale: 2\n---\nWork.\n")
+    wait_for(lambda: Agent.objects.filter(name="a", scale=2, revision=1).exists(), 2)
+    skill.write_text("---\ncommand: 'true'\nscale: 3\n---\nWork.\n")
+    wait_for(lambda: Agent.objects.filter(name="a", scale=3, revision=2).exists(), 2)
+    stop.set()
+    watching.join(5)

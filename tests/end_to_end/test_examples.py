@@ -103,7 +103,9 @@ def test_a_saved_file_takes_effect_within_two_seconds(examples: PrivateStack) ->
     within_two_seconds(lambda: "timeout" in examples.rows(scale)[0]["definition_error"])
     assert examples.rows(scale)[0]["scale"] == 4
 
-    examples.write_agent("newcomer", "---\ndescription: x\ncommand: [echo, hello]\nschedule: 1h\n---\n")
+    examples.write_agent(
+        "newcomer", "---\ndescription: x\ncommand: [echo, hello]\nschedule: 1h\n---\n"
+    )
     within_two_seconds(lambda: bool(examples.rows(RUNS, "newcomer")))
     (run,) = ended(examples, "newcomer")
     assert printed(examples, run) == "hello\n"

@@ -145,7 +145,9 @@ def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_others_are_
     *missed, late = firings(fleet, "missed")
     until = moment(late["recorded_at"])
     due = [hour_ago + timedelta(minutes=10 * n) for n in range(8)]
-    assert [moment(firing["due_at"]) for firing in (*missed, late)] == [d for d in due if d <= until]
+    assert [moment(firing["due_at"]) for firing in (*missed, late)] == [
+        d for d in due if d <= until
+    ]
     assert {(firing["outcome"], firing["reason"]) for firing in missed} == {("skipped", "missed")}
     assert late["outcome"] == "started"
     assert fleet.work("missed") == ["admitted"]
@@ -174,8 +176,10 @@ def test_a_schedule_that_nobody_can_read_any_more_does_not_stop_the_others(
         wait_for(lambda: len(firings(fleet, "mid-claim")) == 2, 6, fleet.stack.log("beat"))
         assert fleet.stack.processes["beat"].poll() is None
     finally:
-        fleet.stack.rows(f"UPDATE drover_schedule SET expression = '{FAR_AWAY}', "
-                         "next_fire_at = NULL WHERE expression = '61 * * * *'")
+        fleet.stack.rows(
+            f"UPDATE drover_schedule SET expression = '{FAR_AWAY}', "
+            "next_fire_at = NULL WHERE expression = '61 * * * *'"
+        )
 
 
 def test_three_beats_two_of_which_are_killed_fire_each_instant_once(fleet: RealFleet) -> None:
@@ -194,11 +198,15 @@ def test_three_beats_two_of_which_are_killed_fire_each_instant_once(fleet: RealF
             warned = [beat for beat in beats if '"level": "warning"' in fleet.stack.log(beat)]
             assert warned == []
         if round_ >= 2:
-            time.sleep(max(0.0, (due_at - datetime.now(UTC)).total_seconds()) + random.random() / 20)
+            time.sleep(
+                max(0.0, (due_at - datetime.now(UTC)).total_seconds()) + random.random() / 20
+            )
             fleet.stack.kill(beats[round_ - 1])
         wait_for(
-            lambda: len(firings(fleet, "crowd-%")) >= sum(expected.values())
-            and "" not in outcomes(fleet, "crowd-%"),
+            lambda: (
+                len(firings(fleet, "crowd-%")) >= sum(expected.values())
+                and "" not in outcomes(fleet, "crowd-%")
+            ),
             10,
             fleet.stack.log("beat-1"),
         )
@@ -212,4 +220,3 @@ def test_three_beats_two_of_which_are_killed_fire_each_instant_once(fleet: RealF
         "crowd-%",
     )
     assert len(work) == len({row["firing_id"] for row in work}) == sum(expected.values())
-

@@ -113,9 +113,7 @@ def test_frozen_it_holds_up_neither_those_who_ask_nor_those_who_finish_nor_the_s
     all_done(fleet, "frozen", 3)
 
 
-def test_emptied_it_loses_the_hints_but_not_the_runs(
-    redis: RedisServer, fleet: RealFleet
-) -> None:
+def test_emptied_it_loses_the_hints_but_not_the_runs(redis: RedisServer, fleet: RealFleet) -> None:
     """Guard: as above; besides, the worker finds its queues again when their keys are gone."""
     fleet.ensure("worker-1", "beat")
     worker = fleet.living_worker()

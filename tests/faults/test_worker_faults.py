@@ -206,10 +206,14 @@ def test_a_run_past_its_time_limit_is_ended_although_its_worker_is_dead(
         "UPDATE drover_worker SET host = 'elsewhere', lease_until = ? WHERE id = ?",
         *(seconds_ago(-3600), worker["id"]),
     )
-    fleet.stack.rows("UPDATE drover_run SET deadline_at = ? WHERE slot IS NOT NULL", seconds_ago(60))
+    fleet.stack.rows(
+        "UPDATE drover_run SET deadline_at = ? WHERE slot IS NOT NULL", seconds_ago(60)
+    )
     fleet.ensure("beat")
     wait_for(
-        lambda: all(fleet.runs(agent)[0]["stop_requested_at"] for agent in ("overdue", "elsewhere")),
+        lambda: all(
+            fleet.runs(agent)[0]["stop_requested_at"] for agent in ("overdue", "elsewhere")
+        ),
         5,
         fleet.facts("overdue"),
     )

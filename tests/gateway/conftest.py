@@ -1,6 +1,7 @@
 """A small fleet with something of everything, and people who may or may not act on it."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -8,6 +9,12 @@ from django.test import Client
 
 from agents_app.models import Heartbeat, MachineSnapshot, RunOutput, Scheduler, Tenant
 from tests.agents.fleet import Fleet
+
+
+@pytest.fixture(autouse=True)
+def _times_are_shown_in_utc(settings: Any) -> None:
+    """Wherever the tests run; people see the zone of their host."""
+    settings.TIME_ZONE = "UTC"
 
 
 @pytest.fixture

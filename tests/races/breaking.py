@@ -34,7 +34,13 @@ def claims_without_guards() -> None:
     """No transaction, no row lock, and whoever comes second arms the schedule again."""
     due.in_transaction = _straight_on
     careful = due._due
-    due._due = lambda now: [careful(now), time.sleep(0.02)][0]  # type: ignore[assignment]
+
+    def a_little_later(now: Any) -> Any:
+        schedules = careful(now)
+        time.sleep(0.02)  # between having read what is due and writing it down
+        return schedules
+
+    due._due = a_little_later
     QuerySet.select_for_update = lambda self, *_, **__: self  # type: ignore[method-assign]
     assert " AND next_fire_at = %s" in due._ARM
     due._ARM = due._ARM.replace(" AND next_fire_at = %s", " AND %s IS NOT NULL")
@@ -43,6 +49,14 @@ def claims_without_guards() -> None:
 def admissions_without_guards() -> None:
     """No transaction, so the lock on the agent is gone as soon as it is taken."""
     dispatch.in_transaction = _straight_on
+    careful = dispatch.free_place
+
+    def a_little_later(*arguments: Any) -> Any:
+        place = careful(*arguments)
+        time.sleep(0.01)  # between having seen a free slot and taking it
+        return place
+
+    dispatch.free_place = a_little_later
 
 
 def moves_without_a_condition() -> None:

@@ -32,9 +32,7 @@ def test_a_hint_delivered_a_hundred_times_runs_once(arena: Arena, tmp_path: Path
     assert arena.do("find", check="work_done_twice") == []
 
 
-def test_without_the_condition_in_the_move_a_hint_runs_more_than_once(
-    arena: Arena, tmp_path: Path
-):
+def test_without_the_condition_in_the_move_a_hint_runs_more_than_once(arena: Arena, tmp_path: Path):
     """The proof that the check above can fail, and that this guard is what makes it pass."""
     notes = tmp_path / "notes"
     runs = _pending(arena, notes)

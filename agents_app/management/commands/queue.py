@@ -6,11 +6,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
-from agents_app import control, journal, lifecycle
+from agents_app import control
 from agents_app.cli.command import DroverCommand
 from agents_app.cli.find import find_agent, find_tenant, find_work_item
 from agents_app.cli.screen import shortened
-from agents_app.commit import in_transaction
 from agents_app.errors import Refused
 from agents_app.models import Tenant, WorkItem
 
@@ -39,7 +38,8 @@ class Command(DroverCommand):
         elif verb == "restore":
             self._say("restored", control.restore_cleared(owner, self.now), json=json)
         elif verb == "clear":
-            self._say("cleared", self._clear(waiting(owner, options["agent"])), json=json)
+            cleared = control.clear_queue(waiting(owner, options["agent"]), self.by, self.now)
+            self._say("cleared", cleared, json=json)
         else:
             self._list(owner, waiting(owner, options["agent"]), json=json)
 
@@ -56,25 +56,10 @@ class Command(DroverCommand):
             self.screen.say(f"{cleared} cleared (manage.py queue restore brings them back)")
 
     def _drop(self, item: WorkItem, *, json: bool) -> None:
-        now, reason = self.now, f"dropped by {self.by}"
-        about = f"work item {item.pk}: {reason}"
-        entry = journal.Entry("work.dropped", now, item.tenant_id, item.agent_id, detail=about)
-
-        def change() -> bool:
-            dropped = lifecycle.drop(item.pk, now, reason)
-            if dropped:
-                journal.record(entry)
-            return dropped
-
-        if not in_transaction(change):
+        if not control.drop_work(item, self.by, self.now):
             item.refresh_from_db()
             raise Refused(f"work item {item.pk} does not wait: it is {item.state}")
         self._say("dropped", 1, json=json)
-
-    def _clear(self, items: QuerySet[WorkItem]) -> int:
-        now = self.now
-        keys = list(items.values_list("pk", flat=True))
-        return in_transaction(lambda: sum(lifecycle.clear(key, now) for key in keys))
 
     def _say(self, done: str, count: int, *, json: bool) -> None:
         self.result(f"{done} {count} item{'' if count == 1 else 's'}", {done: count}, json=json)

@@ -1,6 +1,5 @@
 """Each thing that can be wrong is found, said in one line, and makes the exit code 1."""
 
-import socket
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from agents_app.conf import CONF, Conf
+from agents_app.lease import this_host
 from agents_app.maintenance import doctor
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
 from tests.agents.commands.calling import call
@@ -148,7 +148,7 @@ def test_a_clock_that_went_back_is_found(fleet: Fleet):
 
 def test_a_worker_from_before_the_reboot_is_found(fleet: Fleet):
     fleet.worker(host="elsewhere")
-    fleet.worker(host=socket.gethostname())
+    fleet.worker(host=this_host())
     found = findings(doctor.check_clock, datetime.now(UTC))
     assert found == [("warning", "worker-1 is from before the last reboot")]
 

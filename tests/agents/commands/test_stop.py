@@ -1,6 +1,7 @@
 """Runs are ended by name; without a name the scheduler shuts down, in order and restorable."""
 
 import os
+import signal
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -82,7 +83,7 @@ def test_a_shutdown_clears_queues_and_pending_runs_then_stops(durable_fleet: Fle
     for _ in range(3):
         durable_fleet.ask(agent)
     said = call("stop", "--json")
-    assert said.json == {"state": "stopped", "cleared": 2, "pending_ended": 1}
+    assert said.json == {"state": "stopped", "cleared": 3}
     assert work_states(agent) == ["failed", "cleared", "cleared"]
     assert run_states(agent) == ["stopped"]
     assert Scheduler.objects.get().state == "stopped"
@@ -128,7 +129,16 @@ def test_at_its_time_limit_it_says_how_many_still_run(durable_fleet: Fleet):
     assert (caught.value.timed_out, caught.value.running_job_count) == (True, 2)
 
 
-def test_it_waits_until_up_is_gone(durable_fleet: Fleet, monkeypatch):
+@pytest.fixture
+def told():
+    """The signals that reach this process, which holds the lock as `up` does."""
+    received: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    yield received
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_it_ends_up_and_waits_until_it_is_gone(durable_fleet: Fleet, monkeypatch, told):
     held = ExitStack()
     held.enter_context(hold_lock(CONF.data))
 
@@ -139,8 +149,10 @@ def test_it_waits_until_up_is_gone(durable_fleet: Fleet, monkeypatch):
     monkeypatch.setattr("agents_app.cli.shutdown.sleep", meanwhile)
     assert call("stop").out == "stopped\n"
     assert running_up(CONF.data) is None
+    assert told == [signal.SIGTERM]
 
 
+@pytest.mark.usefixtures("told")
 def test_an_up_that_does_not_exit_is_an_error(durable_fleet: Fleet, monkeypatch):
     monkeypatch.setattr(shutdown, "CLOSE_SECONDS", 0.1)
     with hold_lock(CONF.data):

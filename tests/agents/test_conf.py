@@ -1,0 +1,83 @@
+"""Settings from the environment: defaults that work, and refusals that say what was expected."""
+
+from pathlib import Path
+
+import pytest
+
+from agents_app.conf import ROOT, database_settings, read_conf
+from agents_app.errors import ConfigError
+
+
+def test_an_empty_environment_is_a_working_one():
+    conf = read_conf({})
+    assert (conf.project, conf.data) == (ROOT / "examples", ROOT / "var")
+    assert (conf.port, conf.workers, conf.concurrency) == (8080, 1, 16)
+    assert (conf.lease_seconds, conf.renew_seconds) == (30, 10)
+    assert conf.database_url == f"sqlite:///{ROOT}/var/drover.sqlite3"
+    assert conf.host == "127.0.0.1"
+
+
+def test_an_empty_variable_means_the_default():
+    names = ["DROVER_DATA", "DROVER_PORT", "DROVER_LEASE_SECONDS", "DATABASE_URL"]
+    assert read_conf(dict.fromkeys(names, "")) == read_conf({})
+
+
+def test_paths_are_made_absolute():
+    assert read_conf({"DROVER_DATA": "x"}).data == Path("x").resolve()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("DROVER_PORT", "http"),
+        ("DROVER_PORT", "65536"),
+        ("DROVER_PORT", "-1"),
+        ("DROVER_PORT", "８０"),
+        ("DROVER_WORKERS", "0"),
+        ("DROVER_CONCURRENCY", "1.5"),
+        ("DROVER_LEASE_SECONDS", "0"),
+        ("DROVER_LEASE_SECONDS", "nan"),
+        ("DROVER_LEASE_SECONDS", "inf"),
+        ("DROVER_RENEW_SECONDS", "soon"),
+        ("DROVER_LOG_FORMAT", "xml"),
+        ("DROVER_LOG_LEVEL", "loud"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_by_name(name, text):
+    with pytest.raises(ConfigError, match=f"{name}='{text}': expected"):
+        read_conf({name: text})
+
+
+def test_decimals_are_fine_where_seconds_are_asked():
+    assert read_conf({"DROVER_RECONCILE_SECONDS": "0.5"}).reconcile_seconds == 0.5
+
+
+def test_a_sqlite_address_is_a_path():
+    settings = database_settings("sqlite:////srv/drover/x.sqlite3")
+    assert settings["NAME"] == "/srv/drover/x.sqlite3"
+    assert settings["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+    assert "synchronous=FULL" in settings["OPTIONS"]["init_command"]
+
+
+def test_a_postgresql_address_is_taken_apart():
+    url = "postgresql://dro%40ver:p%2Fw@db.example:6543/fleet?sslmode=require"
+    settings = database_settings(url)
+    assert (settings["USER"], settings["PASSWORD"]) == ("dro@ver", "p/w")
+    assert (settings["HOST"], settings["PORT"], settings["NAME"]) == ("db.example", 6543, "fleet")
+    assert settings["OPTIONS"]["sslmode"] == "require"
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://root:canary@db/x", "starts with 'mysql'"),
+        ("canary", "starts with '\\(nothing\\)'"),
+        ("sqlite:///", "names no file"),
+        ("postgresql://u:canary@db:99999/x", "ort"),
+        ("postgresql://u:canary@db", "names no database"),
+    ],
+)
+def test_a_database_address_that_cannot_be_used_is_refused_without_its_password(url, message):
+    with pytest.raises(ConfigError, match=message) as refusal:
+        database_settings(url)
+    assert "canary" not in str(refusal.value)
