@@ -19,6 +19,8 @@ ROOT_URLCONF = "scheduler_project.urls"
 ASGI_APPLICATION = "scheduler_project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
+USE_I18N = False
+DATETIME_FORMAT = "Y-m-d H:i:s"
 TIME_ZONE = HOST_ZONE  # what people see; rows are in UTC whatever it is
 STATIC_URL = "static/"
 
@@ -85,6 +87,7 @@ CELERY_BROKER_URL = redis_url(CONF)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(CONF)
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_RESULT_EXPIRES = None
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -97,6 +97,11 @@ class Run(models.Model):
             ),
         ]
         indexes = [
+            models.Index(
+                fields=["finished_at"],
+                name="run_failed_lately",
+                condition=Q(state__in=["failed", "timed_out", "lost", "dead"]),
+            ),
             models.Index(fields=["agent", "id"], name="run_of_agent"),
             models.Index(fields=["tenant", "id"], name="run_of_tenant"),
             models.Index(

@@ -62,6 +62,8 @@ class WorkItem(models.Model):
             )
         ]
         indexes = [
+            # Before the next one: of two that fit, SQLite takes the one that was made last.
+            models.Index(fields=["agent", "id"], name="work_item_of_agent"),
             models.Index(
                 fields=["agent", "id"], name="work_item_next", condition=Q(state="queued")
             ),
@@ -70,7 +72,6 @@ class WorkItem(models.Model):
                 name="work_item_live_of_schedule",
                 condition=Q(state__in=["queued", "admitted"]),
             ),
-            models.Index(fields=["agent", "id"], name="work_item_of_agent"),
         ]
 
     def __str__(self) -> str:

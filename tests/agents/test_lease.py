@@ -11,7 +11,7 @@ import pytest
 
 from agents_app import dispatch
 from agents_app.conf import CONF, ROOT
-from agents_app.lease import Lease, boot_id, this_host, this_host
+from agents_app.lease import Lease, boot_id, this_host
 from agents_app.models import Run, Worker
 from agents_app.runners.base import RunControl
 from tests.agents.fleet import NOON, Fleet

@@ -48,5 +48,5 @@ def test_whatever_the_data_is_each_mark_is_closed_once_and_at_the_end(text, cont
 
 
 def test_plain_data_arrives_unchanged():
-    data = 'quotes " \' ` $HOME \\ newlines\n\n and ✓ 漢字 <b>tags</b>'
+    data = "quotes \" ' ` $HOME \\ newlines\n\n and ✓ 漢字 <b>tags</b>"
     assert data in prompt(text=data)

@@ -97,7 +97,9 @@ def test_the_search_for_states_finds_every_way_to_change_one(tmp_path, monkeypat
         path.write_text(way)
         assert len(found_in(Module(path))) == 1, way
     fine = tmp_path / "fine.py"
-    fine.write_text("Worker.objects.update(state=Worker.State.DEAD)\nif run.state == 'lost': pass\n")
+    fine.write_text(
+        "Worker.objects.update(state=Worker.State.DEAD)\nif run.state == 'lost': pass\n"
+    )
     assert found_in(Module(fine)) == []
 
 

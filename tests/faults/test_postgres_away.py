@@ -1,5 +1,6 @@
 """PostgreSQL restarts, stays away, or makes a worker wait just when that is told to stop."""
 
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,9 +107,13 @@ def test_told_to_stop_while_it_waits_for_the_database_a_worker_still_stops(
     """Guard: a signal handler must not use the connection that the interrupted code is using. Do
     that and the worker waits for itself for ever, renewing its lease all the time."""
     fleet.ensure("worker-1")
-    with psycopg.connect(fleet.stack.database_url) as connection:
-        connection.execute("LOCK TABLE drover_agent IN ACCESS EXCLUSIVE MODE")
-        time.sleep(1.5)  # it looks for new queues every second, so it waits now
-        fleet.stack.processes["worker-1"].terminate()
-        time.sleep(0.5)
-    assert fleet.wait_for_exit("worker-1", 15) == 0
+    guard = fleet.stack.processes["worker-1"]
+    try:
+        with psycopg.connect(fleet.stack.database_url) as connection:
+            connection.execute("LOCK TABLE drover_agent IN ACCESS EXCLUSIVE MODE")
+            time.sleep(1.5)  # it looks for new queues every second, so it waits now
+            guard.terminate()
+            time.sleep(0.5)
+        assert fleet.wait_for_exit("worker-1", 15) == 0
+    finally:
+        guard.send_signal(signal.SIGQUIT)

@@ -84,10 +84,10 @@ def test_a_shutdown_clears_queues_and_pending_runs_then_stops(durable_fleet: Fle
         durable_fleet.ask(agent)
     said = call("stop", "--json")
     assert said.json == {"state": "stopped", "cleared": 3}
-    assert work_states(agent) == ["failed", "cleared", "cleared"]
+    assert work_states(agent) == ["cleared", "cleared", "cleared"]
     assert run_states(agent) == ["stopped"]
     assert Scheduler.objects.get().state == "stopped"
-    assert call("queue", "restore").out == "restored 2 items\n"
+    assert call("queue", "restore").out == "restored 3 items\n"
 
 
 def test_with_the_queue_kept_everything_keeps_its_place(durable_fleet: Fleet):
