@@ -1,13 +1,16 @@
 """The fleet that tests of the core work on, and a real Redis where hints really arrive."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from agents_app import execute, relay
 from agents_app.conf import CONF
+from agents_app.execute import Host
 from agents_app.models import Tenant
-from tests.agents.fleet import Fleet
+from tests.agents.fleet import NOON, Fleet
+from tests.agents.project import Project
 from tests.parts.redis_part import RedisServer, valkey_binary
 
 
@@ -28,6 +31,17 @@ def fleet(db: None) -> Fleet:
 def durable_fleet(transactional_db: None, broker: RedisServer) -> Fleet:
     """Commits are real, so that other threads and processes see them."""
     return _new_fleet()
+
+
+@pytest.fixture
+def host(fleet: Fleet) -> Host:
+    """The worker process that executes runs in a test: this one."""
+    return Host(fleet.worker().pk, lambda: NOON)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
 
 
 @pytest.fixture(scope="session")

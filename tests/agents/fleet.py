@@ -91,6 +91,12 @@ class Fleet:
         return self.workers[0] if self.workers else self.worker()
 
 
+def running(fleet: Fleet, agent: Agent, now: datetime = NOON, **worker: Any) -> Run:
+    """A run that a worker with these columns has started."""
+    job = fleet.start(fleet.ask(agent, now), now, fleet.worker(**worker))
+    return Run.objects.get(pk=job.run_id)
+
+
 def live_run(item: WorkItem) -> Run:
     return Run.objects.get(work_item=item, slot__isnull=False)
 

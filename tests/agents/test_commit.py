@@ -160,7 +160,7 @@ def test_a_change_that_was_committed_is_never_called_a_failure():
     """Somebody who is told afterwards raises; the rows are there all the same."""
 
     def change() -> str:
-        transaction.on_commit(lambda: 1 / 0)  # type: ignore[arg-type, return-value]
+        transaction.on_commit(lambda: 1 / 0)
         return make("a").name
 
     assert together(change, lambda: make("b").name) == ["a", "b"]

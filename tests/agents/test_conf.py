@@ -32,7 +32,7 @@ def test_paths_are_made_absolute():
         ("DROVER_PORT", "http"),
         ("DROVER_PORT", "65536"),
         ("DROVER_PORT", "-1"),
-        ("DROVER_PORT", "８０"),
+        ("DROVER_PORT", "\uff18\uff10"),
         ("DROVER_WORKERS", "0"),
         ("DROVER_CONCURRENCY", "1.5"),
         ("DROVER_LEASE_SECONDS", "0"),

@@ -24,7 +24,7 @@ def test_work_that_finds_no_slot_waits(fleet: Fleet):
     agent = fleet.agent(scale=2)
     states = [fleet.ask(agent).state for _ in range(3)]
     assert states == ["admitted", "admitted", "queued"]
-    assert sorted(agent.runs.values_list("slot", flat=True)) == [0, 1]
+    assert set(agent.runs.values_list("slot", flat=True)) == {0, 1}
 
 
 def test_the_oldest_waits_least(fleet: Fleet):

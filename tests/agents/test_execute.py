@@ -1,4 +1,4 @@
-"""A worker executes runs: real programs, what they get, how they end, and who goes on."""
+"""A worker executes runs: real programs, what they get and how they end."""
 
 import contextlib
 import json
@@ -10,31 +10,9 @@ from django.db import OperationalError, connection
 from agents_app import execute
 from agents_app.conf import CONF
 from agents_app.execute import Host
-from agents_app.models import Agent, Run, RunOutput
-from tests.agents.fleet import NOON, Fleet, live_run, run_states
-
-
-@pytest.fixture
-def host(fleet: Fleet) -> Host:
-    return Host(fleet.worker().pk, lambda: NOON)
-
-
-def shell(script: str) -> list[str]:
-    return ["sh", "-c", script]
-
-
-def printed(run_id: int, stream: int = 1) -> str:
-    pieces = RunOutput.objects.filter(run=run_id, stream=stream).order_by("seq")
-    return b"".join(bytes(piece.data) for piece in pieces).decode()
-
-
-def do(fleet: Fleet, host: Host, agent: Agent, **request: object) -> Run:
-    """Ask for a run, execute it, and see what became of it."""
-    run = live_run(fleet.ask(agent, **request))
-    assert execute.execute(run.pk, host) == 1
-    run.refresh_from_db()
-    return run
-
+from agents_app.models import RunOutput
+from tests.agents.executing import do, printed, shell
+from tests.agents.fleet import Fleet, live_run, run_states
 
 # --- how a run ends -------------------------------------------------------------------------
 

@@ -1,19 +1,18 @@
 """A worker goes on: with the next run, with reruns, while a run is stopped, lost or deleted."""
 
 import os
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.db import connection
 
 from agents_app import execute, lifecycle
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.execute import Host
 from agents_app.models import Agent, Run, RunOutput, Tenant, WorkItem
+from tests.agents.executing import Executing, do, printed, shell
 from tests.agents.fleet import NOON, Fleet, at, event_names, live_run, run_states, work_states
 from tests.parts.waiting import wait_for
 
@@ -105,49 +104,6 @@ def test_a_hint_that_reaches_a_draining_worker_begins_nothing(fleet: Fleet, host
 
 
 # --- while it runs --------------------------------------------------------------------------
-
-
-class Executing:
-    """A run that is executed on a thread, as a worker does, with commits that all can see."""
-
-    def __init__(self, fleet: Fleet, agent: Agent, **request: object) -> None:
-        self.over = False
-        self.error: Exception | None = None
-        self.host = Host(fleet.worker().pk, self._clock)
-        self.item = fleet.ask(agent, **request)
-        self.run = live_run(self.item)
-        self._thread = threading.Thread(target=self._execute, daemon=True)
-        self._thread.start()
-        wait_for(lambda: self.run.pk in self.host.live and self.control.pid)
-
-    def _clock(self):
-        if self.over:
-            raise RuntimeError("the test is over")
-        return at(time.monotonic() % 1000)
-
-    def _execute(self) -> None:
-        try:
-            execute.execute(self.run.pk, self.host)
-        except Exception as error:
-            if not self.over:
-                self.error = error
-        finally:
-            connection.close()
-
-    @property
-    def control(self):
-        return self.host.live[self.run.pk]
-
-    def ended(self, seconds: float = 10) -> bool:
-        self._thread.join(seconds)
-        assert self.error is None, self.error
-        return not self._thread.is_alive()
-
-    def close(self) -> None:
-        self.over = True
-        if self.run.pk in self.host.live:
-            self.control.stop("the test is over", grace_seconds=0)
-        assert self.ended()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import pytest
 
 from agents_app import dispatch, lifecycle
 from agents_app.models import Run, Scheduler, Trigger, WorkItem
+from agents_app.slots import free_place, read_gate
 from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
 # --- asking ---------------------------------------------------------------------------------
@@ -269,8 +270,8 @@ def test_work_that_waits_for_its_time_lets_younger_work_pass(fleet: Fleet):
 
 def test_lifecycle_never_admits_without_waiting_work(fleet: Fleet):
     agent = fleet.agent()
-    gate = dispatch.read_gate(agent.pk)
+    gate = read_gate(agent.pk)
     assert gate is not None
-    place = dispatch.free_place(agent.pk, gate)
+    place = free_place(agent.pk, gate)
     assert place is not None
     assert lifecycle.admit_next(agent.pk, gate, place, NOON) is None

@@ -3,21 +3,22 @@
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-import psutil
 import pytest
+from psutil import _pslinux
 
 from agents_app.conf import CONF
 from agents_app.lease import Lease, boot_id, process_started, this_host
 from agents_app.maintenance.reconcile import reconcile
-from agents_app.models import Agent, Run, Scheduler, Worker
-from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, work_states
+from agents_app.models import Run, Scheduler, Worker
+from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, running, work_states
 from tests.parts.processes import is_gone
 
 HERE = "here"
 
 
-def this_process() -> dict[str, object]:
+def this_process() -> dict[str, Any]:
     """What a worker row says that is this very process."""
     return {
         "host": HERE,
@@ -27,15 +28,10 @@ def this_process() -> dict[str, object]:
     }
 
 
-def dead_process() -> dict[str, object]:
+def dead_process() -> dict[str, Any]:
     child = subprocess.Popen(["true"])
     child.wait()
     return {**this_process(), "pid": child.pid}
-
-
-def running(fleet: Fleet, agent: Agent, now: datetime = NOON, **worker: object) -> Run:
-    job = fleet.start(fleet.ask(agent, now), now, fleet.worker(**worker))
-    return Run.objects.get(pk=job.run_id)
 
 
 def sweep_without_a_jump(now: datetime) -> None:
@@ -75,8 +71,8 @@ def test_after_a_reboot_all_runs_of_before_are_lost_at_once(fleet: Fleet):
 
 def test_a_pid_that_belongs_to_another_process_now_is_not_taken_for_alive(fleet: Fleet):
     agent = fleet.agent()
-    earlier = process_started(os.getpid()) - 60
-    running(fleet, agent, **{**this_process(), "pid_started": earlier})
+    mine = this_process()
+    running(fleet, agent, **{**mine, "pid_started": mine["pid_started"] - 60})
     reconcile(at(1), HERE)
     assert run_states(agent) == ["lost"]
 
@@ -95,8 +91,8 @@ def test_when_the_clock_was_set_living_workers_stay_alive(durable_fleet: Fleet, 
     """The moment a process started is reckoned from the clock of now: both must be compared so."""
     lease = Lease("worker", 1)
     try:
-        real = psutil._psplatform.boot_time
-        monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: real() + 3600)
+        real = _pslinux.boot_time
+        monkeypatch.setattr(_pslinux, "boot_time", lambda: real() + 3600)
         reconcile(datetime.now(UTC) + timedelta(hours=1), this_host())
         assert Worker.objects.get().state == "alive"
     finally:

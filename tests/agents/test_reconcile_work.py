@@ -9,11 +9,10 @@ from agents_app.conf import CONF
 from agents_app.lease import Lease, this_host
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.models import Agent, Run, Worker
-from tests.agents.fleet import NOON, Fleet, at, run_states
+from tests.agents.fleet import NOON, Fleet, at, run_states, running
 from tests.parts.waiting import wait_for
 
 HERE = "here"
-
 
 # --- over time ------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from queue import Queue
 
 from django.db import transaction
 
@@ -18,7 +19,7 @@ def hints(broker: RedisServer, agent: Agent) -> list[list[int]]:
     """The arguments of every message that waits for the agent, the next one first."""
     with broker.client() as client:
         messages = client.lrange(f"{CONF.redis_prefix}{agent.queue}", 0, -1)
-    bodies = [json.loads(message) for message in reversed(messages)]  # type: ignore[arg-type]
+    bodies = [json.loads(message) for message in reversed(messages)]
     return [json.loads(_decoded(body))[0] for body in bodies]
 
 
@@ -98,7 +99,7 @@ def test_a_relay_that_lost_redis_warns_once_and_goes_on_when_it_is_back(
 
 def test_a_full_relay_drops_hints_and_never_blocks():
     stuck = relay.Relay.__new__(relay.Relay)
-    stuck._waiting = relay.Queue(2)
+    stuck._waiting = Queue(2)
     stuck._lost = 0
     for number in range(5):
         stuck.put(number, 1)

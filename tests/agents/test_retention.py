@@ -1,5 +1,7 @@
 """Old rows go with everything that belongs to them; what is young or unfinished stays."""
 
+from typing import Any
+
 import pytest
 
 from agents_app.maintenance import retention as module
@@ -18,7 +20,7 @@ from agents_app.models import (
 from tests.agents.fleet import NOON, Fleet, at
 
 
-def _finished_run(fleet: Fleet, **agent: object) -> Run:
+def _finished_run(fleet: Fleet, **agent: Any) -> Run:
     job = fleet.start(fleet.ask(fleet.agent(**agent)))
     RunOutput.objects.create(
         tenant=fleet.tenant, run_id=job.run_id, seq=0, stream=1, at=NOON, data=b"x"

@@ -1,55 +1,17 @@
-"""What is on disk becomes rows: new, changed, broken and removed agents, and their schedules."""
+"""What is on disk becomes rows: new, changed, broken and removed agents."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents_app import control
-from agents_app.models import Agent, Schedule, Tenant
-from agents_app.skills.sync import sync_project
+from agents_app.models import Tenant
 from tests.agents.fleet import NOON, Fleet, at, run_states, work_states
+from tests.agents.project import Project, the_agent
 
 pytestmark = pytest.mark.django_db
-
-
-class Project:
-    """A project directory, and what Drover makes of it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.root.mkdir()
-
-    def agent(self, name: str = "reporter", frontmatter: str = "", body: str = "Work.") -> Path:
-        directory = self.root / "agents" / name
-        directory.mkdir(parents=True, exist_ok=True)
-        text = f"---\ndescription: fine\ncommand: 'true'\n{frontmatter}\n---\n{body}\n"
-        (directory / "SKILL.md").write_text(text)
-        return directory
-
-    def break_agent(self, name: str = "reporter", frontmatter: str = "scale: many") -> None:
-        self.agent(name, frontmatter)
-
-    def config(self, text: str) -> None:
-        (self.root / "config.toml").write_text(text)
-
-    def sync(self, now=NOON):
-        return sync_project(self.root, now)
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
-
-
-def the_agent(name: str = "reporter") -> Agent:
-    return Agent.objects.get(name=name)
-
-
-def the_schedule(name: str | None = None) -> Schedule:
-    return Schedule.objects.get(**({"name": name} if name else {}))
 
 
 def warnings(caplog) -> int:

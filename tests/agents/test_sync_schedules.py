@@ -5,6 +5,7 @@ import pytest
 from agents_app import control, due
 from agents_app.models import Schedule, Tenant
 from tests.agents.fleet import NOON, Fleet, at
+from tests.agents.project import Project, the_agent, the_schedule
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.backends.signals import connection_created
 from django.db.models import QuerySet
 
-from agents_app import commit, dispatch, due, execute, lifecycle, rows
+from agents_app import commit, dispatch, due, execute, lifecycle, rows, slots
 
 
 def drop_index(model: str, name: str) -> None:
@@ -25,6 +25,11 @@ def drop_index(model: str, name: str) -> None:
         editor.remove_constraint(table, constraint)
 
 
+def _replace(module: Any, name: str, value: Any) -> None:
+    assert hasattr(module, name), f"{module.__name__} has no {name} any more: break it otherwise"
+    setattr(module, name, value)
+
+
 def _straight_on(change: Any) -> Any:
     """No transaction: what was read may be old when it is written, and no lock is held."""
     return change()
@@ -32,7 +37,7 @@ def _straight_on(change: Any) -> Any:
 
 def claims_without_guards() -> None:
     """No transaction, no row lock, and whoever comes second arms the schedule again."""
-    due.in_transaction = _straight_on
+    _replace(due, "in_transaction", _straight_on)
     careful = due._due
 
     def a_little_later(now: Any) -> Any:
@@ -40,7 +45,7 @@ def claims_without_guards() -> None:
         time.sleep(0.02)  # between having read what is due and writing it down
         return schedules
 
-    due._due = a_little_later
+    _replace(due, "_due", a_little_later)
     QuerySet.select_for_update = lambda self, *_, **__: self  # type: ignore[method-assign]
     assert " AND next_fire_at = %s" in due._ARM
     due._ARM = due._ARM.replace(" AND next_fire_at = %s", " AND %s IS NOT NULL")
@@ -48,21 +53,21 @@ def claims_without_guards() -> None:
 
 def admissions_without_guards() -> None:
     """No transaction, so the lock on the agent is gone as soon as it is taken."""
-    dispatch.in_transaction = _straight_on
-    careful = dispatch.free_place
+    _replace(dispatch, "in_transaction", _straight_on)
+    careful = slots.free_place
 
     def a_little_later(*arguments: Any) -> Any:
         place = careful(*arguments)
         time.sleep(0.01)  # between having seen a free slot and taking it
         return place
 
-    dispatch.free_place = a_little_later
+    _replace(dispatch, "free_place", a_little_later)
 
 
 def moves_without_a_condition() -> None:
     """A move no longer asks for the state it starts from."""
-    execute.in_transaction = _straight_on
-    lifecycle.move = _move_anyway
+    _replace(execute, "in_transaction", _straight_on)
+    _replace(lifecycle, "move", _move_anyway)
 
 
 def _move_anyway(

@@ -10,6 +10,8 @@ import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +100,8 @@ def find(check: str, **arguments: Any) -> list[str]:
 
 
 def count(model: str, **filters: Any) -> int:
-    tables = {"run": Run, "work": WorkItem, "schedule": Schedule}
-    return tables[model].objects.filter(**filters).count()
+    tables: dict[str, Any] = {"run": Run, "work": WorkItem, "schedule": Schedule}
+    return int(tables[model].objects.filter(**filters).count())
 
 
 # --- beats ----------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ def claim_and_die() -> None:
 def pause_schedules(start_at: float) -> None:
     wait_until(start_at)
     for key in Schedule.objects.order_by("pk").values_list("pk", flat=True):
-        in_transaction(lambda key=key: lifecycle.pause_schedule(key, "meanwhile"))  # type: ignore[misc]
+        in_transaction(partial(lifecycle.pause_schedule, key, "meanwhile"))
 
 
 def edit_schedules(start_at: float, next_fire_at: str) -> None:
@@ -150,8 +152,7 @@ def edit_schedules(start_at: float, next_fire_at: str) -> None:
     wait_until(start_at)
     values = {"expression": "30 * * * *", "prompt": "new", "next_fire_at": next_fire_at}
     for key in Schedule.objects.order_by("pk").values_list("pk", flat=True):
-        rows = Schedule.objects.filter(pk=key)
-        in_transaction(lambda rows=rows: rows.update(**values))  # type: ignore[misc]
+        in_transaction(partial(Schedule.objects.filter(pk=key).update, **values))
 
 
 def tick_at(start_at: float, minutes: float = 0) -> None:
@@ -191,11 +192,8 @@ def work(start_at: float, seconds: float, hand_over: bool = False) -> dict[str, 
 def _one_run(run_id: int, worker_id: int, hand_over: bool) -> int:
     job, done = in_transaction(lambda: lifecycle.start(run_id, worker_id, EPOCH)), 0
     while job is not None:
-        following = in_transaction(
-            lambda job=job: lifecycle.finish(  # type: ignore[misc]
-                job, Ending("succeeded"), EPOCH, worker_id, hand_over=hand_over
-            )
-        )
+        ending = partial(lifecycle.finish, job, Ending("succeeded"), EPOCH, worker_id)
+        following = in_transaction(partial(ending, hand_over=hand_over))
         done += 1
         if following is None:
             dispatch.admit_under_cap(job.tenant_id, EPOCH)
@@ -213,14 +211,14 @@ def most_unfinished(start_at: float, seconds: float) -> int:
 
 
 def rescale(start_at: float, seconds: float, agent_id: int, scales: list[int]) -> None:
-    until, turn = start_at + seconds, 0
+    until, agent = start_at + seconds, Agent.objects.filter(pk=agent_id)
     wait_until(start_at)
-    while time.time() < until:
-        rows = Agent.objects.filter(pk=agent_id)
-        in_transaction(lambda: rows.update(scale=scales[turn % len(scales)]))
+    for scale in cycle(scales):
+        in_transaction(partial(agent.update, scale=scale))
         dispatch.admit_waiting(agent_id, EPOCH)
-        turn += 1
         time.sleep(0.02)
+        if time.time() > until:
+            return
 
 
 def deliver(start_at: float, runs: list[int], times: int, broken: bool = False) -> int:
@@ -268,7 +266,7 @@ def _race(order: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    relay.hint = lambda *_: None  # type: ignore[assignment]
+    relay.hint = lambda *_: None
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead need no burial
     for line in sys.stdin:
         pid = os.fork()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.races.arena import Arena
+from tests.races.arena import Arena, Racer
 from tests.races.checks import EPOCH
 
 EXPRESSIONS = ["* * * * *", "*/7 * * * *", "3,33 * * * *"]
@@ -30,7 +30,7 @@ def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: 
     start_at = time.time() + 0.3
     chance = random.Random(20260302)
 
-    def another():
+    def another() -> Racer:
         return arena.begin("beat", start_at=start_at, seconds=seconds, speed=speed)
 
     beats, kills = [another() for _ in range(3)], 0

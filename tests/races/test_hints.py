@@ -14,7 +14,7 @@ def _pending(arena: Arena, notes: Path) -> list[int]:
     (agent,) = arena.do("make_agents", scale=RUNS, command=command)
     arena.race(("ask", {"agent_id": agent, "times": RUNS}))
     assert arena.do("count", model="run", state="pending") == RUNS
-    return [number for number in range(1, RUNS + 1)]
+    return list(range(1, RUNS + 1))
 
 
 def _executions(notes: Path) -> dict[int, int]:
