@@ -1,5 +1,7 @@
 """Is the gateway alive, and is the whole ready for work?"""
 
+from datetime import UTC, datetime
+
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 
@@ -13,7 +15,7 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 
 def readyz(_request: HttpRequest) -> JsonResponse:
     try:
-        report = readiness()
+        report = readiness(datetime.now(UTC))
     except DatabaseError:
         return JsonResponse({"ready": False, "missing": ["database"]}, status=503)
     return JsonResponse({"ready": not report, "missing": report}, status=503 if report else 200)

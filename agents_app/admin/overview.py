@@ -121,7 +121,7 @@ _MISSING = {
 
 def _warnings() -> list[str]:
     start = "Start Drover with: python manage.py up"
-    missing = [f"{_MISSING[part]} {start}" for part in readiness()]
+    missing = [f"{_MISSING[part]} {start}" for part in readiness(datetime.now(UTC))]
     tenants = list(Tenant.objects.order_by("name"))
     paused = [_paused(tenant) for tenant in tenants if tenant.paused_at]
     return missing + paused + [error for tenant in tenants for error in tenant.definition_errors]

@@ -15,7 +15,7 @@ CLOSED = {"stopping": "the scheduler is stopping", "paused": "the agent or the s
 
 class AskingCommand(DroverCommand):
     def report(self, item: WorkItem, *, json: bool, wait: bool) -> None:
-        if "worker" in readiness():
+        if "worker" in readiness(self.now):
             self.remark("no worker is alive: it starts when Drover does (manage.py up)")
         if not (wait and json):
             self._say_asked(item, json=json)

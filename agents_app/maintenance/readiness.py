@@ -1,15 +1,14 @@
 """What is missing before agents can run."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from agents_app.models import Scheduler, Worker
 
 SILENT_BEAT_SECONDS = 30
 
 
-def readiness() -> list[str]:
+def readiness(now: datetime) -> list[str]:
     """Empty when a worker holds a lease and beat has looked lately."""
-    now = datetime.now(UTC)
     missing = []
     if not Worker.objects.filter(ended_at__isnull=True, lease_until__gt=now).exists():
         missing.append("worker")

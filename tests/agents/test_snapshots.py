@@ -68,11 +68,11 @@ def test_runs_that_wait_for_a_worker_have_no_heartbeat(fleet: Fleet):
 
 
 def test_readiness_names_what_is_missing(fleet: Fleet):
-    assert readiness() == ["worker", "beat"]
+    assert readiness(at(1)) == ["worker", "beat"]
 
 
 def test_a_leased_worker_and_a_beat_that_looked_lately_are_ready(fleet: Fleet):
     far = at(days=100_000)
     fleet.worker(lease_until=far)
     Scheduler.objects.create(pk=1, last_check_at=far)
-    assert readiness() == []
+    assert readiness(at(1)) == []

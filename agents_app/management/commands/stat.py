@@ -28,7 +28,7 @@ class Command(DroverCommand):
 
     def _print(self, fleet: Fleet) -> None:
         self.screen.say(scheduler_line(fleet.scheduler))
-        if fleet.scheduler.state == "running" and (missing := readiness()):
+        if fleet.scheduler.state == "running" and (missing := readiness(self.now)):
             self.screen.say(f"no sign of life: {', '.join(missing)} (manage.py doctor says more)")
         if fleet.agents:
             self.screen.say("")
