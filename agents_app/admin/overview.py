@@ -1,7 +1,7 @@
 """The first page: what runs, what waits, what failed, what comes next."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
