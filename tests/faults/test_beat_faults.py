@@ -102,8 +102,8 @@ class SlowTable:
 def test_killed_inside_the_claim_it_leaves_nothing_and_the_next_beat_fires_once(
     fleet: RealFleet,
 ) -> None:
-    """Guard: the firing and the next instant are written in one transaction. Commit them one by
-    one and the instant is either gone or fires twice."""
+    """Guard: the firing and the next instant are written in one transaction. Arm the next in one
+    of its own, and this instant is gone for good."""
     fleet.ensure("beat")
     with SlowTable(fleet, "drover_firing") as table:
         make_due(fleet, datetime.now(UTC), "mid-claim")

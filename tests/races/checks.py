@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Count, F
+from django.db.models import Count, F, Q
 
 from agents_app.maintenance.invariants import violations
 from agents_app.models import Agent, Firing, Run, Schedule, WorkItem
@@ -83,6 +83,14 @@ def work_done_twice() -> list[str]:
     """Work items with more than one run; nothing was lost, retried or run again here."""
     items = WorkItem.objects.annotate(times=Count("runs")).filter(times__gt=1)
     return [f"{item} ran {item.times} times" for item in items]
+
+
+def runs_that_ended_twice() -> list[str]:
+    """Runs of whose end the journal tells more than once, or not at all."""
+    ends = [f"run.{state}" for state in Run.State.values if state not in ("pending", "running")]
+    ended = Run.objects.filter(slot__isnull=True)
+    told = ended.annotate(times=Count("events", filter=Q(events__name__in=ends)))
+    return [f"{run} ended {run.times} times" for run in told.exclude(times=1)]
 
 
 def broken_invariants() -> list[str]:

@@ -26,7 +26,7 @@ from agents_app import dispatch, due, execute, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
 from agents_app.execute import Host
-from agents_app.job import Ending
+from agents_app.job import Ending, Job
 from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, Trigger, Worker, WorkItem
 from tests.races import breaking, checks
 
@@ -163,13 +163,18 @@ def tick_at(start_at: float, minutes: float = 0) -> None:
 # --- work -----------------------------------------------------------------------------------
 
 
-def ask(start_at: float, agent_id: int, times: int, broken: bool = False) -> None:
+def ask(
+    start_at: float, agent_id: int, times: int, broken: bool = False, keys: bool = False
+) -> None:
+    """The same requests as all others, if they have keys."""
     if broken:
         breaking.admissions_without_guards()
     tenant_id = Tenant.objects.values_list("pk", flat=True).get()
     wait_until(start_at)
-    for _ in range(times):
-        dispatch.enqueue(Request(tenant_id, agent_id, Trigger.MANUAL), EPOCH)
+    for number in range(times):
+        key = f"delivery {number}" if keys else None
+        request = Request(tenant_id, agent_id, Trigger.WEBHOOK, idempotency_key=key)
+        dispatch.enqueue(request, EPOCH)
 
 
 def work(start_at: float, seconds: float, hand_over: bool = False) -> dict[str, Any]:
@@ -199,6 +204,53 @@ def _one_run(run_id: int, worker_id: int, hand_over: bool) -> int:
             dispatch.admit_under_cap(job.tenant_id, EPOCH)
         job = following if hand_over else None
     return done
+
+
+def start_all(start_at: float, worker_id: int) -> int:
+    wait_until(start_at)
+    pending = Run.objects.filter(state="pending").order_by("pk").values_list("pk", flat=True)
+    started = [
+        in_transaction(partial(lifecycle.start, run_id, worker_id, EPOCH)) for run_id in pending
+    ]
+    return sum(job is not None for job in started)
+
+
+def finish_all(start_at: float, worker_id: int) -> None:
+    runs = Run.objects.filter(state="running").order_by("pk").select_related("work_item")
+    jobs = [_job_of(run) for run in runs]
+    wait_until(start_at)
+    for job in jobs:
+        ending = partial(lifecycle.finish, job, Ending("succeeded"), EPOCH, worker_id)
+        in_transaction(partial(ending, hand_over=False))
+
+
+def _job_of(run: Run) -> Job:
+    ids = (run.pk, run.tenant_id, run.agent_id, run.work_item_id, run.schedule_id)
+    return Job(*ids, run.trigger, run.attempt, run.rerun, 1, 900.0, "", "", "", run.trace_id)
+
+
+def lose_all(start_at: float) -> None:
+    """As a sweep that takes the worker for dead."""
+    runs = list(Run.objects.filter(state="running").order_by("pk").select_related("agent"))
+    wait_until(start_at)
+    for run in runs:
+        in_transaction(partial(lifecycle.lose, run, EPOCH, "lost"))
+
+
+def stop_all(start_at: float, seconds: float = 0) -> list[str]:
+    """As people who stop whatever they see; the errors that came up."""
+    until, errors = start_at + seconds, []
+    wait_until(start_at)
+    while True:
+        for run in Run.objects.filter(slot__isnull=False).order_by("pk"):
+            try:
+                dispatch.request_stop([run], EPOCH, "stopped")
+            except DatabaseError as error:
+                errors.append(repr(error))
+                connection.close()
+        if time.time() > until:
+            return errors
+        time.sleep(PAUSE_SECONDS)
 
 
 def most_unfinished(start_at: float, seconds: float) -> int:
@@ -246,7 +298,7 @@ ACTS: dict[str, Callable[..., Any]] = {
     for act in (
         make_agents, make_schedules, make_worker, find, count, beat, tick, tick_at, tick_and_die,
         claim_and_die, pause_schedules, edit_schedules, ask, work, most_unfinished, rescale,
-        deliver, breaking.drop_index,
+        deliver, start_all, finish_all, lose_all, stop_all, breaking.drop_index,
     )
 }  # fmt: skip
 

@@ -60,17 +60,11 @@ def test_all_agents_together_never_exceed_the_projects_cap(arena: Arena):
     assert arena.do("find", check="broken_invariants") == []
 
 
-def test_beats_and_workers_under_a_cap_never_stand_in_each_others_way(arena: Arena):
-    """Both lock agents and the tenant: in different orders they would wait for each other."""
-    agents = arena.do("make_agents", count=8, cap=4, scale=2)
-    arena.do("make_schedules", agents=agents, count=3, expressions=["* * * * *"], overlap="queue")
-    beats = [("beat", {"seconds": 4, "speed": 300})] * 3
-    workers = [("work", {"seconds": 4})] * 3
-    *results, most = arena.race(*beats, *workers, ("most_unfinished", {"seconds": 4}))
-    errors = [error for found in results[:3] for error in found]
-    errors += [error for found in results[3:] for error in found["errors"]]
-    assert errors == []
-    assert most <= 4
+def test_the_same_request_by_many_at_once_is_one_work_item(arena: Arena):
+    (agent,) = arena.do("make_agents", scale=2)
+    arena.race(*[("ask", {"agent_id": agent, "times": 10, "keys": True})] * 6)
+    assert arena.do("count", model="work") == 10
+    assert arena.do("find", check="too_many_runs") == []
     assert arena.do("find", check="broken_invariants") == []
 
 
