@@ -50,7 +50,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         port=_whole(env, "DROVER_PORT", 8080, 0, 65535),
         flower_port=_whole(env, "DROVER_FLOWER_PORT", 5555, 0, 65535),
         database_url=env.get("DATABASE_URL") or f"sqlite:///{data / 'drover.sqlite3'}",
-        redis_url=env.get("REDIS_URL", ""),
+        redis_url=_redis_url(env.get("REDIS_URL", "")),
         workers=_whole(env, "DROVER_WORKERS", 1, 1, 64),
         concurrency=_whole(env, "DROVER_CONCURRENCY", 16, 1, 1000),
         debug=env.get("DROVER_DEBUG", "") in {"1", "true", "yes"},
@@ -61,6 +61,16 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         reconcile_seconds=_seconds(env, "DROVER_RECONCILE_SECONDS", 10),
         grace_seconds=_seconds(env, "DROVER_GRACE_SECONDS", 10),
     )
+
+
+def _redis_url(url: str) -> str:
+    scheme = url.partition("://")[0]
+    if url and scheme not in {"redis", "rediss", "unix", "redis+socket", "sentinel"}:
+        # The URL may hold a password: say the scheme, never the whole text.
+        raise ConfigError(
+            f"REDIS_URL starts with {scheme!r}: expected redis://, rediss:// or unix://"
+        )
+    return url
 
 
 def _whole(env: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:

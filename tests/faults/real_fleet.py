@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from agents_app.conf import ROOT
 from agents_app.stack.ready import READY_FILE
 from tests.parts.processes import is_gone
@@ -219,8 +221,25 @@ class RealFleet:
         return status
 
     def close(self) -> None:
-        self._end_caller()
-        self.stack.close()
+        """Whatever a test that failed has left behind ends, too."""
+        roles = [process.pid for process in self.stack.processes.values()]
+        try:
+            self._end_caller()
+            self.stack.close()
+        finally:
+            for process in self._left(roles):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+
+    def _left(self, roles: list[int]) -> list[psutil.Process]:
+        """The roles, and by its environment what has lost its parent."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                data = process.environ().get("DROVER_DATA")
+                if process.pid in roles or data == str(self.stack.data):
+                    found += [process, *process.children(recursive=True)]
+        return found
 
     def _end_caller(self) -> None:
         if self._caller is not None:

@@ -39,8 +39,7 @@ def locked(fleet: RealFleet) -> Iterator[None]:
 def test_whatever_happens_while_another_writer_holds_the_file_is_recorded_late_but_whole(
     fleet: RealFleet,
 ) -> None:
-    """Guard: writers wait for the lock, and an end that could not be recorded is tried again. Set
-    the busy timeout to 0 and the request fails; drop the loop in `_finish` and the run hangs."""
+    """Guard: writers wait 20 s for the lock. Set that to 0 and the request fails at once."""
     fleet.ask("going-on")
     (started,) = fleet.wait_until_running("going-on")
     fleet.stack.rows(

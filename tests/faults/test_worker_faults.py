@@ -47,7 +47,6 @@ def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_runs_are_dead(
     fleet.ensure("worker-1")
     fleet.ask("frozen")
     fleet.wait_for_notes("frozen", "note", 2)
-    (run,) = fleet.runs("frozen")
     worker, pids = fleet.living_worker(), [note.pid for note in fleet.notes("frozen")]
     os.kill(worker["pid"], signal.SIGSTOP)
     frozen_at = time.monotonic()

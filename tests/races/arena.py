@@ -39,13 +39,13 @@ class Racer:
         return not self.answer.exists()
 
 
-class Arena:
+class Starter:
+    """The process that all racers are forked from, because Django takes a second to set up."""
+
     def __init__(self, stack: PrivateStack) -> None:
-        self.directory = stack.data.parent
-        self.log = self.directory / "racers.log"
-        self.racers: list[Racer] = []
+        self.log = stack.data.parent / "racers.log"
         with self.log.open("ab") as log:
-            self.starter = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.races.racers"],
                 cwd=ROOT,
                 env=stack.env,
@@ -54,15 +54,36 @@ class Arena:
                 stderr=log,
             )
 
+    def fork(self, **order: Any) -> int:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, self.log.read_text()[-4000:]
+        return int(line)
+
+    def close(self) -> None:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+class Arena:
+    """A database of its own, and those who race on it."""
+
+    def __init__(self, starter: Starter, database: str, directory: Path) -> None:
+        self.starter = starter
+        self.database = database
+        self.directory = directory
+        self.racers: list[Racer] = []
+
     def begin(self, act: str, **arguments: Any) -> Racer:
         answer = self.directory / f"answer-{len(self.racers)}.json"
-        order = {"act": act, "arguments": arguments, "answer": str(answer)}
-        assert self.starter.stdin and self.starter.stdout
-        self.starter.stdin.write(json.dumps(order).encode() + b"\n")
-        self.starter.stdin.flush()
-        line = self.starter.stdout.readline()
-        assert line, self.log.read_text()[-4000:]
-        self.racers.append(Racer(int(line), answer))
+        pid = self.starter.fork(
+            act=act, arguments=arguments, answer=str(answer), database=self.database
+        )
+        self.racers.append(Racer(pid, answer))
         return self.racers[-1]
 
     def do(self, act: str, **arguments: Any) -> Any:
@@ -78,7 +99,3 @@ class Arena:
         for racer in self.racers:
             if not racer.answer.exists() and not is_gone(racer.pid):
                 racer.kill()
-        assert self.starter.stdin and self.starter.stdout
-        self.starter.stdin.close()
-        self.starter.wait(10)
-        self.starter.stdout.close()

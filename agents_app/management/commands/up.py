@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from django.core.checks import run_checks
 from django.core.management.base import BaseCommand
 from django.db import connections
 
@@ -35,7 +36,7 @@ class Command(BaseCommand):
             preflight.ensure_data(CONF.data)
             with hold_lock(CONF.data) as lock_fd:
                 ports = preflight.choose_ports(CONF, os.environ)
-                self.check()
+                ensure_checks()
                 self._prepare_database()
                 prepare()
                 become_supervisor(lock_fd, {**ports, STARTED_AT: str(started_at)})
@@ -50,6 +51,13 @@ class Command(BaseCommand):
             self.stdout.write(f"database: {applied} migrations applied")
         if made_up := first_start.ensure_admin(os.environ.get("DROVER_ADMIN_PASSWORD", "")):
             self.stdout.write(f"login: user admin, password {made_up} (shown only this once)")
+
+
+def ensure_checks() -> None:
+    """Django's system checks, in one line a problem instead of a report."""
+    serious = [message for message in run_checks() if message.is_serious()]
+    if serious:
+        raise ConfigError("; ".join(f"{m.msg} {m.hint or ''} ({m.id})" for m in serious))
 
 
 def prepare() -> None:
