@@ -9,6 +9,7 @@ from agents_app import dispatch, journal, lifecycle
 from agents_app.commit import in_transaction
 from agents_app.errors import Refused
 from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, WorkItem
+from agents_app.slots import lock_agents
 from agents_app.triggers import next_fire, parse_trigger, zone
 
 # --- pause and resume -----------------------------------------------------------------------
@@ -115,7 +116,8 @@ def begin_shutdown(now: datetime, *, keep_queue: bool) -> int:
         Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
         if keep_queue:
             return 0
-        pending = Run.objects.filter(state=Run.State.PENDING)
+        pending = list(Run.objects.filter(state=Run.State.PENDING))
+        lock_agents(run.agent_id for run in pending)
         cleared = WorkItem.State.CLEARED
         ended = sum(lifecycle.stop_pending(run, now, reason, cleared) for run in pending)
         return ended + _clear(WorkItem.objects.all(), now, reason)

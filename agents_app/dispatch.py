@@ -15,7 +15,7 @@ from agents_app.commit import in_transaction
 from agents_app.errors import NotFound, Refused
 from agents_app.job import Job
 from agents_app.models import Agent, Firing, Run, Schedule, Tenant, Trigger, WorkItem
-from agents_app.slots import free_place, read_gate
+from agents_app.slots import free_place, lock_agents, read_gate
 
 log = structlog.get_logger("drover.dispatch")
 FIRINGS_IN_ONE_COMMIT = 100
@@ -182,8 +182,8 @@ def _decide_first(now: datetime) -> int:
 
 
 def _decide_batch(now: datetime, size: int) -> int:
-    # In the order of agents, whose rows are locked one by one: two beats must not cross.
-    firings = sorted(_undecided()[:size], key=lambda firing: firing.schedule.agent_id)
+    firings = list(_undecided()[:size])
+    lock_agents(firing.schedule.agent_id for firing in firings)
     for firing in firings:
         outcome, reason = _decide(firing, now)
         firing.outcome, firing.reason = outcome, reason
@@ -260,7 +260,9 @@ def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
     """Pending runs end here; running ones are told, and their worker ends them within a second."""
 
     def change() -> int:
-        return sum(_request_stop(run, now, reason) for run in runs)
+        found = list(runs)
+        lock_agents(run.agent_id for run in found)
+        return sum(_request_stop(run, now, reason) for run in found)
 
     return in_transaction(change)
 

@@ -77,10 +77,11 @@ def _run(job: Job, host: Host, *, hand_over: bool) -> Job | None:
     host.live[job.run_id] = control
     try:
         ending = _perform(job, control, transcript)
+        hand_over = hand_over and not host.draining.is_set()
+        following = _finish(job, ending, transcript, host, hand_over)
     finally:
+        # Only now: a running row that its worker does not know counts as lost.
         del host.live[job.run_id]
-    hand_over = hand_over and not host.draining.is_set()
-    following = _finish(job, ending, transcript, host, hand_over)
     if following is None:
         dispatch.admit_under_cap(job.tenant_id, host.clock())
     elif not hand_over:

@@ -6,12 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import psutil
 import structlog
 from django.db import DatabaseError, close_old_connections
 
+from agents_app import lifecycle
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.execute import Host
@@ -120,10 +122,20 @@ class Lease:
         mine = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
         if in_transaction(lambda: mine.update(lease_until=lease_until)):
             self.renewed()
+            self._lose_unknown()
             return
         # Declared dead while it was away: its runs belong to others now. The guard ends the rest.
         log.error("lease.fenced", worker_id=self.host.worker_id)
         os.kill(os.getpid(), 9)
+
+    def _lose_unknown(self) -> None:
+        """A start whose commit was not heard of, because the connection broke: nobody runs it."""
+        now = self.clock()
+        long_ago = now - timedelta(seconds=CONF.lease_seconds)
+        mine = Run.objects.filter(worker=self.host.worker_id, state=Run.State.RUNNING)
+        unknown = mine.filter(started_at__lt=long_ago).exclude(pk__in=list(self.host.live))
+        for run in unknown.select_related("agent"):
+            in_transaction(partial(lifecycle.lose, run, now, "lost: its start was not heard of"))
 
     def _look(self) -> None:
         """People's wishes reach the runs; the runs' process ids reach people."""

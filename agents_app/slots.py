@@ -1,5 +1,6 @@
 """May an agent start another run now? Its slots, its tenant's, its pauses, in one look."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents_app.rows import column, on_sqlite, one
@@ -57,6 +58,13 @@ def read_gate(agent_id: int) -> Gate | None:
     lock = "" if on_sqlite() else " FOR NO KEY UPDATE OF a"
     row = one(_GATE + lock, [agent_id])
     return Gate(*row) if row else None
+
+
+def lock_agents(agent_ids: Iterable[int]) -> None:
+    """For a change that touches several: always in one order and before any tenant, so that two
+    such changes, or one and a finishing run, never wait for each other."""
+    for agent_id in sorted(set(agent_ids)):
+        read_gate(agent_id)
 
 
 def free_place(agent_id: int, gate: Gate) -> Place | None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from tests.benchmarks.bed import DATABASES, PEER, SQLITE, Bed, Numbers, inside, medians
-from tests.benchmarks.looking import reader, time_to_reach
+from tests.benchmarks.looking import reader, time_reached
 from tests.benchmarks.table import Row
 
 LIMITS = {1_000: 0.3, 10_000: 2.0}
@@ -63,7 +63,7 @@ def _drover(bed: Bed, on: str, count: int) -> Numbers:
         inside(stack, "fleet:write_schedules", count=count, first_due_at=due_at)
         with reader(stack) as read:
             p99 = _lateness(lambda: read(_RECORDED), due_at, math.ceil(count * 0.99))
-            [decided_at] = time_to_reach(lambda: read(_DECIDED), [count], LOOK_EVERY_SECONDS)
+            decided_at = time_reached(lambda: read(_DECIDED), count, LOOK_EVERY_SECONDS)
     return {"p99": p99, "decided": decided_at - due_at}
 
 
@@ -84,5 +84,4 @@ def _lateness(count: Callable[[], int], due_at: float, wanted: int) -> float:
     assert count() == 0, "something fired before its time"
     assert time.time() < due_at - 1, "writing the rows took too long: give it more time"
     time.sleep(due_at - time.time() - 0.5)
-    [seen_at] = time_to_reach(count, [wanted], LOOK_EVERY_SECONDS)
-    return seen_at - due_at
+    return time_reached(count, wanted, LOOK_EVERY_SECONDS) - due_at

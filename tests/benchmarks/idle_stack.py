@@ -55,7 +55,6 @@ def _drover(stack: PrivateStack) -> Numbers:
 
 def _up(stack: PrivateStack) -> float:
     """Until the banner is printed and /readyz says yes."""
-    (stack.data.parent / "up.log").unlink(missing_ok=True)  # the banner of an earlier start
     began = time.monotonic()
     stack.up()
     wait_for(lambda: _answers(f"{stack.url}/readyz"), 30, "/readyz never said yes")

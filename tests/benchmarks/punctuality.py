@@ -5,7 +5,7 @@ The program is `date`: it says itself, in nanoseconds, when it ran. That include
 import time
 
 from tests.benchmarks.bed import DATABASES, PEER, SQLITE, Bed, Numbers, inside, medians, percentile
-from tests.benchmarks.looking import reader, seconds_of, time_to_reach
+from tests.benchmarks.looking import reader, seconds_of, time_reached
 from tests.benchmarks.table import Row
 from tests.parts.waiting import wait_for
 
@@ -45,7 +45,7 @@ def _drover(bed: Bed, on: str) -> Numbers:
         first = {"first_due_at": time.time() + 4, "apart_seconds": APART_SECONDS}
         inside(stack, "fleet:write_schedules", count=FIRINGS, **first)
         with reader(stack) as read:
-            time_to_reach(lambda: read(_ENDED), [FIRINGS], every_seconds=1)
+            time_reached(lambda: read(_ENDED), FIRINGS, every_seconds=1)
         starts = [(seconds_of(r["due_at"]), float(bytes(r["data"]))) for r in stack.rows(_STARTS)]
     return _numbers(starts)
 

@@ -3,7 +3,7 @@
 import json
 
 from tests.benchmarks.bed import DATABASES, PEER, Bed, Numbers, inside, medians
-from tests.benchmarks.looking import cpu_seconds, reader, seconds_of, time_to_reach, tree
+from tests.benchmarks.looking import cpu_seconds, reader, seconds_of, time_reached, tree
 from tests.benchmarks.table import Row
 from tests.parts.waiting import wait_for
 
@@ -51,7 +51,7 @@ def _drover(bed: Bed, on: str) -> Numbers:
         before = cpu_seconds(worker)
         began_at = inside(stack, "fleet:release")
         with reader(stack) as read:
-            time_to_reach(lambda: read(_ENDED), [RUNS], every_seconds=0.2)
+            time_reached(lambda: read(_ENDED), RUNS, every_seconds=0.2)
             spent = cpu_seconds(worker) - before
             assert read(_SUCCEEDED) == RUNS
             return _numbers(seconds_of(read(_LAST_END)) - began_at, spent)
