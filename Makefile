@@ -10,7 +10,7 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev lint
 	$(BIN)/python -m pytest
-	DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest tests/agents tests/races
+	DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest tests/agents/test_*.py tests/agents/commands tests/gateway tests/races tests/faults
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
