@@ -130,8 +130,8 @@ def test_emptied_it_loses_the_hints_but_not_the_runs(redis: RedisServer, fleet: 
 def test_restarted_five_times_it_leaves_no_worker_deaf(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
-    """Guard: the sweep, for what was asked in the gaps, and a kombu whose consumers outlive their
-    connection. Remove `_hint_again` and the runs of the gaps stay pending."""
+    """Guard: not ours but the pinned kombu's, whose consumers outlive their connection; older ones
+    stay connected and deaf, and with such a one this times out."""
     fleet.ensure("worker-1", "beat")
     (before,) = fleet.stack.rows("SELECT count(*) AS workers FROM drover_worker")
     for pause in (0.0, 1.0, 0.0, 0.3, 0.0):

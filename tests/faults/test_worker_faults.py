@@ -4,9 +4,9 @@ import os
 import signal
 import time
 
-import psutil
 import pytest
 
+from agents_app.lease import process_started
 from tests.faults.conftest import NewFleet
 from tests.faults.real_fleet import (
     LEASE_SECONDS,
@@ -173,15 +173,14 @@ def test_after_a_reboot_its_runs_are_lost_at_once_although_the_pid_lives(
     worker = fleet.living_worker()
     fleet.kill_worker()
     fleet.wait_for_exit("worker-1")
-    # Its number belongs to a process that lives: to this one, in one case with its very age.
-    me = psutil.Process()
-    started, boot_id = (
-        (me.create_time(), "another") if how == "rebooted" else (1e9, worker["boot_id"])
-    )
+    # Its number belongs to a process that lives, this one; after a reboot even to its start time.
+    started = process_started(os.getpid())
+    assert started
+    boot_id, pid_started = ("another", started) if how == "rebooted" else (worker["boot_id"], 1)
     fleet.stack.rows(
         "UPDATE drover_worker SET boot_id = ?, pid = ?, pid_started = ?, lease_until = ? "
         "WHERE id = ?",
-        *(boot_id, me.pid, started, seconds_ago(-3600), worker["id"]),
+        *(boot_id, os.getpid(), pid_started, seconds_ago(-3600), worker["id"]),
     )
     fleet.ensure("beat")
     fleet.wait_for_states("rebooted", *["lost"] * (before + 1), seconds=SLACK_SECONDS)

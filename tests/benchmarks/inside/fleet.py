@@ -78,6 +78,26 @@ def write_schedules(count: int, first_due_at: float, apart_seconds: float = 0.0)
     Schedule.objects.bulk_create(schedules, batch_size=1000)
 
 
+def write_history(items: int) -> None:
+    """Finished work of the schedules there are: an empty database flatters."""
+    now = datetime.now(UTC)
+    owners = list(Schedule.objects.order_by("id")[:1000])
+    work = [
+        WorkItem(
+            tenant_id=owners[number % len(owners)].tenant_id,
+            agent_id=owners[number % len(owners)].agent_id,
+            schedule=owners[number % len(owners)],
+            trigger=Trigger.SCHEDULE,
+            state=WorkItem.State.DONE,
+            created_at=now,
+            available_at=now,
+            finished_at=now,
+        )
+        for number in range(items)
+    ]
+    WorkItem.objects.bulk_create(work, batch_size=1000)
+
+
 def _expression(number: int, due_at: datetime) -> str:
     """Half a year from now, so that nothing fires twice; 1440 kinds, or a cache would flatter."""
     return f"{number % 60} {number // 60 % 24} 1 {(due_at.month + 5) % 12 + 1} *"
