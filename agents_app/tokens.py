@@ -6,7 +6,7 @@ from agents_app.commit import in_transaction
 from agents_app.errors import ConfigError
 from agents_app.models import ApiToken, Tenant
 
-SHORTEST_TOKEN = 20
+SHORTEST_TOKEN = 8
 
 
 def token_hash(token: str) -> str:

@@ -1,6 +1,8 @@
 """Whole stacks as `manage.py up` starts them."""
 
 import shutil
+import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,5 +40,9 @@ def examples(
     stack = PrivateStack(directory, migrated_database(directory / "data"), **QUICK)
     shutil.copytree(ROOT / "examples", stack.project, dirs_exist_ok=True)
     with stack:
-        stack.up()
+        up = stack.up()
         yield stack
+        # Twice: an example that takes its time must not make the suite wait for it.
+        for _ in range(2):
+            up.send_signal(signal.SIGINT)
+            time.sleep(0.5)
