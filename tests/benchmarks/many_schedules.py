@@ -12,7 +12,6 @@ SCHEDULES = 100_000
 # It holds all rows in memory and reads all of them again after any edit: more would take minutes.
 PEER_SCHEDULES = 10_000
 TICKS, EDITS, PEER_EDITS = 200, 50, 3
-A_DAY = 86_400.0
 SETTLE_SECONDS = 5.0
 _LIMITS = {
     "tick_ms": ("one tick", "ms", 2.0),
@@ -25,10 +24,9 @@ def measure(bed: Bed) -> list[Row]:
     stacks = {on: bed.drover(on) for on in DATABASES}
     for stack in stacks.values():
         inside(stack, "fleet:write_agents", count=100, scale=1, command=["/bin/true"])
-        first = {"first_due_at": time.time() + A_DAY, "apart_seconds": 1.0}
-        inside(stack, "fleet:write_schedules", count=SCHEDULES, **first)
+        inside(stack, "fleet:write_schedules", count=SCHEDULES)
     peer = bed.peer(SQLITE)
-    inside(peer, "periodic:write", count=PEER_SCHEDULES, first_due_at=time.time() + A_DAY / 2)
+    inside(peer, "periodic:write", count=PEER_SCHEDULES)
     found = medians(
         bed.rounds, bed.with_peer(lambda _, on: _drover(stacks[on]), lambda _: _peer(peer))
     )

@@ -2,8 +2,6 @@
 
 The program is `date`: it says itself, in nanoseconds, when it ran. That includes loading it."""
 
-import time
-
 from tests.benchmarks.bed import DATABASES, PEER, SQLITE, Bed, Numbers, inside, medians, percentile
 from tests.benchmarks.looking import reader, seconds_of, time_reached
 from tests.benchmarks.table import Row
@@ -40,10 +38,10 @@ def measure(bed: Bed) -> list[Row]:
 def _drover(bed: Bed, on: str) -> Numbers:
     with bed.drover(on) as stack:
         inside(stack, "fleet:write_agents", count=10, scale=4, command=COMMAND)
+        inside(stack, "fleet:write_schedules", count=FIRINGS)
         for name in ("worker-1", "beat"):
             stack.start(name)
-        first = {"first_due_at": time.time() + 4, "apart_seconds": APART_SECONDS}
-        inside(stack, "fleet:write_schedules", count=FIRINGS, **first)
+        inside(stack, "fleet:arm", in_seconds=3, apart_seconds=APART_SECONDS)
         with reader(stack) as read:
             time_reached(lambda: read(_ENDED), FIRINGS, every_seconds=1)
         starts = [(seconds_of(r["due_at"]), float(bytes(r["data"]))) for r in stack.rows(_STARTS)]
@@ -53,10 +51,10 @@ def _drover(bed: Bed, on: str) -> Numbers:
 def _peer(bed: Bed) -> Numbers:
     """django-celery-beat's beat and a bare worker: no rows are written before the program runs."""
     with bed.peer(SQLITE, DROVER_CONCURRENCY="16") as stack:
-        first = {"first_due_at": time.time() + 8, "apart_seconds": APART_SECONDS}
-        inside(stack, "periodic:write", count=FIRINGS, task="run_date", **first)
+        inside(stack, "periodic:write", count=FIRINGS, task="run_date")
         for name in ("worker", "beat"):
             stack.start(name)
+        inside(stack, "periodic:arm", in_seconds=7, apart_seconds=APART_SECONDS)
         wait_for(lambda: len(stack.reported().splitlines()) == FIRINGS, 60, "the peer is stuck")
         starts = [tuple(map(float, line.split())) for line in stack.reported().splitlines()]
     return _numbers([(due_at, started_at) for due_at, started_at in starts])

@@ -1,5 +1,6 @@
 """Agents with waiting work or with schedules, written as rows; releasing the work."""
 
+import math
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -61,21 +62,33 @@ def release() -> float:
     return began_at
 
 
-def write_schedules(count: int, first_due_at: float, apart_seconds: float = 0.0) -> None:
-    """Spread over the agents there are; each fires once, at its instant."""
+def write_schedules(count: int) -> None:
+    """Spread over the agents there are; due a second after each other, from tomorrow on."""
     owners = list(Agent.objects.order_by("id"))
-    first = datetime.fromtimestamp(first_due_at, UTC)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
     schedules = [
         Schedule(
             tenant_id=owners[number % len(owners)].tenant_id,
             agent=owners[number % len(owners)],
             name=f"schedule{number}",
-            expression=_expression(number, first),
-            next_fire_at=first + timedelta(seconds=apart_seconds * number),
+            expression=_expression(number, tomorrow),
+            next_fire_at=tomorrow + timedelta(seconds=number),
         )
         for number in range(count)
     ]
     Schedule.objects.bulk_create(schedules, batch_size=1000)
+
+
+def arm(in_seconds: float, apart_seconds: float = 0.0) -> float:
+    """Makes every schedule due soon, once: all in the same second, or one after the other."""
+    first = datetime.fromtimestamp(math.ceil(time.time() + in_seconds), UTC)
+    if not apart_seconds:
+        in_transaction(lambda: Schedule.objects.update(next_fire_at=first))
+        return first.timestamp()
+    for number, schedule in enumerate(Schedule.objects.order_by("id")):
+        schedule.next_fire_at = first + timedelta(seconds=apart_seconds * number)
+        in_transaction(schedule.save)
+    return first.timestamp()
 
 
 def write_history(items: int) -> None:

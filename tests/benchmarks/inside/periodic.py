@@ -1,6 +1,8 @@
 """Schedules of the peer: django-celery-beat's own rows."""
 
 import json
+import math
+import time
 from datetime import UTC, datetime, timedelta
 
 from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTasks
@@ -8,19 +10,27 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask, PeriodicTa
 DAY = timedelta(days=1)
 
 
-def write(count: int, first_due_at: float, apart_seconds: float = 0.0, task: str = "noop") -> None:
-    """Each row is due once, at its instant, because it ran last exactly a day before that."""
+def write(count: int, task: str = "noop") -> None:
+    """Due a day from now."""
     daily, _ = IntervalSchedule.objects.get_or_create(every=1, period=IntervalSchedule.DAYS)
-    dues = [first_due_at + apart_seconds * number for number in range(count)]
+    now = datetime.now(UTC)
     rows = [
-        PeriodicTask(
-            name=f"periodic{number}",
-            task=f"peer.{task}",
-            args=json.dumps([due_at]),
-            interval=daily,
-            last_run_at=datetime.fromtimestamp(due_at, UTC) - DAY,
-        )
-        for number, due_at in enumerate(dues)
+        PeriodicTask(name=f"row{number}", task=f"peer.{task}", interval=daily, last_run_at=now)
+        for number in range(count)
     ]
     PeriodicTask.objects.bulk_create(rows, batch_size=1000)
     PeriodicTasks.update_changed()
+
+
+def arm(in_seconds: float, apart_seconds: float = 0.0) -> float:
+    """Makes every row due soon, once, because it ran last exactly a day before that."""
+    first = datetime.fromtimestamp(math.ceil(time.time() + in_seconds), UTC)
+    if apart_seconds:
+        for number, row in enumerate(PeriodicTask.objects.filter(name__startswith="row")):
+            due_at = first + timedelta(seconds=apart_seconds * number)
+            row.last_run_at, row.args = due_at - DAY, json.dumps([due_at.timestamp()])
+            row.save()
+    else:
+        PeriodicTask.objects.update(last_run_at=first - DAY)
+    PeriodicTasks.update_changed()
+    return first.timestamp()
