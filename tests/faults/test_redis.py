@@ -83,7 +83,7 @@ def test_while_it_is_down_work_is_recorded_and_afterwards_all_of_it_starts_once(
         fire(fleet, "down-cron")
         fleet.let_go("down-longer")
         fleet.wait_for_states("down-longer", "succeeded", seconds=4)
-        time.sleep(max(0.0, down_at + 4.5 - time.monotonic()))
+        time.sleep(max(0.0, down_at + 3 - time.monotonic()))
         assert fleet.work("down") == ["admitted"] + ["queued"] * 4
     finally:
         redis.start()
