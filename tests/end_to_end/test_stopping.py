@@ -89,15 +89,18 @@ def test_the_stop_command_lets_runs_finish_clears_the_queue_and_restore_brings_i
     assert "after 1 s 1 run is still going on" in late.stderr
     assert fleet.work("stopped") == ["admitted", "cleared", "cleared"]
 
+    fleet.ask("stopped")
     fleet.let_go("stopped")
+    fleet.wait_for_states("stopped", "succeeded")
+    assert fleet.work("stopped") == ["done", "cleared", "cleared", "queued"]
     done = fleet.stack.manage("stop")
     assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
     assert exit_status(fleet) == 0
     wait_for(lambda: all_gone(pids), 5, "the stack is still there")
     assert fleet.states("stopped") == ["succeeded"]
-    assert fleet.work("stopped") == ["done", "cleared", "cleared"]
+    assert fleet.work("stopped") == ["done", "cleared", "cleared", "cleared"]
 
-    assert fleet.stack.manage_json("queue", "restore") == {"restored": 2}
+    assert fleet.stack.manage_json("queue", "restore") == {"restored": 3}
     fleet.stack.up()
-    fleet.wait_for_states("stopped", "succeeded", "succeeded", "succeeded")
-    assert fleet.work("stopped") == ["done", "done", "done"]
+    fleet.wait_for_states("stopped", *["succeeded"] * 4)
+    assert fleet.work("stopped") == ["done"] * 4

@@ -65,6 +65,7 @@ class RealFleet:
 
     def __init__(self, stack: PrivateStack) -> None:
         self.stack = stack
+        self._root = stack.data.parent
         self._caller: subprocess.Popen[str] | None = None
 
     # --- agents -----------------------------------------------------------------------------
@@ -98,7 +99,7 @@ class RealFleet:
         return self.notes(agent, what)
 
     def _notes(self, agent: str) -> Path:
-        return self.stack.data.parent / f"notes-{agent}"
+        return self._root / f"notes-{agent}"
 
     # --- asking -----------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class RealFleet:
         assert caller.returncode == -signal.SIGKILL, self.stack.log("caller")
 
     def _start_caller(self) -> subprocess.Popen[str]:
-        with (self.stack.data.parent / "caller.log").open("ab") as log:
+        with (self._root / "caller.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.caller"],
                 cwd=ROOT,
@@ -232,12 +233,12 @@ class RealFleet:
                     process.kill()
 
     def _left(self, roles: list[int]) -> list[psutil.Process]:
-        """The roles, and by its environment what has lost its parent."""
+        """The roles, and by its files what has lost its parent: Celery overwrites environments."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                data = process.environ().get("DROVER_DATA")
-                if process.pid in roles or data == str(self.stack.data):
+                ours = any(file.path.startswith(f"{self._root}/") for file in process.open_files())
+                if process.pid in roles or (ours and process.pid != os.getpid()):
                     found += [process, *process.children(recursive=True)]
         return found
 
