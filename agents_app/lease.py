@@ -74,9 +74,11 @@ class Lease:
         self._thread.start()
 
     def drain(self) -> None:
-        """No further run is begun here; those that go on keep their lease."""
+        """No further run is begun here; those that go on keep their lease.
+
+        Called in a signal handler, which may have interrupted a query: no database here.
+        """
         self.host.draining.set()
-        self._set_state(Worker.State.DRAINING)
 
     def end(self) -> None:
         self._over.set()
@@ -105,7 +107,11 @@ class Lease:
 
     def _keep(self) -> None:
         renew_at = time.monotonic() + CONF.renew_seconds
+        told = False
         while not self._over.wait(LOOK_EVERY_SECONDS):
+            if self.host.draining.is_set() and not told:
+                told = True
+                self._set_state(Worker.State.DRAINING)
             try:
                 if self.host.live:
                     self._look()

@@ -17,7 +17,7 @@ log = structlog.get_logger("drover.reconcile")
 # A guard kills what is below it well before the lease ends; this is for clocks that differ.
 SKEW_SECONDS = 5.0
 CLOCK_JUMP_SECONDS = 30.0
-HINT_AGAIN_AFTER_SECONDS = 2.0
+HINT_AGAIN_AFTER_SECONDS = 1.0
 
 
 def reconcile(now: datetime, host: str) -> Counter[str]:
