@@ -1,5 +1,6 @@
 """A real Chromium, and how to log in to the admin with it; knows nothing of pytest."""
 
+import asyncio
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ def chromium_path() -> Path | None:
 
 @contextmanager
 def chromium(path: Path) -> Iterator[Browser]:
+    # A supervisor that ran in this process has left its watcher of children to a closed loop.
+    asyncio.set_event_loop_policy(None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
