@@ -95,12 +95,17 @@ def _finish(
 ) -> Job | None:
     """A run that has ended must be recorded: the database may be away, but not given up on."""
 
+    def at_once() -> Job | None:
+        return lifecycle.hand_over_at_once(job, ending, host.clock(), host.worker_id)
+
     def change() -> Job | None:
         transcript.store_rest()
         return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
     while True:
         try:
+            if hand_over and transcript.is_stored and (following := at_once()):
+                return following
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:
             # If it stays away, the lease ends, and the guard ends this process.

@@ -35,6 +35,10 @@ def record(*entries: Entry) -> None:
         for value in (e.tenant_id, e.agent_id, e.run_id, e.name, stamp(e.at), e.detail[:500])
     ]
     run(f"INSERT INTO drover_run_event {_COLUMNS} VALUES {rows}", values)  # noqa: S608
+    log_after_commit(*entries)
+
+
+def log_after_commit(*entries: Entry) -> None:
     transaction.on_commit(lambda: _log(entries))
 
 

@@ -4,7 +4,7 @@ Django's cursors cost more than the statements that lifecycle.py sends through t
 to the driver's connection, which is the same one that Django's transactions are on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -23,7 +23,7 @@ def stamp(moment: datetime) -> Any:
     return moment.astimezone(UTC).isoformat(" ")[:-6] if on_sqlite() else moment
 
 
-def run(sql: str, values: Sequence[Any]) -> Any:
+def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:
     """The driver's own cursor; its errors are Django's."""
     database = connections[DEFAULT_DB_ALIAS]
     database.ensure_connection()

@@ -47,6 +47,10 @@ class Transcript:
         """What is left is stored by `store_rest`, in the transaction that ends the run."""
         self._unstored += self.buffer.finish()
 
+    @property
+    def is_stored(self) -> bool:
+        return not self._unstored
+
     def forget(self) -> None:
         self._unstored = []
 

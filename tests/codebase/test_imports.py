@@ -28,6 +28,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.tokens",
     ),
     "bookkeeping": (
+        "agents_app.handover",
         "agents_app.journal",
         "agents_app.lifecycle",
         "agents_app.relay",

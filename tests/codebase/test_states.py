@@ -11,7 +11,7 @@ ROWS_LIVE_HERE = [
     module
     for module in modules()
     if not module.name.startswith(("agents_app.models", "agents_app.stack", "agents_app.runners"))
-    and module.name != "agents_app.lifecycle"
+    and module.name not in {"agents_app.lifecycle", "agents_app.handover"}
 ]
 # Of a worker and of the scheduler, which have no moves that others race for.
 OTHER_STATES = re.compile(r"(Worker|Scheduler)\.State\.")
