@@ -10,11 +10,14 @@ run: $(VENV)/.installed
 
 # What fails on a busy machine gets one more chance: some tests wait for real processes.
 AGAIN := --last-failed --last-failed-no-failures none
-ON_ROWS := tests/agents/test_*.py tests/agents/commands tests/gateway tests/races tests/faults
+ON_ROWS := tests/agents/test_*.py tests/agents/commands tests/gateway tests/races tests/faults \
+  tests/simulation
+# Two at a time, a file each: most tests wait for a process or a disk.
+TWO := --numprocesses 2 --dist loadfile
 
 test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m pytest || $(BIN)/python -m pytest $(AGAIN)
-	DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(ON_ROWS) \
+	$(BIN)/python -m pytest $(TWO) || $(BIN)/python -m pytest $(AGAIN)
+	DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(TWO) $(ON_ROWS) \
 	  || DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(ON_ROWS) $(AGAIN)
 
 lint: $(VENV)/.installed-dev
@@ -27,7 +30,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.benchmarks
 
 screenshots: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.browser.screenshots
+	$(BIN)/python -m tests.browser.take_screenshot
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -33,7 +33,10 @@ class Conf:
     lease_seconds: float
     renew_seconds: float
     reconcile_seconds: float
+    spread_after: int
+    spread_seconds: float
     grace_seconds: float
+    body_seconds: float
 
     @property
     def redis_prefix(self) -> str:
@@ -59,7 +62,10 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         lease_seconds=_seconds(env, "DROVER_LEASE_SECONDS", 30),
         renew_seconds=_seconds(env, "DROVER_RENEW_SECONDS", 10),
         reconcile_seconds=_seconds(env, "DROVER_RECONCILE_SECONDS", 10),
+        spread_after=_whole(env, "DROVER_SPREAD_AFTER", 3, 0, 1_000_000),
+        spread_seconds=_seconds(env, "DROVER_SPREAD_SECONDS", 30),
         grace_seconds=_seconds(env, "DROVER_GRACE_SECONDS", 10),
+        body_seconds=_seconds(env, "DROVER_BODY_SECONDS", 10),
     )
 
 

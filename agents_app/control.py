@@ -1,4 +1,7 @@
-"""What people do to a fleet: pause, resume, scale, stop; each act is noted in the journal."""
+"""What people do to a fleet: pause, resume, scale, stop; each act is noted in the journal.
+
+What they do to a single schedule is in schedules.py.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -8,9 +11,8 @@ from django.db.models import QuerySet
 from agents_app import dispatch, journal, lifecycle
 from agents_app.commit import in_transaction
 from agents_app.errors import Refused
-from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, WorkItem
+from agents_app.models import Agent, Run, Scheduler, Tenant, WorkItem
 from agents_app.slots import lock_agents
-from agents_app.triggers import next_fire, parse_trigger, zone
 
 # --- pause and resume -----------------------------------------------------------------------
 
@@ -50,22 +52,6 @@ def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
     )
     dispatch.admit_tenant(agent.tenant_id, now)
     return resumed
-
-
-def pause_schedule(schedule: Schedule, by: str, now: datetime, note: str = "") -> bool:
-    return _act(
-        lambda: lifecycle.pause_schedule(schedule.pk, note),
-        _schedule_entry("schedule.paused", schedule, now, _said(by, note)),
-    )
-
-
-def resume_schedule(schedule: Schedule, by: str, now: datetime) -> bool:
-    """Never fires at once: the next fire is the next one that is still to come."""
-    upcoming = next_fire(parse_trigger(schedule.expression), now, zone(schedule.timezone))
-    return _act(
-        lambda: lifecycle.resume_schedule(schedule.pk, Schedule.State.PAUSED, upcoming),
-        _schedule_entry("schedule.resumed", schedule, now, by),
-    )
 
 
 # --- scale ----------------------------------------------------------------------------------
@@ -131,15 +117,22 @@ def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
 
 
 def _clear(items: "QuerySet[WorkItem]", now: datetime, reason: str) -> int:
-    waiting = items.filter(state=WorkItem.State.QUEUED).values_list("pk", flat=True)
+    # In this order, as whoever else drops or clears several: two never wait for each other.
+    waiting = items.filter(state=WorkItem.State.QUEUED).order_by("pk").values_list("pk", flat=True)
     return sum(lifecycle.clear(pk, now, reason) for pk in list(waiting))
 
 
 def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
     reason = f"dropped by {by}"
     about = f"work item {item.pk}: {reason}"
+
+    def drop() -> bool:
+        # First, as everywhere: the end of a one-shot's work is the end of its schedule.
+        lock_agents([item.agent_id])
+        return lifecycle.drop(item.pk, now, reason)
+
     return _act(
-        lambda: lifecycle.drop(item.pk, now, reason),
+        drop,
         journal.Entry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
     )
 
@@ -176,11 +169,6 @@ def _act(change: Callable[[], int | bool], entry: journal.Entry) -> bool:
         return moved
 
     return in_transaction(both)
-
-
-def _schedule_entry(name: str, schedule: Schedule, now: datetime, detail: str) -> journal.Entry:
-    about = f"{schedule.name}: {detail}"
-    return journal.Entry(name, now, schedule.tenant_id, schedule.agent_id, detail=about)
 
 
 def _said(by: str, note: str) -> str:

@@ -1,29 +1,38 @@
-"""Work is written, then admitted to a free slot; a firing learns here what became of it."""
+"""Work is written, then admitted to a free slot, oldest first; and stopped, and asked for again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from agents_app import lifecycle, relay
+from agents_app.bulk import insert_many
 from agents_app.commit import in_transaction
 from agents_app.errors import NotFound, Refused
 from agents_app.job import Job
-from agents_app.models import Agent, Firing, Run, Schedule, Tenant, Trigger, WorkItem
-from agents_app.slots import free_place, lock_agents, read_gate
+from agents_app.models import Run, Tenant, Trigger, WorkItem
+from agents_app.rows import one, stamp
+from agents_app.slots import Gate, free_place, lock_agents, read_gate
 
 log = structlog.get_logger("drover.dispatch")
-FIRINGS_IN_ONE_COMMIT = 100
 MOST_LOOKED_AT = 1000
-# A schedule that a person put out of use after its firing was recorded.
-OUT_OF_USE: dict[str, str] = {
-    Schedule.State.PAUSED: Firing.Reason.PAUSED,
-    Schedule.State.CANCELED: Firing.Reason.DISABLED,
+TAKES_NO_WORK = frozenset({"disabled", "tenant_disabled"})
+_QUEUE = """
+SELECT work_queue_size, (
+    SELECT count(*) FROM drover_work_item w WHERE w.agent_id = a.id AND w.state = 'queued')
+FROM drover_agent a WHERE a.id = %s"""
+_WORK = {
+    **dict.fromkeys(("tenant_id", "agent_id"), "bigint"),
+    **dict.fromkeys(("state", "reason", "trigger", "prompt", "context"), "text"),
+    **dict.fromkeys(("requested_by", "idempotency_key", "trace_id"), "text"),
+    "attempts": "integer",
+    **dict.fromkeys(("created_at", "available_at"), "timestamptz"),
 }
 
 
@@ -47,14 +56,15 @@ class Request:
 
 def enqueue(request: Request, now: datetime) -> WorkItem:
     """Durable when it returns; started at once if a slot is free, else queued, oldest first."""
-    return in_transaction(lambda: _enqueue(request, now))
+    return in_transaction(lambda: enqueue_here(request, now))
 
 
-def _enqueue(request: Request, now: datetime) -> WorkItem:
+def enqueue_here(request: Request, now: datetime) -> WorkItem:
+    """In the caller's transaction."""
     gate = read_gate(request.agent_id)
     if gate is None:
         raise NotFound("there is no such agent")
-    if gate.closed_because in {"disabled", "tenant_disabled"}:
+    if gate.closed_because in TAKES_NO_WORK:
         raise Refused(
             f"the agent is {gate.closed_because.replace('_', ' ')}: give it a scale above 0, "
             "put its directory back, or enable its tenant"
@@ -65,6 +75,38 @@ def _enqueue(request: Request, now: datetime) -> WorkItem:
         _drop_overflow(request.agent_id, now)
         item.refresh_from_db()
     return item
+
+
+def enqueue_all_here(requests: Sequence[Request], now: datetime) -> dict[int, str]:
+    """Many at once, each with a key of its own, in the caller's transaction.
+
+    Returns the agents that take no work, and why: what was for them is not written.
+    """
+    gates = {agent_id: read_gate(agent_id) for agent_id in sorted({r.agent_id for r in requests})}
+    closed = {
+        agent_id: gate.closed_because if gate else "disabled"
+        for agent_id, gate in gates.items()
+        if gate is None or gate.closed_because in TAKES_NO_WORK
+    }
+    wanted = [request for request in requests if request.agent_id not in closed]
+    insert_many("drover_work_item", _WORK, [_work_values(each, now) for each in wanted], "id")
+    # Every agent is locked by now; tenants that have a cap are, too, always in one order.
+    for agent_id in sorted(gates.keys() - closed.keys(), key=lambda each: _tenant(gates[each])):
+        _admit(agent_id, now, gate=gates[agent_id])
+        _drop_overflow(agent_id, now)
+    return closed
+
+
+def _tenant(gate: Gate | None) -> int:
+    return gate.tenant_id if gate else 0
+
+
+def _work_values(request: Request, now: datetime) -> tuple[Any, ...]:
+    return (
+        *(request.tenant_id, request.agent_id, str(WorkItem.State.QUEUED), ""),
+        *(str(request.trigger), request.prompt, request.context, request.requested_by),
+        *(request.idempotency_key, uuid4().hex, 0, stamp(now), stamp(now)),
+    )
 
 
 def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
@@ -89,10 +131,12 @@ def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
 
 def _drop_overflow(agent_id: int, now: datetime) -> None:
     """A full queue loses its oldest item, never silently."""
-    size = max(1, Agent.objects.values_list("work_queue_size", flat=True).get(pk=agent_id))
+    row = one(_QUEUE, [agent_id])
+    size, count = (max(1, row[0]), row[1]) if row else (1, 0)
+    if count <= size:
+        return
     waiting = WorkItem.objects.filter(agent=agent_id, state=WorkItem.State.QUEUED).order_by("id")
-    too_many = waiting.count() - size
-    for item in waiting[: max(0, too_many)]:
+    for item in waiting[: count - size]:
         if lifecycle.drop(item.pk, now, f"overflow: more than {size} items were waiting"):
             log.warning("work.dropped", work_item_id=item.pk, agent_id=agent_id, queue_size=size)
 
@@ -133,8 +177,8 @@ def _waiting(tenant_id: int, now: datetime) -> "QuerySet[WorkItem]":
     return queued.filter(available_at__lte=now).order_by("id")
 
 
-def _admit(agent_id: int, now: datetime, at_most: int = 1000) -> int:
-    gate = read_gate(agent_id)
+def _admit(agent_id: int, now: datetime, at_most: int = 1000, gate: Gate | None = None) -> int:
+    gate = gate or read_gate(agent_id)
     if gate is None or gate.closed_because:
         return 0
     for admitted in range(at_most):
@@ -148,109 +192,6 @@ def _admit(agent_id: int, now: datetime, at_most: int = 1000) -> int:
 
 def hint_after_commit(job: Job) -> None:
     transaction.on_commit(lambda: relay.hint(job.run_id, job.agent_id))
-
-
-# --- firings --------------------------------------------------------------------------------
-
-
-def decide_firings(now: datetime) -> int:
-    """Give every recorded firing its outcome; the ones a crash left behind come first."""
-    decided = 0
-    while batch := _decide_some(now):
-        decided += batch
-    return decided
-
-
-def _decide_some(now: datetime) -> int:
-    try:
-        return in_transaction(partial(_decide_batch, now, FIRINGS_IN_ONE_COMMIT))
-    except (OperationalError, InterfaceError):
-        raise  # the database is away: the sweep will come again
-    except Exception:
-        log.exception("firing.undecidable")
-        return _decide_first(now)
-
-
-def _decide_first(now: datetime) -> int:
-    """One of them stands in the way of the others: if it is the first, it has failed."""
-    try:
-        return in_transaction(partial(_decide_batch, now, 1))
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception:
-        return in_transaction(_fail_first_undecided)
-
-
-def _decide_batch(now: datetime, size: int) -> int:
-    firings = list(_undecided()[:size])
-    lock_agents(firing.schedule.agent_id for firing in firings)
-    for firing in firings:
-        outcome, reason = _decide(firing, now)
-        firing.outcome, firing.reason = outcome, reason
-        if outcome == Firing.Outcome.SKIPPED:
-            log.warning("firing.skipped", schedule_id=firing.schedule_id, reason=reason)
-    Firing.objects.bulk_update(firings, ["outcome", "reason"])
-    return len(firings)
-
-
-def _undecided() -> "QuerySet[Firing]":
-    undecided = Firing.objects.filter(outcome="").select_related("schedule").order_by("id")
-    if connection.vendor == "postgresql":
-        return undecided.select_for_update(skip_locked=True, of=("self",))
-    return undecided
-
-
-def _fail_first_undecided() -> int:
-    first = _undecided()[:1].values_list("pk", flat=True)
-    return Firing.objects.filter(pk__in=list(first)).update(outcome=Firing.Outcome.FAILED)
-
-
-def _decide(firing: Firing, now: datetime) -> tuple[str, str]:
-    schedule = firing.schedule
-    if schedule.state in OUT_OF_USE:
-        return Firing.Outcome.SKIPPED, OUT_OF_USE[schedule.state]
-    gate = read_gate(schedule.agent_id)
-    if gate is None or gate.closed_because:
-        return Firing.Outcome.SKIPPED, gate.closed_because if gate else Firing.Reason.DISABLED
-    if reason := _overlap_reason(schedule, now):
-        return Firing.Outcome.SKIPPED, reason
-    if schedule.overlap == Schedule.Overlap.SKIP and free_place(schedule.agent_id, gate) is None:
-        return Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY
-    item = _enqueue(_request_of(firing), now)
-    queued = item.state == WorkItem.State.QUEUED
-    return (Firing.Outcome.QUEUED if queued else Firing.Outcome.STARTED), ""
-
-
-def _overlap_reason(schedule: Schedule, now: datetime) -> str:
-    """What the schedule's earlier, unfinished work means for a new firing."""
-    if schedule.overlap == Schedule.Overlap.CANCEL_OTHER:
-        _cancel_other(schedule, now)
-        return ""
-    live = WorkItem.objects.filter(schedule=schedule, state__in=["queued", "admitted"])
-    states = set(live.values_list("state", flat=True))
-    busy = states if schedule.overlap == Schedule.Overlap.SKIP else states & {"queued"}
-    queueing = schedule.overlap == Schedule.Overlap.QUEUE
-    return Firing.Reason.ALREADY_RUNNING.value if busy and not queueing else ""
-
-
-def _cancel_other(schedule: Schedule, now: datetime) -> None:
-    queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
-    for work_item_id in queued.values_list("pk", flat=True):
-        lifecycle.drop(work_item_id, now, "replaced by a newer firing")
-    runs = Run.objects.filter(schedule=schedule, slot__isnull=False)
-    request_stop(runs, now, "replaced by a newer firing")
-
-
-def _request_of(firing: Firing) -> Request:
-    return Request(
-        tenant_id=firing.tenant_id,
-        agent_id=firing.schedule.agent_id,
-        trigger=Trigger.SCHEDULE,
-        prompt=firing.schedule.prompt,
-        requested_by=f"schedule {firing.schedule.name}",
-        schedule_id=firing.schedule_id,
-        firing_id=firing.pk,
-    )
 
 
 # --- stopping and rerunning -----------------------------------------------------------------

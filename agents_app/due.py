@@ -2,92 +2,26 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import structlog
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import Min, QuerySet
 
-from agents_app import lifecycle
+from agents_app import schedule_states
 from agents_app.commit import in_transaction
+from agents_app.conf import CONF
 from agents_app.errors import TriggerParseError
-from agents_app.models import Firing, Schedule, WorkItem
-from agents_app.rows import stamp
-from agents_app.triggers import (
-    IntervalTrigger,
-    Trigger,
-    last_fire_between,
-    next_fire,
-    parse_trigger,
-    zone,
-)
+from agents_app.firings import live_states
+from agents_app.models import Firing, Schedule, Tenant
+from agents_app.plan import LATE, Plan, after_pause, fraction, jittered, plan
+from agents_app.rows import insert_new, on_sqlite, run, stamp
+from agents_app.slots import read_gate
 
 log = structlog.get_logger("drover.due")
 SCHEDULES_IN_ONE_COMMIT = 500
-# Older instants than these are counted one by one no more: a year of minutes is half a million.
-MOST_INSTANTS = 1000
-MOST_CAUGHT_UP = 100
-# With catch_up: skip, an instant is on time if a busy or restarting beat comes this late.
-PUNCTUAL = timedelta(seconds=60)
-MOMENT = timedelta(microseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What one look at a due schedule leads to."""
-
-    fire: tuple[datetime, ...]
-    missed: tuple[datetime, ...]
-    missed_count: int
-    next_fire_at: datetime | None
-
-
-def plan(schedule: Schedule, now: datetime, *, busy: bool) -> Plan:
-    """Pure: the instants since the schedule was armed, sorted by its catch-up policy."""
-    assert schedule.next_fire_at is not None
-    trigger = parse_trigger(schedule.expression)
-    if isinstance(trigger, IntervalTrigger):
-        # It counts from a completion, so while the last run goes on no instant is due.
-        at_once = () if busy else (schedule.next_fire_at,)
-        return Plan(at_once, (), 0, next_fire(trigger, now, zone(schedule.timezone)))
-    instants, upcoming = _instants(schedule, now)
-    fire = _to_fire(schedule, instants, now)
-    missed = [instant for instant in instants if instant not in set(fire)]
-    return Plan(fire, tuple(missed[-MOST_CAUGHT_UP:]), len(missed), upcoming)
-
-
-def _instants(schedule: Schedule, now: datetime) -> tuple[list[datetime], datetime | None]:
-    """Every instant from the armed one until now, and the one after."""
-    trigger, local = parse_trigger(schedule.expression), zone(schedule.timezone)
-    instants: list[datetime] = []
-    upcoming = schedule.next_fire_at
-    while upcoming is not None and upcoming <= now:
-        if len(instants) == MOST_INSTANTS:
-            instants += _latest(trigger, upcoming, now, local)
-            return instants, next_fire(trigger, now, local)
-        instants.append(upcoming)
-        upcoming = next_fire(trigger, upcoming, local)
-    return instants, upcoming
-
-
-def _latest(trigger: Trigger, since: datetime, now: datetime, local: ZoneInfo) -> list[datetime]:
-    """The last hundred instants, found from the end."""
-    found: list[datetime] = []
-    until: datetime | None = last_fire_between(trigger, since, now, local)
-    while until is not None and len(found) < MOST_CAUGHT_UP:
-        found.append(until)
-        until = last_fire_between(trigger, since, until - MOMENT, local)
-    return found[::-1]
-
-
-def _to_fire(schedule: Schedule, instants: list[datetime], now: datetime) -> tuple[datetime, ...]:
-    window = timedelta(seconds=schedule.catch_up_window_seconds)
-    if schedule.catch_up == Schedule.CatchUp.SKIP:
-        window = PUNCTUAL
-    recent = [instant for instant in instants if now - instant <= window]
-    keep = MOST_CAUGHT_UP if schedule.catch_up == Schedule.CatchUp.ALL else 1
-    return tuple(recent[-keep:])
+FIRED_BEFORE = "it had fired at this time before"
 
 
 def claim_due_schedules(now: datetime) -> int:
@@ -101,80 +35,195 @@ def claim_due_schedules(now: datetime) -> int:
 
 
 def next_due_at() -> datetime | None:
+    """When beat has something to do: what it does nearly always is only to look at this."""
     active = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__isnull=False)
-    return active.order_by("next_fire_at").values_list("next_fire_at", flat=True).first()
+    paused = Schedule.objects.filter(state=Schedule.State.PAUSED, pause_until__isnull=False)
+    firings = Firing.objects.filter(outcome=Firing.Outcome.UNDECIDED)
+    moments = (
+        active.aggregate(at=Min("next_fire_at"))["at"],
+        paused.aggregate(at=Min("pause_until"))["at"],
+        firings.aggregate(at=Min("decide_at"))["at"],
+    )
+    return min((moment for moment in moments if moment), default=None)
+
+
+# --- after a pause --------------------------------------------------------------------------
+
+
+def resume_what_waited(now: datetime) -> int:
+    """Schedules that were paused until a time that has come."""
+    waited = Schedule.objects.filter(state=Schedule.State.PAUSED, pause_until__lte=now)
+    return sum(in_transaction(partial(_resume, waited, schedule, now)) for schedule in waited)
+
+
+def _resume(waited: "QuerySet[Schedule]", seen: Schedule, now: datetime) -> bool:
+    read_gate(seen.agent_id)
+    schedule = waited.filter(pk=seen.pk).first()
+    if schedule is None:
+        return False  # somebody resumed it, and perhaps paused it again
+    try:
+        upcoming = goes_on_at(schedule, now)
+    except TriggerParseError:
+        upcoming = now  # the claim will say what is wrong with it
+    resumed = schedule_states.resume_schedule(schedule.pk, Schedule.State.PAUSED, upcoming)
+    if resumed:
+        log.info("schedule.resumed", schedule_id=schedule.pk, until=str(schedule.pause_until))
+    return resumed
+
+
+def goes_on_at(schedule: Schedule, now: datetime, *, at_once: bool = False) -> datetime | None:
+    """When a paused schedule fires next; a one-shot whose time came meanwhile is due now.
+
+    In the caller's transaction, with the agent locked: what is on its way must not end meanwhile.
+    """
+    fired = schedule.one_shot and schedule.next_fire_at is None
+    if fired and _is_on_its_way(schedule):
+        return None  # that will end it
+    upcoming = now if at_once else after_pause(schedule, now)
+    return upcoming or (now if schedule.one_shot else None)
+
+
+def _is_on_its_way(schedule: Schedule) -> bool:
+    undecided = schedule.firings.filter(outcome=Firing.Outcome.UNDECIDED)
+    return bool(live_states([schedule.pk])) or undecided.exists()
+
+
+# --- the claim ------------------------------------------------------------------------------
 
 
 def _claim_batch(now: datetime) -> int:
     schedules = _due(now)
     if not schedules:
         return 0
-    plans = [(s, p) for s in schedules if (p := _plan_or_pause(s, now))]
-    firings = [firing for s, p in plans for firing in _firings(s, p, now)]
-    # A firing that exists already was recorded by a beat that died before it could arm the next.
-    Firing.objects.bulk_create(firings, ignore_conflicts=True)
-    _arm(plans)
+    # Only such an interval wants to know: it counts from the end of its last run.
+    busy = live_states([s.pk for s in schedules if s.interval_seconds is not None])
+    disabled = set(Tenant.objects.filter(disabled_at__isnull=False).values_list("pk", flat=True))
+    plans = [
+        (s, p)
+        for s in schedules
+        if (p := _plan(s, now, busy=s.pk in busy, disabled=s.tenant_id in disabled))
+    ]
+    firings = [firing for s, p in plans for firing in _firings(s, p)]
+    _spread(firings, now)
+    _record(firings, now)
+    _arm(plans, now)
     return len(schedules)
 
 
-def _plan_or_pause(schedule: Schedule, now: datetime) -> Plan | None:
-    try:
-        return plan(schedule, now, busy=getattr(schedule, "busy", False))
-    except TriggerParseError as error:
-        # Stored by an older or newer Drover: nobody's fires may wait for it.
-        log.warning("schedule.unreadable", schedule_id=schedule.pk, error=str(error))
-        lifecycle.pause_schedule(schedule.pk, str(error))
-        return None
-
-
 def _due(now: datetime) -> list[Schedule]:
-    live = WorkItem.objects.filter(schedule=OuterRef("pk"), state__in=["queued", "admitted"])
-    due = (
-        Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__lte=now)
-        .annotate(busy=Exists(live))
-        .order_by("next_fire_at")
-    )
+    due = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__lte=now)
+    due = due.order_by("next_fire_at")
     if connection.vendor == "postgresql":
-        due = due.select_for_update(skip_locked=True, of=("self",))
+        due = due.select_for_update(skip_locked=True)
     return list(due[:SCHEDULES_IN_ONE_COMMIT])
 
 
-def _firings(schedule: Schedule, p: Plan, now: datetime) -> list[Firing]:
-    def firing(due_at: datetime, outcome: str, reason: str) -> Firing:
-        return Firing(
-            tenant_id=schedule.tenant_id,
-            schedule_id=schedule.pk,
-            due_at=due_at,
-            recorded_at=now,
-            outcome=outcome,
-            reason=reason,
-        )
+def _plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> Plan | None:
+    if disabled and schedule.one_shot:
+        schedule_states.pause_schedule(schedule.pk, schedule_states.TENANT_DISABLED)
+        return None
+    try:
+        return plan(schedule, now, busy=busy, disabled=disabled)
+    except (TriggerParseError, OverflowError) as error:
+        # Stored by an older or newer Drover: nobody's fires may wait for it.
+        log.warning("schedule.unreadable", schedule_id=schedule.pk, error=str(error))
+        schedule_states.pause_schedule(schedule.pk, str(error))
+        return None
 
-    if p.missed:
+
+@dataclass(slots=True)
+class _Due:
+    """A firing before it is a row."""
+
+    schedule: Schedule
+    due_at: datetime
+    decide_at: datetime
+    outcome: str = Firing.Outcome.UNDECIDED
+    reason: str = ""
+
+
+def _firings(schedule: Schedule, p: Plan) -> list[_Due]:
+    if p.missed_count:
         log.warning("schedule.missed", schedule_id=schedule.pk, count=p.missed_count)
-    missed = [firing(at, Firing.Outcome.SKIPPED, Firing.Reason.MISSED) for at in p.missed]
-    return missed + [firing(at, Firing.Outcome.UNDECIDED, "") for at in p.fire]
+    skipped = [_Due(schedule, at, at, Firing.Outcome.SKIPPED, p.reason) for at in p.skipped]
+    return skipped + [_Due(schedule, at, jittered(schedule, at)) for at in p.fire]
 
 
+def _record(firings: list[_Due], now: datetime) -> None:
+    """One that exists already was recorded by a beat that died before it could arm the next."""
+    recorded_at = stamp(now)
+    rows = [
+        [
+            *(f.schedule.tenant_id, f.schedule.pk, stamp(f.due_at), recorded_at),
+            *(stamp(f.decide_at), str(f.outcome), str(f.reason)),
+        ]
+        for f in firings
+    ]
+    insert_new("drover_firing", _FIRING, rows)
+
+
+def _spread(firings: list[_Due], now: datetime) -> None:
+    """After a downtime much is late at once: it need not all start in the same second."""
+    undecided = [f for f in firings if f.outcome == Firing.Outcome.UNDECIDED]
+    # One that waits for its jitter is not late yet.
+    late = [f for f in undecided if now - f.decide_at > LATE]
+    if len(late) <= CONF.spread_after:
+        return
+    for firing in late:
+        share = fraction(firing.schedule.pk, firing.due_at)
+        firing.decide_at = now + timedelta(seconds=CONF.spread_seconds * share)
+
+
+_FIRING = ("tenant_id", "schedule_id", "due_at", "recorded_at", "decide_at", "outcome", "reason")
 _ARM = """
 UPDATE drover_schedule
 SET next_fire_at = %s, last_fire_at = COALESCE(%s, last_fire_at), fire_count = fire_count + %s,
-    missed_count = missed_count + %s
+    skipped_count = skipped_count + %s, missed_count = missed_count + %s,
+    late_count = late_count + %s
 WHERE id = %s AND next_fire_at = %s"""
+# The same for all at once: on PostgreSQL a statement for each costs more than the rest of a claim.
+_ARM_ALL = """
+UPDATE drover_schedule s
+SET next_fire_at = v.next, last_fire_at = COALESCE(v.last, s.last_fire_at),
+    fire_count = s.fire_count + v.fired, skipped_count = s.skipped_count + v.skipped,
+    missed_count = s.missed_count + v.missed, late_count = s.late_count + v.late
+FROM unnest(%s::timestamptz[], %s::timestamptz[], %s::int[], %s::int[], %s::int[], %s::int[],
+    %s::bigint[], %s::timestamptz[]) AS v (next, last, fired, skipped, missed, late, id, was)
+WHERE s.id = v.id AND s.next_fire_at = v.was"""
 
 
-def _arm(plans: list[tuple[Schedule, Plan]]) -> None:
+def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
     """Compare and set: a schedule edited or claimed meanwhile keeps what it was given there."""
+    if not plans:
+        return
     rows: list[list[Any]] = [
         [
             stamp(p.next_fire_at) if p.next_fire_at else None,
             stamp(p.fire[-1]) if p.fire else None,
             len(p.fire),
+            0 if p.missed_count else len(p.skipped),
             p.missed_count,
+            sum(now - at > LATE for at in p.fire),
             s.pk,
             stamp(s.next_fire_at) if s.next_fire_at else None,
         ]
         for s, p in plans
     ]
-    with connection.cursor() as cursor:
-        cursor.executemany(_ARM, rows)
+    if not on_sqlite():
+        run(_ARM_ALL, [list(column) for column in zip(*rows, strict=True)])
+    else:
+        with connection.cursor() as cursor:
+            cursor.executemany(_ARM, rows)
+    _end_one_shots([(s, p) for s, p in plans if s.one_shot])
+
+
+def _end_one_shots(plans: list[tuple[Schedule, Plan]]) -> None:
+    """Those that are too late, and those that were given a time at which they had fired before."""
+    keys = [s.pk for s, p in plans if p.fire]
+    new = Firing.objects.filter(schedule__in=keys, outcome=Firing.Outcome.UNDECIDED)
+    to_come = set(new.values_list("schedule_id", flat=True)) if keys else set()
+    for schedule, p in plans:
+        if not p.fire:
+            schedule_states.end_one_shot(schedule.pk, "failed", f"skipped: {p.reason}")
+        elif schedule.pk not in to_come:
+            schedule_states.end_one_shot(schedule.pk, "completed", FIRED_BEFORE)

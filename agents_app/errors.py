@@ -35,18 +35,28 @@ class Refused(DroverError):
 
 
 class TriggerParseError(DroverError):
-    """A text that should say when does not."""
+    """A text that should say when does not; `accepted` lists what could be written, a form a line.
+
+    `position` is the index of the character at which the text stops making sense.
+    """
 
     code = "bad_trigger"
 
     def __init__(
-        self, reason: str, *, text: str, field: str | None = None, position: int | None = None
+        self,
+        reason: str,
+        *,
+        text: str,
+        field: str | None = None,
+        position: int | None = None,
+        accepted: str = "",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.text = text
         self.field = field
         self.position = position
+        self.accepted = accepted
 
 
 class SchedulerError(DroverError):

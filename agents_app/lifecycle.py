@@ -1,4 +1,4 @@
-"""Every change of state of a run, a work item or a schedule, and nothing else.
+"""Every change of state of a run or a work item, and nothing else; schedules' are beside it.
 
     work item   queued --> admitted --> done | failed
                    |          `-------> queued        (retry, or lost with on_lost: retry)
@@ -20,7 +20,9 @@ from agents_app import handover, journal
 from agents_app.job import Ending, Job
 from agents_app.models import Run, Trigger, WorkItem
 from agents_app.rows import move, on_sqlite, one, stamp
+from agents_app.schedule_states import end_one_shot, settle_schedule
 from agents_app.slots import Gate, Place, free_place, read_gate
+from agents_app.statements import ADMIT_OLDEST, INSERT_RUN, PENDING, SCHEDULE_OF
 
 R, W = Run.State, WorkItem.State
 RUN_MOVES: Mapping[str, frozenset[str]] = {
@@ -40,31 +42,6 @@ FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
 
 # --- runs -----------------------------------------------------------------------------------
 
-# The move queued --> admitted finds its row by itself: the oldest that waits.
-_ADMIT_OLDEST = """
-UPDATE drover_work_item SET state = 'admitted', attempts = attempts + 1
-WHERE state = 'queued' AND id = (
-    SELECT id FROM drover_work_item
-    WHERE agent_id = %s AND state = 'queued' AND available_at <= %s ORDER BY id LIMIT 1)
-RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
-    requested_by, trace_id"""
-
-_PENDING = """
-SELECT r.id, r.tenant_id, r.agent_id, r.work_item_id, r.schedule_id, r.trigger, r.attempt, r.rerun,
-       a.revision, a.timeout_seconds, w.prompt, w.context, r.requested_by, r.trace_id
-FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id
-     JOIN drover_work_item w ON w.id = r.work_item_id
-WHERE r.id = %s AND r.state = 'pending'"""
-
-_INSERT_RUN = """
-INSERT INTO drover_run (tenant_id, agent_id, work_item_id, schedule_id, state, trigger,
-    requested_by, slot, project_slot, attempt, rerun, worker_id, created_at, hinted_at,
-    started_at, deadline_at, trace_id, depth, error, status_text, result_summary, tokens_in,
-    tokens_out, tokens_cache, cost_usd, output_bytes, output_cut_bytes)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, '', '', '', 0, 0,
-    0, 0, 0, 0)
-RETURNING id"""
-
 
 def admit_next(agent_id: int, gate: Gate, place: Place, now: datetime) -> Job | None:
     """The oldest waiting work of the agent takes the place; a hint will find it a worker."""
@@ -77,14 +54,14 @@ def admit_next(agent_id: int, gate: Gate, place: Place, now: datetime) -> Job | 
 def _admit_oldest(
     agent_id: int, gate: Gate, place: Place, now: datetime, worker_id: int | None
 ) -> Job | None:
-    row = one(_ADMIT_OLDEST, [agent_id, stamp(now)])
+    row = one(ADMIT_OLDEST, [agent_id, stamp(now)])
     if row is None:
         return None
     return _insert_run(_as_defined(Job(*row), gate), place, now, worker_id)
 
 
 def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
-    row = one(_PENDING, [run_id])
+    row = one(PENDING, [run_id])
     if row is None:
         return None
     job = Job(*row)
@@ -144,12 +121,16 @@ def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> 
     if not _move_run(run.pk, R.PENDING, R.STOPPED, _ended(now, reason)):
         return False
     _settle_work(run.work_item_id, work, now, reason)
+    if work == W.FAILED:
+        settle_schedule(run.schedule_id, now, reason, stopped=True)
     journal.record(_entry("run.stopped", run, now, reason))
     return True
 
 
 def lose(run: Run, now: datetime, reason: str) -> bool:
     """Its worker is gone and its processes are dead; `on_lost` says what becomes of the work."""
+    # As every end of a run: what is decided about the agent at this moment goes before or after.
+    read_gate(run.agent_id)
     poison = _losses(run.work_item_id, now) >= MOST_LOSSES
     state = R.DEAD if poison else R.LOST
     if not _move_run(run.pk, run.state, state, _ended(now, reason)):
@@ -159,6 +140,7 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
         _move_work(run.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": stamp(now)})
     else:
         _settle_work(run.work_item_id, W.FAILED, now, reason)
+        settle_schedule(run.schedule_id, now, reason)
     return True
 
 
@@ -167,7 +149,10 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
 
 def drop(work_item_id: int, now: datetime, reason: str) -> bool:
     columns = {"reason": reason, "finished_at": stamp(now)}
-    return _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
+    dropped = _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
+    if dropped and (row := one(SCHEDULE_OF, [work_item_id])):
+        end_one_shot(row[0], "failed", f"dropped: {reason}")
+    return dropped
 
 
 def clear(work_item_id: int, now: datetime, reason: str) -> bool:
@@ -183,22 +168,6 @@ def restore(work_item_id: int, was: str, now: datetime) -> bool:
 def retry_delay_seconds(attempt: int) -> int:
     """10 s, 20 s, 40 s ... an hour."""
     return min(FIRST_RETRY_SECONDS << min(attempt - 1, 20), LONGEST_RETRY_SECONDS)
-
-
-# --- schedules ------------------------------------------------------------------------------
-
-
-def pause_schedule(schedule_id: int, note: str) -> bool:
-    return move("drover_schedule", schedule_id, "active", "paused", {"pause_note": note})
-
-
-def resume_schedule(schedule_id: int, was: str, next_fire_at: datetime | None) -> bool:
-    columns = {"pause_note": "", "next_fire_at": next_fire_at and stamp(next_fire_at)}
-    return move("drover_schedule", schedule_id, was, "active", columns)
-
-
-def cancel_schedule(schedule_id: int, was: str) -> bool:
-    return move("drover_schedule", schedule_id, was, "canceled", {"next_fire_at": None})
 
 
 # --- the parts ------------------------------------------------------------------------------
@@ -220,22 +189,13 @@ def _settle(job: Job, ending: Ending, gate: Gate, now: datetime) -> None:
         return
     state = W.DONE if ending.state == R.SUCCEEDED else W.FAILED
     _settle_work(job.work_item_id, state, now, ending.error)
-    if job.schedule_id is not None:
-        _count_from_completion(job.schedule_id, now)
+    error = "" if state == W.DONE else ending.error or ending.state
+    settle_schedule(job.schedule_id, now, error, stopped=ending.state == R.STOPPED)
 
 
 def _settle_work(work_item_id: int, state: str, now: datetime, reason: str) -> None:
     columns = {"reason": reason[:200], "finished_at": stamp(now)}
     _move_work(work_item_id, W.ADMITTED, state, columns)
-
-
-def _count_from_completion(schedule_id: int, now: datetime) -> None:
-    """An interval is the pause between a run's end and the next one's beginning."""
-    row = one("SELECT interval_seconds FROM drover_schedule WHERE id = %s", [schedule_id])
-    columns = {"last_completed_at": stamp(now)}
-    if row and row[0] is not None:
-        columns["next_fire_at"] = stamp(now + timedelta(seconds=row[0]))
-    move("drover_schedule", schedule_id, "active", "active", columns)
 
 
 def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
@@ -258,7 +218,7 @@ def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) ->
     values += [str(R.RUNNING if started else R.PENDING), job.trigger, job.requested_by]
     values += [place.slot, place.project_slot, job.attempt, job.rerun, worker_id]
     values += [stamp(now), hinted_at, begin["started_at"], begin["deadline_at"], job.trace_id]
-    row = one(_INSERT_RUN, values)
+    row = one(INSERT_RUN, values)
     assert row is not None
     return replace(job, run_id=row[0])
 

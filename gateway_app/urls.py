@@ -4,9 +4,13 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from gateway_app import health
+from gateway_app.api.app import API
+from gateway_app.api.edge import api_urls
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    # Last: they answer for every address below /v1.
+    *api_urls(API),
 ]

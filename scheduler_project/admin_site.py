@@ -31,6 +31,10 @@ _FLEET = [
     _table("Queue", "inbox", "agents_app.workitem"),
     _table("Runs", "play_circle", "agents_app.run"),
 ]
+_WEBHOOKS = [
+    _table("Deliveries", "webhook", "agents_app.delivery"),
+    _table("Sources", "rss_feed", "agents_app.webhooksource"),
+]
 _HISTORY = [
     _table("Firings", "event_available", "agents_app.firing"),
     _table("Journal", "history", "agents_app.runevent"),
@@ -97,6 +101,7 @@ UNFOLD: dict[str, Any] = {
         "show_all_applications": False,
         "navigation": [
             {"title": "Fleet", "items": _FLEET},
+            {"title": "Webhooks", "separator": True, "items": _WEBHOOKS},
             {"title": "History", "separator": True, "items": _HISTORY},
             {"title": "Machines", "separator": True, "items": _MACHINES},
             {"title": "System duties", "separator": True, "collapsible": True, "items": _DUTIES},

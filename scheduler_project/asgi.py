@@ -1,8 +1,14 @@
-"""The gateway's entry point for uvicorn."""
+"""The gateway's entry point for uvicorn: webhooks go to their own door, all else to Django."""
 
 import os
+from datetime import UTC, datetime
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduler_project.settings")
-application = get_asgi_application()
+_django = get_asgi_application()
+
+from agents_app.conf import CONF  # noqa: E402
+from gateway_app.receive import Webhooks  # noqa: E402
+
+application = Webhooks(_django, lambda: datetime.now(UTC), CONF.body_seconds)

@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from agents_app import control, dispatch, due
+from agents_app import control, due, firings
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.maintenance.duties import DUTIES
@@ -22,6 +22,7 @@ from agents_app.skills.watch import watch_project
 
 log = structlog.get_logger("drover.beat")
 LONGEST_SLEEP_SECONDS = 1.0
+SHORTEST_SLEEP_SECONDS = 0.005
 RETRY_SECONDS = 1.0
 
 
@@ -59,18 +60,24 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
 
     def _tick(self) -> float:
         now = self.clock()
-        claimed = due.claim_due_schedules(now)
-        if claimed:
-            dispatch.decide_firings(self.clock())
+        claimed = self._fire(now) if _has_come(due.next_due_at(), now) else 0
         self.pulse.beat(now, claimed)
         if time.monotonic() >= self.duties_at:
             self.duties_at = time.monotonic() + super().tick()
         return self._sleep_seconds()
 
+    def _fire(self, now: datetime) -> int:
+        due.resume_what_waited(now)
+        claimed = due.claim_due_schedules(now)
+        firings.decide_firings(self.clock())
+        return claimed
+
     def _sleep_seconds(self) -> float:
         until = [LONGEST_SLEEP_SECONDS, self.duties_at - time.monotonic()]
         if next_due_at := due.next_due_at():
-            until.append((next_due_at - self.clock()).total_seconds())
+            seconds = (next_due_at - self.clock()).total_seconds()
+            # What is due and still there is in the hands of another beat.
+            until.append(max(seconds, SHORTEST_SLEEP_SECONDS))
         return max(0.0, min(until))
 
     def apply_async(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
@@ -79,6 +86,10 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         if claim_duty(entry.name, entry.schedule.run_every.total_seconds(), self.clock()):
             self.duties.submit(entry.task)
         return None
+
+
+def _has_come(moment: datetime | None, now: datetime) -> bool:
+    return moment is not None and moment <= now
 
 
 def _watch() -> None:

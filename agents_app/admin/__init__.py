@@ -13,6 +13,7 @@ from agents_app.admin import (
     runs,
     schedules,
     tenants,
+    webhooks,
 )
 
 admin.site.index_template = "drover/overview.html"
@@ -28,4 +29,5 @@ __all__ = [
     "runs",
     "schedules",
     "tenants",
+    "webhooks",
 ]

@@ -10,7 +10,8 @@ from django.utils.safestring import SafeString
 
 from agents_app import control, dispatch
 from agents_app.admin.base import Act, DroverAdmin, Verb, utc_now
-from agents_app.admin.lines import AgentLine, run_lines, runs_url, schedule_lines, with_figures
+from agents_app.admin.lines import AgentLine, run_lines, runs_url, with_figures
+from agents_app.admin.schedule_lines import schedule_lines
 from agents_app.errors import Refused
 from agents_app.models import Agent, Schedule, Trigger, WorkItem
 

@@ -31,6 +31,7 @@ class Act:
     by: str
     now: datetime
     text: str = ""
+    until: str = ""
 
     @property
     def note(self) -> str:
@@ -48,6 +49,7 @@ class Verb:
     do: Callable[[Any, Act], str]
     fits: Callable[[Any], bool] = lambda _row: True
     asks: str = ""
+    asks_until: str = ""
     danger: bool = False
 
 
@@ -91,9 +93,8 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
 
     def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
         """Each row for itself: one that refuses does not hold up the others."""
-        # PostgreSQL takes no NUL in a text.
-        text = request.POST.get("text", "").replace("\0", "").strip()
-        act = Act(request.user.get_username(), utc_now(), text)
+        written = (_written(request, name) for name in ("text", "until"))
+        act = Act(request.user.get_username(), utc_now(), *written)
         answers = [_answer(verb, row, act) for row in rows]
         for level, text in answers[:MOST_MESSAGES]:
             self.message_user(request, text, level)
@@ -136,6 +137,11 @@ class RecordAdmin(DroverAdmin):
 def act_url(row: Model, verb: Verb) -> str:
     name = f"admin:{row._meta.app_label}_{row._meta.model_name}_act"
     return reverse(name, args=[row.pk, verb.name])
+
+
+def _written(request: HttpRequest, name: str) -> str:
+    # PostgreSQL takes no NUL in a text.
+    return request.POST.get(name, "").replace("\0", "").strip()
 
 
 def _answer(verb: Verb, row: Model, act: Act) -> tuple[int, str]:

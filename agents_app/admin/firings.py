@@ -1,21 +1,41 @@
 """The ledger: every instant that came due and what became of it; nothing is changed here."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import RecordAdmin, utc_now
-from agents_app.admin.show import badge, link_to, rough, when
-from agents_app.models import Firing
+from agents_app.admin.lines import run_outcome
+from agents_app.admin.show import NOTHING, badge, link_to, span, when
+from agents_app.ledger import REASONS
+from agents_app.models import Firing, Run
+from agents_app.plan import LATE
 
 
 @admin.register(Firing)
 class FiringAdmin(RecordAdmin):
-    list_display = ["due", "schedule", "shown_outcome", "reason", "late", "work"]
+    list_display = ["due", "schedule", "shown_outcome", "why", "decided", "run"]
     list_filter = ["outcome", "reason"]
-    list_select_related = ["schedule__agent", "work_item"]
+    list_select_related = ["schedule__agent"]
     search_fields = ["schedule__name", "schedule__agent__name"]
     ordering = ["-id"]
-    fields = ["schedule", "due_at", "recorded_at", "outcome", "reason", "work"]
+    fields = [
+        *("schedule", "due_at", "recorded_at", "decide_at", "decided"),
+        *("outcome", "why", "work", "run"),
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Firing]:
+        runs = Run.objects.filter(work_item__firing=OuterRef("pk")).order_by("-id")
+        firings: QuerySet[Firing] = super().get_queryset(request)
+        return firings.annotate(
+            run_id=Subquery(runs.values("pk")[:1]),
+            run_state=Subquery(runs.values("state")[:1]),
+            run_at=Subquery(runs.values("created_at")[:1]),
+        )
 
     @admin.display(ordering="due_at")
     def due(self, firing: Firing) -> SafeString:
@@ -23,12 +43,24 @@ class FiringAdmin(RecordAdmin):
 
     @admin.display(description="Outcome", ordering="outcome")
     def shown_outcome(self, firing: Firing) -> SafeString:
-        return badge(firing.outcome or "undecided", firing.reason)
+        return badge(firing.outcome or "undecided")
 
-    @admin.display(description="Recorded after")
-    def late(self, firing: Firing) -> str:
-        return rough(max(0.0, firing.late_seconds))
+    @admin.display(description="Reason", ordering="reason")
+    def why(self, firing: Firing) -> str:
+        return REASONS.get(firing.reason, firing.reason)
+
+    @admin.display(description="Decided")
+    def decided(self, firing: Firing) -> SafeString:
+        """How long after it was due, by jitter or because nobody looked in time."""
+        after = max(firing.recorded_at, firing.decide_at) - firing.due_at
+        late = badge("late") if firing.recorded_at - firing.due_at > LATE else ""
+        return format_html("{} after {}", span(max(0.0, after.total_seconds())), late)
 
     @admin.display(description="Work item")
     def work(self, firing: Firing) -> SafeString:
         return link_to(getattr(firing, "work_item", None))
+
+    def run(self, firing: Any) -> SafeString:
+        if firing.run_id is None:
+            return NOTHING
+        return run_outcome(firing.run_id, firing.run_state, firing.run_at, utc_now())

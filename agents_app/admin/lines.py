@@ -1,4 +1,4 @@
-"""One line about an agent, a schedule or a run, the same wherever it is listed."""
+"""One line about an agent or a run, the same wherever it is listed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -85,10 +85,8 @@ class AgentLine:
     def outcome(self) -> SafeString:
         if self.agent.last_run_id is None:
             return NOTHING
-        url = page_at("run", self.agent.last_run_id)
-        ended = when(self.agent.last_finished_at, self.now)
-        state = badge(self.agent.last_state)
-        return format_html('<a class="dv-outcome" href="{}">{} {}</a>', url, state, ended)
+        agent = self.agent
+        return run_outcome(agent.last_run_id, agent.last_state, agent.last_finished_at, self.now)
 
     @property
     def next_fire(self) -> SafeString:
@@ -104,34 +102,6 @@ def waiting_url(agent: Agent) -> str:
 def runs_url(agent: Agent) -> str:
     query = urlencode({"agent__id__exact": agent.pk})
     return f"{reverse('admin:agents_app_run_changelist')}?{query}"
-
-
-# --- schedules ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleLine:
-    """Of a schedule whose agent was read with it."""
-
-    schedule: Schedule
-    now: datetime
-
-    @property
-    def url(self) -> str:
-        return page_of(self.schedule)
-
-    @property
-    def badge(self) -> SafeString:
-        return badge(self.schedule.state, self.schedule.pause_note)
-
-    @property
-    def next_fire(self) -> SafeString:
-        active = self.schedule.state == Schedule.State.ACTIVE
-        return when(self.schedule.next_fire_at, self.now) if active else NOTHING
-
-
-def schedule_lines(schedules: Iterable[Schedule], now: datetime) -> list[ScheduleLine]:
-    return [ScheduleLine(schedule, now) for schedule in schedules]
 
 
 # --- runs -----------------------------------------------------------------------------------
@@ -166,6 +136,11 @@ class RunLine:
         detail = self.run.trigger_detail
         who = self.run.schedule.name if self.run.schedule else self.run.requested_by
         return f"{detail} · {who}" if who not in {"", DEFAULT_SCHEDULE} else detail
+
+
+def run_outcome(run_id: int, state: str, at: datetime | None, now: datetime) -> SafeString:
+    outcome = '<a class="dv-outcome" href="{}">{} {}</a>'
+    return format_html(outcome, page_at("run", run_id), badge(state), when(at, now))
 
 
 def run_lines(runs: Iterable[Run], now: datetime) -> list[RunLine]:

@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from agents_app.admin.agents import PAUSE, RESUME, RUN
 from agents_app.admin.base import act_url, utc_now
-from agents_app.admin.lines import AgentLine, run_lines, schedule_lines, with_figures
+from agents_app.admin.lines import AgentLine, run_lines, with_figures
+from agents_app.admin.schedule_lines import schedule_lines
 from agents_app.conf import CONF
 from agents_app.maintenance.readiness import readiness
 from agents_app.models import Agent, Run, Schedule, Tenant, Worker, WorkItem

@@ -1,142 +1,93 @@
 """Schedules: people make and edit their own; those of an agent's file are only paused here."""
 
+from datetime import datetime
 from typing import Any
 from zoneinfo import available_timezones
 
-from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents_app import control, journal
-from agents_app.admin.base import Act, DroverAdmin, Verb, utc_now
-from agents_app.admin.lines import ScheduleLine
-from agents_app.admin.next_fires import preview
-from agents_app.admin.show import when
-from agents_app.commit import in_transaction
+from agents_app.admin.base import DroverAdmin, utc_now
+from agents_app.admin.schedule_form import BOUNDS, ScheduleForm
+from agents_app.admin.schedule_lines import ScheduleLine, with_last_outcome
+from agents_app.admin.schedule_verbs import VERBS, of_a_file
 from agents_app.conf import HOST_ZONE
-from agents_app.errors import DroverError, Refused
 from agents_app.models import Schedule
-from agents_app.skills.sync import arm
-from agents_app.triggers import parse_trigger, zone
+from agents_app.next_fires import Preview, preview
+from agents_app.why import explain
 
 RECENT_FIRINGS = 10
 MOST_TEXT = 200
-# Longer spans than a year mean nothing here, and very long ones are no timedelta.
-LONGEST_WINDOW_SECONDS = 366 * 86_400
 EDITABLE_STATES = {Schedule.State.ACTIVE, Schedule.State.PAUSED}
-
-
-# --- verbs ----------------------------------------------------------------------------------
-
-
-def _pause(schedule: Schedule, act: Act) -> str:
-    if not control.pause_schedule(schedule, act.by, act.now, act.note):
-        raise Refused("only an active schedule can be paused")
-    return f"{schedule} is paused"
-
-
-def _resume(schedule: Schedule, act: Act) -> str:
-    if not control.resume_schedule(schedule, act.by, act.now):
-        raise Refused("only a paused schedule can be resumed")
-    return f"{schedule} goes on with its next fire"
-
-
-PAUSE = Verb(
-    "pause", "Pause", "pause", _pause, lambda s: s.state == "active", asks="Why (optional)"
-)
-RESUME = Verb("resume", "Resume", "resume", _resume, lambda s: s.state == "paused")
-
-
-# --- pages ----------------------------------------------------------------------------------
-
-
-class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
-    def clean_expression(self) -> str:
-        text: str = self.cleaned_data["expression"].strip()
-        try:
-            parse_trigger(text)
-        except DroverError as error:
-            raise forms.ValidationError(str(error)) from None
-        return text
-
-    def clean_timezone(self) -> str:
-        name: str = self.cleaned_data["timezone"].strip()
-        try:
-            zone(name)
-        except DroverError as error:
-            raise forms.ValidationError(str(error)) from None
-        return name
 
 
 @admin.register(Schedule)
 class ScheduleAdmin(DroverAdmin):
-    verbs = (PAUSE, RESUME)
+    verbs = VERBS
     page_template = "drover/schedule.html"
     form = ScheduleForm
-    list_display = ["name", "agent", "state_badge", "expression", "timezone", "next_fire", "fired"]
-    list_filter = ["state", "source", "overlap", "agent"]
+    list_display = ["name", "agent", "said", "next_fire", "shown_state", "last_outcome"]
+    list_filter = ["state", "source", "one_shot", "agent"]
     list_select_related = ["agent"]
-    search_fields = ["name", "agent__name", "expression"]
+    search_fields = ["name", "agent__name", "text", "expression"]
     ordering = ["agent__name", "name"]
     autocomplete_fields = ["agent"]
     identity = ["agent", "name"]
-    trigger = ["expression", "timezone"]
-    policies = ["prompt", "overlap", "catch_up", "catch_up_window_seconds"]
+    trigger = ["text", "timezone", "anchor", "gap", "overlap_hour"]
+    work = ["prompt", "overlap", "pause_after_failures"]
+    punctuality = ["catch_up", "catch_up_window_seconds", "jitter_percent", "jitter_seconds"]
     record = [
-        *("state", "pause_note", "source", "next_fire_at", "last_fire_at", "last_completed_at"),
-        *("fire_count", "missed_count", "created_at", "updated_at"),
+        *("expression", "one_shot", "state", "pause_note", "pause_until", "source"),
+        *("next_fire_at", "last_fire_at", "last_completed_at", "created_at", "updated_at"),
     ]
     readonly_fields = record
     add_fieldsets = [
         ("When", {"fields": [*identity, *trigger]}),
-        ("What and how", {"fields": policies}),
+        ("What and how", {"fields": work}),
+        ("Late or early", {"fields": punctuality}),
     ]
-    fieldsets = [*add_fieldsets, ("Record", {"fields": record})]
+    fieldsets = [*add_fieldsets, ("Record", {"fields": record, "classes": ["collapse"]})]
+
+    # --- who may change what ----------------------------------------------------------------
 
     def has_change_permission(self, request: HttpRequest, schedule: Schedule | None = None) -> bool:
         """A schedule of a file is changed in the file."""
         fixed = schedule is not None and (
-            schedule.source == Schedule.Source.FILE or schedule.state not in EDITABLE_STATES
+            of_a_file(schedule) or schedule.state not in EDITABLE_STATES
         )
         return not fixed and super().has_change_permission(request, schedule)
 
     def get_readonly_fields(self, _request: HttpRequest, schedule: Any = None) -> list[str]:
         return self.record + (self.identity if schedule else [])
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Schedule]:
+        return with_last_outcome(super().get_queryset(request))
+
+    # --- the form ---------------------------------------------------------------------------
+
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"timezone": HOST_ZONE, **super().get_changeform_initial_data(request)}
 
     def formfield_for_dbfield(self, column: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if column.name == "catch_up_window_seconds":
-            kwargs |= {"min_value": 0, "max_value": LONGEST_WINDOW_SECONDS}
+        if column.name in BOUNDS:
+            least, most = BOUNDS[column.name]
+            kwargs |= {"min_value": least, "max_value": most}
         field = super().formfield_for_dbfield(column, request, **kwargs)
         if column.name == "timezone":
             field.widget.attrs |= {"list": "dv-zones", "autocomplete": "off"}
         return field
 
-    def save_model(self, request: HttpRequest, schedule: Schedule, form: Any, change: bool) -> None:
-        """Only what was edited is written: beat counts in the same row meanwhile."""
-        now, by = utc_now(), request.user.get_username()
-        columns = set(form.changed_data)
-        if not change or columns & set(self.trigger):
-            arm(schedule, now)
-            columns |= {"next_fire_at", "interval_seconds"}
-        schedule.tenant_id = schedule.agent.tenant_id
-
-        def write() -> None:
-            schedule.save(update_fields=[*columns, "updated_at"] if change else None)
-            name = "schedule.edited" if change else "schedule.created"
-            detail = f"{schedule.name}: {by}"
-            ids = (schedule.tenant_id, schedule.agent_id)
-            journal.record(journal.Entry(name, now, *ids, detail=detail))
-
-        in_transaction(write)
+    def save_model(
+        self, request: HttpRequest, schedule: Schedule, form: Any, _change: bool
+    ) -> None:
+        schedule.pk = form.write(request.user.get_username(), utc_now()).pk
+        schedule.refresh_from_db()
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.preview_view)
@@ -146,33 +97,81 @@ class ScheduleAdmin(DroverAdmin):
         """What the form asks for while somebody types."""
         if not (self.has_add_permission(request) or self.has_view_permission(request)):
             raise PermissionDenied
-        expression = request.GET.get("expression", "")[:MOST_TEXT]
-        timezone = request.GET.get("timezone", "")[:MOST_TEXT]
-        shown = preview(expression, timezone, None, utc_now())
-        return render(request, "drover/next_fires.html", {"preview": shown})
+        typed = {name: request.GET.get(name, "")[:MOST_TEXT] for name in self.trigger}
+        shown = {"preview": _of_typed(typed, utc_now()), "zone": typed["timezone"].strip()}
+        return render(request, "drover/next_fires.html", shown)
+
+    # --- pages ------------------------------------------------------------------------------
 
     def page(self, request: HttpRequest, schedule: Schedule | None) -> dict[str, Any]:
-        now = utc_now()
+        typing = {"zones": sorted(available_timezones()), "trigger": self.trigger}
         if schedule is None:
-            return {"typing": True, "zones": sorted(available_timezones())}
-        armed = schedule.next_fire_at if schedule.state == Schedule.State.ACTIVE else None
+            return {"typing": True, **typing}
+        now = utc_now()
         return {
             "typing": self.has_change_permission(request, schedule),
-            "zones": sorted(available_timezones()),
+            **typing,
             "line": ScheduleLine(schedule, now),
-            "preview": preview(schedule.expression, schedule.timezone, armed, now),
-            "firings": schedule.firings.order_by("-due_at")[:RECENT_FIRINGS],
+            "preview": _of_saved(schedule, now),
+            "zone": schedule.timezone,
+            "why": explain(schedule, now, RECENT_FIRINGS),
         }
 
-    @admin.display(description="State", ordering="state")
-    def state_badge(self, schedule: Schedule) -> SafeString:
-        return ScheduleLine(schedule, utc_now()).badge
+    @admin.display(description="When", ordering="text")
+    def said(self, schedule: Schedule) -> SafeString:
+        text, zone = ScheduleLine(schedule, utc_now()).text, schedule.timezone
+        return format_html('{}<span class="dv-below">{}</span>', text, zone)
 
     @admin.display(ordering=F("next_fire_at").asc(nulls_last=True))
     def next_fire(self, schedule: Schedule) -> SafeString:
         return ScheduleLine(schedule, utc_now()).next_fire
 
-    @admin.display(ordering="fire_count")
-    def fired(self, schedule: Schedule) -> SafeString:
-        last = when(schedule.last_fire_at, utc_now())
-        return format_html("{} <span class='dv-nothing'>·</span> {}", schedule.fire_count, last)
+    @admin.display(description="State", ordering="state")
+    def shown_state(self, schedule: Schedule) -> SafeString:
+        return ScheduleLine(schedule, utc_now()).badge
+
+    def last_outcome(self, schedule: Schedule) -> SafeString:
+        return ScheduleLine(schedule, utc_now()).outcome
+
+
+# --- next fires -----------------------------------------------------------------------------
+
+
+def _of_typed(typed: dict[str, str], now: datetime) -> Preview:
+    return preview(
+        typed["text"],
+        typed["timezone"],
+        now,
+        gap=_known(typed["gap"], Schedule.Gap.values),
+        overlap_hour=_known(typed["overlap_hour"], Schedule.OverlapHour.values),
+        anchor=_known(typed["anchor"], ["", *Schedule.Anchor.values]),
+    )
+
+
+def _known(value: str, values: list[str]) -> str:
+    """The first one is the usual one."""
+    return value if value in values else values[0]
+
+
+def _of_saved(schedule: Schedule, now: datetime) -> Preview:
+    """By what its text meant when it was saved: "in 30 minutes" means another time by now."""
+    armed = _armed(schedule, now)
+    if schedule.state not in EDITABLE_STATES or (schedule.one_shot and armed is None):
+        return Preview()
+    return preview(
+        schedule.expression,
+        schedule.timezone,
+        now,
+        gap=schedule.gap,
+        overlap_hour=schedule.overlap_hour,
+        anchor=schedule.anchor,
+        armed=armed,
+    )
+
+
+def _armed(schedule: Schedule, now: datetime) -> datetime | None:
+    if schedule.state == Schedule.State.ACTIVE:
+        return schedule.next_fire_at
+    # A one-shot whose time came meanwhile is due as soon as it is resumed.
+    overdue = schedule.next_fire_at if schedule.one_shot else None
+    return max(now, overdue) if overdue else None

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from agents_app.errors import NotFound, Refused
-from agents_app.models import Agent, Run, Tenant, WorkItem
+from agents_app.models import Agent, Delivery, Run, Schedule, Tenant, WorkItem
 from agents_app.skills.sync import DEFAULT_TENANT
 
 # Longer numbers are no keys, and the database driver refuses them.
@@ -48,6 +48,16 @@ def find_work_item(tenant: Tenant, text: str) -> WorkItem:
     return item
 
 
+def find_delivery(tenant: Tenant, text: str) -> Delivery:
+    """By its number, or by the id that its sender gave it."""
+    found = Delivery.objects.filter(tenant=tenant).select_related("source").order_by("-pk")
+    delivery = found.filter(pk=int(text)).first() if _is_number(text) else None
+    delivery = delivery or found.filter(delivery_id=text).first()
+    if delivery is None:
+        raise NotFound(f"there is no delivery {text!r} (manage.py deliveries list shows them)")
+    return delivery
+
+
 def find_run_or_agent(tenant: Tenant, text: str) -> Run | Agent:
     """A number is a run, a name is an agent; an agent may be called 7, and then people must say."""
     kind, _, rest = text.partition(":")
@@ -60,6 +70,34 @@ def find_run_or_agent(tenant: Tenant, text: str) -> Run | Agent:
     if tenant.agents.filter(name=text).exists():
         raise Refused(f"{text} may be a run or an agent: write run:{text} or agent:{text}")
     return find_run(tenant, text)
+
+
+def find_schedule(tenant: Tenant, text: str) -> Schedule:
+    """By its name, by AGENT/NAME where several agents have one of that name, or by its number."""
+    schedules = tenant.schedules.select_related("agent")
+    number = text.removeprefix("#")
+    found = list(schedules.filter(name=text).order_by("agent__name"))
+    if _is_number(number):
+        found += schedules.filter(pk=int(number)).exclude(pk__in=[one.pk for one in found])
+    agent, slash, name = text.partition("/")
+    if not found and slash:
+        found = list(schedules.filter(agent__name=agent, name=name))
+    if len(found) > 1:
+        which = ", ".join(f"{one} (#{one.pk}, {one.state})" for one in found)
+        raise Refused(f"{text!r} may be one of {which}: write which one")
+    if not found:
+        raise NotFound(_no_schedule(tenant, text))
+    return found[0]
+
+
+def _no_schedule(tenant: Tenant, text: str) -> str:
+    names = list(tenant.schedules.values_list("agent__name", "name"))
+    of_agent = [f"{agent}/{name}" for agent, name in names if agent == text]
+    if of_agent:
+        return f"{text!r} is an agent, not a schedule: it has {', '.join(sorted(of_agent))}"
+    known = [name for _, name in names] + [f"{agent}/{name}" for agent, name in names]
+    guess = did_you_mean(text, known)
+    return f"there is no schedule {text!r}{guess} (manage.py schedule list shows them)"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -7,13 +7,29 @@ from agents_app.conf import HOST_ZONE
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.triggers import parse_duration
 
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
 
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def iso_local(moment: datetime | None, zone: tzinfo) -> str | None:
+    return moment.astimezone(zone).isoformat() if moment else None
+
+
 def local(moment: datetime, zone: tzinfo | None = None) -> str:
     return f"{moment.astimezone(zone or host_zone()):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def relative(moment: datetime, now: datetime) -> str:
+    """`in 5 min`, `2 h ago`: in the largest unit of which there are at least two."""
+    far = (moment - now).total_seconds()
+    if abs(far) < 1:
+        return "now"
+    size, unit = next((unit for unit in _UNITS if abs(far) >= 2 * unit[0]), _UNITS[-1])
+    rough = f"{int(abs(far) // size)} {unit}"
+    return f"in {rough}" if far > 0 else f"{rough} ago"
 
 
 def host_zone() -> tzinfo:
@@ -29,6 +45,12 @@ def seconds_of(text: str, option: str) -> float:
     if not 0 <= seconds < 1e9:
         raise Refused(f"{option} {text!r}: give seconds, such as 30, or a duration, such as 5m")
     return seconds
+
+
+def whole_of(text: str, option: str, low: int, high: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
+        raise Refused(f"{option} {text!r}: give a whole number from {low} to {high}")
+    return int(text)
 
 
 def _duration_seconds(text: str, option: str) -> float:

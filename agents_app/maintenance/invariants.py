@@ -148,8 +148,8 @@ def ended_run_without_its_event(now: datetime) -> Rows:
 
 
 def undecided_firing(now: datetime) -> Rows:
-    """Firings without an outcome more than a minute after they were recorded."""
-    return Firing.objects.filter(outcome="", recorded_at__lt=now - SOON)
+    """Firings without an outcome more than a minute after they were to be decided."""
+    return Firing.objects.filter(outcome="", decide_at__lt=now - SOON)
 
 
 def firing_without_its_work(now: datetime) -> Rows:
@@ -168,7 +168,12 @@ def work_of_a_firing_that_denies_it(_: datetime) -> Rows:
 
 def active_schedule_that_is_not_armed(_: datetime) -> Rows:
     """Active schedules without a next fire: they would never fire again."""
-    return Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__isnull=True)
+    idle = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__isnull=True)
+    # A one-shot that has fired is active until its work has ended; cleared work may be restored.
+    unfinished = [WorkItem.State.QUEUED, WorkItem.State.ADMITTED, WorkItem.State.CLEARED]
+    work = WorkItem.objects.filter(schedule=OuterRef("pk"), state__in=unfinished)
+    undecided = Firing.objects.filter(schedule=OuterRef("pk"), outcome="")
+    return idle.exclude(Exists(work), one_shot=True).exclude(Exists(undecided), one_shot=True)
 
 
 def due_schedule_that_no_beat_claims(now: datetime) -> Rows:

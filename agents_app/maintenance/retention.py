@@ -6,12 +6,21 @@ import structlog
 from django.db.models import Model, QuerySet
 
 from agents_app.commit import in_transaction
-from agents_app.models import Firing, Heartbeat, MachineSnapshot, RunEvent, Tenant, Worker, WorkItem
+from agents_app.models import (
+    Delivery,
+    Firing,
+    Heartbeat,
+    MachineSnapshot,
+    RunEvent,
+    Tenant,
+    Worker,
+    WorkItem,
+)
 
 log = structlog.get_logger("drover.retention")
 ROWS_IN_ONE_BITE = 500
 DEFAULT_RUN_DAYS = 14
-HEARTBEAT_DAYS, SNAPSHOT_DAYS, WORKER_DAYS = 7, 30, 30
+HEARTBEAT_DAYS, SNAPSHOT_DAYS, WORKER_DAYS, DELIVERY_DAYS = 7, 30, 30, 30
 
 
 def retention(now: datetime) -> None:
@@ -19,6 +28,7 @@ def retention(now: datetime) -> None:
     removed += _delete(Heartbeat.objects.filter(at__lt=now - timedelta(days=HEARTBEAT_DAYS)))
     removed += _delete(MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS)))
     removed += _delete(Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS)))
+    removed += _delete(Delivery.objects.filter(received_at__lt=now - timedelta(days=DELIVERY_DAYS)))
     if removed:
         log.info("retention.removed", rows=removed)
 

@@ -6,11 +6,13 @@ from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import ApiToken, Tenant
+from agents_app.models.webhook import Delivery, WebhookSecret, WebhookSource
 from agents_app.models.work import Trigger, WorkItem
 
 __all__ = [
     "Agent",
     "ApiToken",
+    "Delivery",
     "Firing",
     "Heartbeat",
     "MachineSnapshot",
@@ -21,6 +23,8 @@ __all__ = [
     "Scheduler",
     "Tenant",
     "Trigger",
+    "WebhookSecret",
+    "WebhookSource",
     "WorkItem",
     "Worker",
     "queue_name",

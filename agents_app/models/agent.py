@@ -27,6 +27,8 @@ class Agent(models.Model):
 
     timeout_seconds = models.FloatField(default=900)
     work_queue_size = models.PositiveIntegerField(default=100)
+    # Of schedules that name none; empty: the host's.
+    timezone = models.CharField(max_length=64, blank=True)
     max_reruns = models.PositiveIntegerField(default=10)
     max_call_depth = models.PositiveIntegerField(default=3)
     retries = models.PositiveIntegerField(default=0)

@@ -28,6 +28,26 @@ class Schedule(models.Model):
         LAST = "last"
         ALL = "all"
 
+    class Anchor(models.TextChoices):
+        """What an interval is counted from."""
+
+        COMPLETION = "completion", "the end of the last run"
+        START = "start", "the last fire"
+
+    class Gap(models.TextChoices):
+        """A wall-clock time that a clock change leaves out."""
+
+        SHIFT = "shift", "as much later as the clock jumps"
+        NEXT_VALID = "next_valid", "when the clock has jumped"
+        SKIP = "skip"
+
+    class OverlapHour(models.TextChoices):
+        """A wall-clock time that a clock change brings twice."""
+
+        FIRST = "first", "the first time"
+        SECOND = "second", "the second time"
+        BOTH = "both"
+
     class Source(models.TextChoices):
         FILE = "file", "SKILL.md"
         PERSON = "person"
@@ -36,34 +56,75 @@ class Schedule(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="schedules")
     name = models.CharField(max_length=100)
     source = models.CharField(max_length=8, choices=Source.choices, default=Source.PERSON)
-    expression = models.CharField(
-        max_length=200, help_text="A cron expression, a macro such as @daily, or a duration: 15m"
+    # The same key makes no second schedule, whoever repeats the request.
+    idempotency_key = models.CharField(  # noqa: DJ001
+        max_length=200, null=True, blank=True, editable=False
     )
-    # Set for intervals, null for cron: an interval counts from the last completion.
+    text = models.CharField(
+        "when",
+        max_length=200,
+        blank=True,
+        help_text='"every monday at 09:00", "in 30 minutes", "0 9 * * 1-5", "@daily" or "15m"',
+    )
+    # What `text` means, in a form that needs no clock to be read: parse_trigger's.
+    expression = models.CharField(max_length=200, editable=False)
+    one_shot = models.BooleanField(default=False, editable=False)
+    # Set for intervals that count from the last completion, null for all else.
     interval_seconds = models.FloatField(null=True, blank=True, editable=False)
     timezone = models.CharField(max_length=64, default="UTC")
+    anchor = models.CharField(
+        max_length=10,
+        choices=Anchor.choices,
+        blank=True,
+        help_text="Only for intervals; empty: 15m counts from the end of a run, "
+        '"every 15 minutes" from the last fire',
+    )
+    gap = models.CharField(max_length=10, choices=Gap.choices, default=Gap.SHIFT)
+    overlap_hour = models.CharField(
+        max_length=6, choices=OverlapHour.choices, default=OverlapHour.FIRST
+    )
     prompt = models.TextField(blank=True)
     overlap = models.CharField(max_length=12, choices=Overlap.choices, default=Overlap.SKIP)
     catch_up = models.CharField(max_length=8, choices=CatchUp.choices, default=CatchUp.LAST)
     catch_up_window_seconds = models.FloatField(default=3600)
+    jitter_percent = models.FloatField(default=0, help_text="Of an interval, 0 to 10")
+    jitter_seconds = models.FloatField(default=0)
+    pause_after_failures = models.PositiveIntegerField(
+        default=0, help_text="Paused after so many failures in a row; 0: never"
+    )
 
     state = models.CharField(max_length=10, choices=State.choices, default=State.ACTIVE)
     pause_note = models.CharField(max_length=500, blank=True)
+    pause_until = models.DateTimeField(null=True, blank=True)
     next_fire_at = models.DateTimeField(null=True, blank=True)
     last_fire_at = models.DateTimeField(null=True, blank=True)
     last_completed_at = models.DateTimeField(null=True, blank=True)
     fire_count = models.PositiveIntegerField(default=0)
     missed_count = models.PositiveIntegerField(default=0)
+    skipped_count = models.PositiveIntegerField(default=0)
+    late_count = models.PositiveIntegerField(default=0)
+    # In a row, ended by a success.
+    failure_count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         db_table = "drover_schedule"
         constraints = [
-            models.UniqueConstraint(fields=["agent", "name"], name="schedule_name_once_per_agent")
+            models.UniqueConstraint(fields=["agent", "name"], name="schedule_name_once_per_agent"),
+            models.UniqueConstraint(
+                fields=["tenant", "idempotency_key"],
+                name="schedule_idempotency_key_once",
+                condition=Q(idempotency_key__isnull=False),
+            ),
         ]
         indexes = [
             models.Index(fields=["next_fire_at"], name="schedule_due", condition=Q(state="active")),
+            models.Index(
+                fields=["pause_until"],
+                name="schedule_paused_until",
+                condition=Q(state="paused", pause_until__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -96,6 +157,8 @@ class Firing(models.Model):
     )
     due_at = models.DateTimeField()
     recorded_at = models.DateTimeField()
+    # Jitter and the spreading of late firings: it waits until then for its outcome.
+    decide_at = models.DateTimeField()
     outcome = models.CharField(
         max_length=8, choices=Outcome.choices, default=Outcome.UNDECIDED, blank=True
     )
@@ -110,7 +173,9 @@ class Firing(models.Model):
             )
         ]
         indexes = [
-            models.Index(fields=["id"], name="firing_undecided", condition=Q(outcome="")),
+            models.Index(
+                fields=["decide_at", "id"], name="firing_undecided", condition=Q(outcome="")
+            ),
             models.Index(fields=["recorded_at"], name="firing_expired"),
         ]
 

@@ -15,7 +15,8 @@ _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _MEMORY = re.compile(r"[1-9][0-9]{0,14}[bkmg]?", re.IGNORECASE)
 _CREDENTIAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?::[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_SECRET_REF = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\s:][^:\n]*")
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 def seconds(value: Any) -> float:
@@ -98,6 +99,13 @@ def variable_text(value: Any) -> str:
     return str(value)
 
 
+def secret_ref(text: str) -> str:
+    # Not repeated in the message: it may be the secret itself.
+    if not _SECRET_REF.fullmatch(text):
+        raise ValueError("must say where the secret is, 'env:NAME' or 'file:path', not what it is")
+    return text
+
+
 def filter_value(value: Any) -> str | tuple[str, ...]:
     if isinstance(value, list | tuple):
         return tuple(_filter_text(item) for item in value)
@@ -127,6 +135,7 @@ Line = Annotated[str, AfterValidator(one_line), Len(0, 1024)]
 Zone = Annotated[str, AfterValidator(zone_name)]
 Variable = Annotated[str, AfterValidator(variable)]
 VariableText = Annotated[str, BeforeValidator(variable_text)]
+SecretRef = Annotated[str, AfterValidator(secret_ref)]
 Filter = Annotated[str | tuple[str, ...], PlainValidator(filter_value)]
 
 Whole = Annotated[int, Strict(), Ge(0), Le(1_000_000)]
@@ -139,4 +148,4 @@ Cpus = Annotated[float, Ge(0.01), Le(1024)]
 UserName = Annotated[str, _shaped(_USER, "a unix user name")]
 Memory = Annotated[str, _shaped(_MEMORY, "an amount such as 512m or 4g")]
 Credential = Annotated[str, _shaped(_CREDENTIAL, "'type' or 'type:instance'")]
-Word = Annotated[str, _shaped(_WORD, "one word of letters, digits, '.', '_' and '-'")]
+Word = Annotated[str, _shaped(WORD, "one word of letters, digits, '.', '_' and '-'")]

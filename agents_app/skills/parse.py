@@ -8,9 +8,10 @@ from agents_app.skills.errors import Place, Problems, SkillError
 from agents_app.skills.frontmatter import read_frontmatter, unclosed
 from agents_app.skills.names import agent_name_problem, canonical, mistyped, unknown_field
 from agents_app.skills.schedules import read_schedules
-from agents_app.skills.specs import AgentSpec, ProjectSpec, WebhookSourceSpec
-from agents_app.skills.tables import Layer, build, excerpt, file_fields, fold, fold_nested, merge
+from agents_app.skills.specs import AgentSpec, ProjectSpec
+from agents_app.skills.tables import Layer, build, file_fields, fold, fold_nested, merge
 from agents_app.skills.toml_reader import read_toml
+from agents_app.skills.webhooks import check_filters, read_sources, read_webhooks
 
 # `name` is the directory's; a `name:` in the file is a title. The others are not for files.
 _NOT_IN_FILES = {"name", "title", "instructions", "source_path"}
@@ -41,7 +42,7 @@ def parse_project(source: Source) -> ProjectSpec:
     problems = Problems()
     layer = Layer(read_toml(source), problems)
     table = fold(layer.document.data, file_fields(ProjectSpec), layer)
-    table["webhooks"] = _webhook_sources(table.get("webhooks", {}), layer)
+    table["webhooks"] = read_sources(table.get("webhooks", {}), layer)
     spec = build(ProjectSpec, fold_nested(table, ProjectSpec, layer), layer)
     problems.raise_any()
     assert spec is not None
@@ -104,11 +105,12 @@ def _agent(
     layer = Layer(fields, problems)
     table = _with_defaults(fields.data, project)
     schedule, schedules = table.pop("schedule", None), table.pop("schedules", {})
-    table["webhooks"] = _webhooks(table.get("webhooks", []))
+    table["webhooks"] = read_webhooks(table.get("webhooks", []))
     own = {"name": name, "instructions": body, "source_path": skill.path}
     spec = build(AgentSpec, {**table, **own}, layer)
     timezone = spec.timezone if spec else None
     read = read_schedules(schedule, schedules, timezone, layer)
+    check_filters(spec.webhooks if spec else (), project.webhooks, layer)
     return replace(spec, schedules=read) if spec else None
 
 
@@ -125,43 +127,3 @@ def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any
     if isinstance(runtime, dict):
         runtime = {"image": project.image, **runtime}
     return {**defaults, **table, "runtime": runtime}
-
-
-def _webhooks(value: Any) -> Any:
-    """Filters may stand beside `source` or in a table of their own; build checks the values."""
-    if not isinstance(value, list):
-        return value
-    return [_webhook(item) if isinstance(item, dict) else item for item in value]
-
-
-def _webhook(item: dict[str, Any]) -> dict[str, Any]:
-    table = {canonical(key): value for key, value in item.items() if value is not None}
-    nested = table.pop("filters", {})
-    source = {"source": table.pop("source")} if "source" in table else {}
-    if isinstance(nested, dict):
-        nested = {**table, **{canonical(key): value for key, value in nested.items()}}
-    return {**source, "filters": nested}
-
-
-def _webhook_sources(tables: Any, layer: Layer) -> tuple[WebhookSourceSpec, ...]:
-    if not isinstance(tables, dict):
-        layer.complain(("webhooks",), f"must be a table of sources, not {excerpt(tables)}")
-        return ()
-    specs = [_webhook_source(name, table, layer) for name, table in tables.items()]
-    return tuple(spec for spec in specs if spec)
-
-
-def _webhook_source(name: str, table: Any, layer: Layer) -> WebhookSourceSpec | None:
-    known = file_fields(WebhookSourceSpec).keys() - {"name", "options"}
-    if not isinstance(table, dict):
-        layer.complain(("webhooks", name), f"must be a table, not {excerpt(table)}")
-        return None
-    folded: dict[str, Any] = {"name": name, "options": {}}
-    for key, value in table.items():
-        if canonical(key) in known:
-            folded[canonical(key)] = value
-        elif mistyped(key, known):
-            layer.complain(("webhooks", name, key), unknown_field(key, known))
-        else:
-            folded["options"][canonical(key)] = value
-    return build(WebhookSourceSpec, folded, layer, ("webhooks", name))

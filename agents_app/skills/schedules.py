@@ -1,12 +1,21 @@
 """`schedule:` and `schedules:` of an agent as specs; when they fire is triggers' business."""
 
+from datetime import UTC, datetime
 from typing import Any
 
-from agents_app.errors import DroverError
+from agents_app.errors import DroverError, TriggerParseError
 from agents_app.skills.document import At
-from agents_app.skills.specs import ScheduleSpec
+from agents_app.skills.specs import Overlap, ScheduleSpec
 from agents_app.skills.tables import Layer, build, excerpt, file_fields, fold
-from agents_app.triggers import IntervalTrigger, parse_cron, parse_interval_trigger, parse_trigger
+from agents_app.triggers import (
+    IntervalTrigger,
+    OnceTrigger,
+    Trigger,
+    parse_cron,
+    parse_interval_trigger,
+    parse_when,
+    zone,
+)
 
 DEFAULT_NAME = "default"
 MAX_EXPRESSION = 200
@@ -16,6 +25,7 @@ _FIELDS = {
     **{name: f for name, f in file_fields(ScheduleSpec).items() if name not in _OF_THE_SPEC_ONLY},
     **{name: name for name in ("type", "interval", "jitter")},
 }
+TWO_TIMES = (datetime(2026, 1, 1, 1, 1, tzinfo=UTC), datetime(2026, 1, 9, 23, 2, tzinfo=UTC))
 _FIELD_OF_TYPE = {"interval": "interval", "cron": "expression"}
 
 
@@ -25,7 +35,12 @@ def read_schedules(
     """All that can be read; the rest is among the layer's problems."""
     specs: list[ScheduleSpec | None] = []
     if text is not None and (expression := _checked("", text, ("schedule",), layer)):
-        specs.append(ScheduleSpec(name=DEFAULT_NAME, expression=expression, timezone=timezone))
+        overlap = _usual_overlap(expression)
+        specs.append(
+            ScheduleSpec(
+                name=DEFAULT_NAME, expression=expression, timezone=timezone, overlap=overlap
+            )
+        )
     if not isinstance(tables, dict):
         layer.complain(("schedules",), f"must be a table of schedules, not {excerpt(tables)}")
         tables = {}
@@ -48,6 +63,7 @@ def _read_one(
     expression = _expression(folded, at, layer)
     folded.update(_jitter(folded.pop("jitter", 0), expression, at, layer))
     folded.setdefault("timezone", timezone)
+    folded.setdefault("overlap", _usual_overlap(expression))
     return build(ScheduleSpec, {"name": name, "expression": expression, **folded}, layer, at)
 
 
@@ -83,14 +99,32 @@ def _checked(kind: str, text: Any, at: At, layer: Layer) -> str:
     if len(text) > MAX_EXPRESSION:
         layer.complain(at, f"has {len(text)} characters; at most {MAX_EXPRESSION} are read")
         return ""
-    parse = {"interval": parse_interval_trigger, "cron": parse_cron}.get(kind, parse_trigger)
+    parse = {"interval": parse_interval_trigger, "cron": parse_cron}.get(kind, _say_when)
     try:
         parse(text)
-        parse_trigger(text)  # what the row will be read with, whatever the field was
+        _say_when(text)  # what the row will be read with, whatever the field was
     except DroverError as error:
         layer.complain(at, " ".join(str(error).split()))
         return ""
     return " ".join(text.split())
+
+
+def _say_when(text: str) -> Trigger:
+    """A file is read again and again: what it says must mean the same each time."""
+    early, late = (parse_when(text, now, zone("UTC"), allow_past=True).trigger for now in TWO_TIMES)
+    if early != late:
+        reason = "it means another time whenever the file is read"
+        hint = "write a date (on 2030-06-01 at 12:00), or use manage.py schedule create"
+        raise TriggerParseError(f'"{text}" cannot stand in a file: {reason}; {hint}', text=text)
+    if not isinstance(early, OnceTrigger):
+        parse_when(text, TWO_TIMES[-1], zone("UTC"))  # refuses what can never fire
+    return early
+
+
+def _usual_overlap(expression: str) -> Overlap:
+    """What fires only once is better late than never."""
+    once = bool(expression) and isinstance(_say_when(expression), OnceTrigger)
+    return "queue" if once else "skip"
 
 
 def _jitter(value: Any, expression: str, at: At, layer: Layer) -> dict[str, Any]:
@@ -100,7 +134,7 @@ def _jitter(value: Any, expression: str, at: At, layer: Layer) -> dict[str, Any]
         return {"jitter_seconds": value}
     if not 0 <= percent <= MAX_JITTER_PERCENT:
         layer.complain((*at, "jitter"), f"must be 0 to {MAX_JITTER_PERCENT} percent or a duration")
-    elif percent and expression and not isinstance(parse_trigger(expression), IntervalTrigger):
+    elif percent and expression and not isinstance(_say_when(expression), IntervalTrigger):
         layer.complain((*at, "jitter"), "a percentage needs an interval; write a duration: 30s")
     return {"jitter_percent": percent}
 

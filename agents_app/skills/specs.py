@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from agents_app.skills.fields import (
     Argv,
@@ -16,6 +18,7 @@ from agents_app.skills.fields import (
     Port,
     Positive,
     Seconds,
+    SecretRef,
     Slots,
     Texts,
     UserName,
@@ -25,7 +28,9 @@ from agents_app.skills.fields import (
     Word,
     Words,
     Zone,
+    several,
 )
+from agents_app.triggers import Anchor, Gap, OverlapHour
 
 Overlap = Literal["skip", "queue_one", "queue", "cancel_other"]
 CatchUp = Literal["skip", "last", "all"]
@@ -58,7 +63,7 @@ class WebhookSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSpec:
-    """`expression` is a text for `parse_trigger`; no `timezone` means the host's."""
+    """`expression` is a text for `parse_when`; no `timezone` means the host's."""
 
     name: str
     expression: str
@@ -69,6 +74,10 @@ class ScheduleSpec:
     catch_up_window_seconds: Seconds = 3600.0
     jitter_percent: float = 0.0
     jitter_seconds: Seconds = 0.0
+    gap: Gap = "shift"
+    overlap_hour: OverlapHour = "first"
+    anchor: Anchor | Literal[""] = ""
+    pause_after_failures: Whole = 0
     enabled: bool = True
 
 
@@ -123,10 +132,14 @@ class LocalSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSourceSpec:
-    """`options` are the provider's own settings, such as a header's name."""
+    """`options` are the provider's own settings, such as a header's name.
+
+    `secrets` say where they are, never what: `env:NAME`, or `file:path` below the project.
+    """
 
     name: str
     type: Word
+    secrets: Annotated[tuple[SecretRef, ...], BeforeValidator(several)] = ()
     credential: str = ""
     allow_unsigned: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)

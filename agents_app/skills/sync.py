@@ -4,21 +4,32 @@ import hashlib
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import structlog
 
-from agents_app import dispatch, lifecycle
+from agents_app import dispatch, schedule_states, webhook_sources
 from agents_app.commit import in_transaction
 from agents_app.conf import HOST_ZONE
+from agents_app.due import goes_on_at
 from agents_app.models import Agent, Schedule, Tenant
+from agents_app.plan import arm, understand
+from agents_app.schedule_states import AGENT_MISSING
 from agents_app.skills.discover import Discovery, discover
 from agents_app.skills.specs import AgentSpec, ProjectSpec, ScheduleSpec
-from agents_app.triggers import IntervalTrigger, next_fire, parse_trigger, zone
 
 log = structlog.get_logger("drover.skills")
 DEFAULT_TENANT = "default"
 DISABLED_IN_FILE = "enabled: false in the agent's file"
-AGENT_MISSING = "the agent's directory is missing"
+SAME_IN_BOTH = (
+    *("prompt", "overlap", "catch_up", "catch_up_window_seconds", "gap", "overlap_hour", "anchor"),
+    *("jitter_percent", "jitter_seconds", "pause_after_failures"),
+)
+UNDERSTOOD = ("expression", "timezone", "one_shot")
+# If one of these changes, what follows from them is found anew.
+OF_THE_TIME = ("expression", "timezone", "gap", "overlap_hour", "anchor")
+ARMED = ("interval_seconds", "next_fire_at")
+S = Schedule.State
 
 
 # A config.toml that no longer parses leaves the last one that did in force.
@@ -43,7 +54,7 @@ def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> int | Non
     if _config_is_broken(discovery) and not has_last_good and not created:
         # Broken since before this start: the rows are all there is of the last good one.
         return None
-    changed = [_sync_project_settings(tenant, discovery)]
+    changed = [_sync_project_settings(tenant, discovery, now)]
     changed += [_sync_agent(tenant, spec, now) for spec in discovery.agents]
     if discovery.complete:
         _remove_missing(tenant, discovery, now)
@@ -58,18 +69,19 @@ def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None
     present = {spec.name for spec in discovery.agents} | set(discovery.broken)
     for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
         Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
-        for schedule in agent.schedules.filter(state=Schedule.State.ACTIVE):
-            lifecycle.pause_schedule(schedule.pk, AGENT_MISSING)
+        for schedule in agent.schedules.filter(state=S.ACTIVE):
+            schedule_states.pause_schedule(schedule.pk, AGENT_MISSING)
         log.info("agent.removed", agent=agent.name)
 
 
-def _sync_project_settings(tenant: Tenant, discovery: Discovery) -> bool:
+def _sync_project_settings(tenant: Tenant, discovery: Discovery, now: datetime) -> bool:
     fingerprint = _fingerprint(discovery.project)
     if tenant.settings.get("fingerprint") == fingerprint:
         return False
     tenant.settings = _settings(discovery.project) | {"fingerprint": fingerprint}
     tenant.scale = discovery.project.scale
     tenant.save(update_fields=["settings", "scale"])
+    webhook_sources.sync_sources(tenant, discovery.project.webhooks, now)
     return True
 
 
@@ -107,9 +119,10 @@ def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
     # Only these columns: a pause that a person sets at this moment must not be written over.
     Agent.objects.filter(pk=agent.pk).update(**columns, updated_at=now)
     agent.refresh_from_db()
-    _sync_schedules(agent, spec, now)
-    for schedule in agent.schedules.filter(pause_note=AGENT_MISSING):
+    # Before the file has its say, which may switch them off.
+    for schedule in agent.schedules.filter(state=S.PAUSED, pause_note=AGENT_MISSING):
         _resume(schedule, now)
+    _sync_schedules(agent, spec, now)
     log.info("agent.defined", agent=agent.name, revision=agent.revision, scale=agent.scale)
     return True
 
@@ -123,6 +136,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "scale": spec.scale,
         "timeout_seconds": spec.timeout_seconds,
         "work_queue_size": spec.work_queue_size,
+        "timezone": spec.timezone or "",
         "max_reruns": spec.max_reruns,
         "max_call_depth": spec.max_call_depth,
         "retries": spec.retries,
@@ -150,61 +164,69 @@ def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
     named = {schedule_spec.name for schedule_spec in spec.schedules}
     for schedule_spec in spec.schedules:
         _sync_schedule(agent, schedule_spec, now)
-    for gone in agent.schedules.filter(source=Schedule.Source.FILE).exclude(name__in=named):
-        lifecycle.cancel_schedule(gone.pk, gone.state)
+    # A one-shot that is over is not canceled: it might come back, and must not fire again.
+    in_use = agent.schedules.filter(source=Schedule.Source.FILE, state__in=[S.ACTIVE, S.PAUSED])
+    for gone in in_use.exclude(name__in=named):
+        schedule_states.cancel_schedule(gone.pk, gone.state)
 
 
 def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
     """A person's schedule of the same name becomes the file's."""
-    when = {"expression": spec.expression, "timezone": spec.timezone or HOST_ZONE}
-    columns: dict[str, object] = when | {
-        "tenant_id": agent.tenant_id,
-        "source": Schedule.Source.FILE,
-        "prompt": spec.prompt,
-        "overlap": spec.overlap,
-        "catch_up": spec.catch_up,
-        "catch_up_window_seconds": spec.catch_up_window_seconds,
-    }
     known = agent.schedules.filter(name=spec.name).first()
-    if known is None or (known.expression, known.timezone) != tuple(when.values()):
-        armed = Schedule(**when, last_completed_at=known.last_completed_at if known else None)
-        arm(armed, now)
-        columns |= {
-            "next_fire_at": armed.next_fire_at,
-            "interval_seconds": armed.interval_seconds,
-        }
+    columns = _schedule_columns(agent, spec)
+    read = Schedule(**columns, last_completed_at=known.last_completed_at if known else None)
+    understand(read, now, allow_past=True)
+    renewed = known is None or any(getattr(known, n) != getattr(read, n) for n in OF_THE_TIME)
+    if renewed:
+        arm(read, now)
+    understood = (*UNDERSTOOD, *ARMED) if renewed else UNDERSTOOD
+    columns |= {name: getattr(read, name) for name in understood}
     if known is None:
         known = agent.schedules.create(name=spec.name, **columns)
     else:
         Schedule.objects.filter(pk=known.pk).update(**columns, updated_at=now)
         known.refresh_from_db()
-    _sync_schedule_state(known, spec, now)
+    _sync_schedule_state(known, spec, now, renewed=renewed)
 
 
-def _sync_schedule_state(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
+def _schedule_columns(agent: Agent, spec: ScheduleSpec) -> dict[str, Any]:
+    values = asdict(spec)
+    columns = {name: values[name] for name in SAME_IN_BOTH}
+    return columns | {
+        "tenant_id": agent.tenant_id,
+        "source": Schedule.Source.FILE,
+        "text": spec.expression,
+        "timezone": spec.timezone or HOST_ZONE,
+    }
+
+
+def _sync_schedule_state(
+    schedule: Schedule, spec: ScheduleSpec, now: datetime, *, renewed: bool
+) -> None:
     """What a person paused stays paused; what the file switched off, the file switches on."""
+    over = renewed and schedule.state in {S.COMPLETED, S.FAILED}
+    switched_off = schedule.state == S.PAUSED and schedule.pause_note == DISABLED_IN_FILE
     if not spec.enabled:
-        lifecycle.pause_schedule(schedule.pk, DISABLED_IN_FILE)
-    elif schedule.state == Schedule.State.CANCELED or schedule.pause_note == DISABLED_IN_FILE:
+        schedule_states.pause_schedule(schedule.pk, DISABLED_IN_FILE)
+    elif over or schedule.state == S.CANCELED or switched_off:
         _resume(schedule, now)
 
 
 def _resume(schedule: Schedule, now: datetime) -> None:
-    arm(schedule, now)
-    lifecycle.resume_schedule(schedule.pk, schedule.state, schedule.next_fire_at)
-
-
-def arm(schedule: Schedule, now: datetime) -> None:
-    """The first fire of a new or edited schedule: an interval at once, a cron at its next match."""
-    trigger = parse_trigger(schedule.expression)
-    if isinstance(trigger, IntervalTrigger):
-        schedule.interval_seconds = trigger.every.total_seconds()
-        last = schedule.last_completed_at
-        due_at = now if last is None else last + trigger.every
-        schedule.next_fire_at = max(now, due_at)
+    if schedule.one_shot and schedule.state == S.PAUSED:
+        schedule.next_fire_at = goes_on_at(schedule, now)
     else:
-        schedule.interval_seconds = None
-        schedule.next_fire_at = next_fire(trigger, now, zone(schedule.timezone))
+        arm(schedule, now)
+        if _has_fired_then(schedule):
+            Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=None)
+            return
+    schedule_states.resume_schedule(schedule.pk, schedule.state, schedule.next_fire_at)
+
+
+def _has_fired_then(schedule: Schedule) -> bool:
+    """A date that is back in the file, or that is written otherwise, is no new one."""
+    at = schedule.next_fire_at
+    return schedule.one_shot and at is not None and schedule.firings.filter(due_at=at).exists()
 
 
 def _fingerprint(spec: AgentSpec | ProjectSpec) -> str:

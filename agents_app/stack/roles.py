@@ -11,9 +11,9 @@ from agents_app.stack.ready import READY_FILE, http_answers, redis_answers
 from agents_app.stack.redis_server import find_server, server_argv, socket_path
 from agents_app.stack.role import Role
 
-# Beat first, so that nothing new is due; the gateway after the workers, because a run that is
-# still going on reports to it; Redis last, because all of them use it.
-STOP_BEAT, STOP_WORKERS, STOP_GATEWAY, STOP_REDIS = range(4)
+# Beat and the workers at once, so that nothing new begins; the gateway after them, because a run
+# that is still going on reports to it; Redis last, because all of them use it.
+STOP_WORK, STOP_GATEWAY, STOP_REDIS = range(3)
 START_REDIS, START_REST = range(2)
 
 FLOWER_USER = "admin"
@@ -21,6 +21,8 @@ FLOWER_USER = "admin"
 ONLY_FOR_UP = frozenset({"DROVER_ADMIN_PASSWORD", "DROVER_BOOTSTRAP_TOKEN"})
 # With the last one Celery would load Django, which is 30 MB that Flower has no use for.
 _NOT_FOR_FLOWER = ("DATABASE_URL", "DROVER_SECRET_KEY", "DJANGO_SETTINGS_MODULE")
+
+_FLOWER = (sys.executable, "-m", "celery", "-q", "-A", "agents_app.stack.monitor", "flower")
 
 Environment = Mapping[str, str]
 
@@ -51,18 +53,14 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
     # Silent for this long the worker cannot have renewed its lease: its runs end before that does.
     silence = f"{conf.lease_seconds * 5 / 6:g}"
     guard = (sys.executable, "-IS", str(ROOT / "agents_app" / "guard.py"), "--silence", silence)
-    options = (
-        *("-P", "threads", "-c", str(conf.concurrency), "-n", f"{name}@%h", "-E", "-l", "info"),
-        *("--without-gossip", "--without-mingle"),
-    )
     return Role(
         name=name,
-        argv=(*guard, "--", *_celery("agents_app.stack.announced", "worker"), *options),
+        argv=(*guard, "--", *_serve("worker", name, str(conf.concurrency))),
         env=_child_env(env, name) | {READY_FILE: str(ready_file)},
         directory=ROOT,
         ready_file=ready_file,
         start_stage=START_REST,
-        stop_stage=STOP_WORKERS,
+        stop_stage=STOP_WORK,
         stop_timeout_seconds=None,
         # To the guard: kill everything below, now.
         kill_signal=SIGQUIT,
@@ -72,15 +70,14 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
 
 def beat_role(conf: Conf, env: Environment) -> Role:
     ready_file = conf.data / "beat.ready"
-    options = ("-S", "scheduler_project.beat:DroverScheduler", "--pidfile=", "-l", "info")
     return Role(
         name="beat",
-        argv=(*_celery("agents_app.stack.announced", "beat"), *options),
+        argv=_serve("beat"),
         env=_child_env(env, "beat") | {READY_FILE: str(ready_file)},
         directory=ROOT,
         ready_file=ready_file,
         start_stage=START_REST,
-        stop_stage=STOP_BEAT,
+        stop_stage=STOP_WORK,
         # Rows decide every race, so it may die at any point.
         death_signal=SIGKILL,
     )
@@ -92,6 +89,7 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
         # An open event stream would keep it from stopping.
         *("--timeout-graceful-shutdown", "5", "--no-access-log", "--log-level", "warning"),
         *("--ws", "none", "--lifespan", "off", "--no-server-header"),
+        *("--http", "gateway_app.protocol:ImpatientProtocol"),
     )
     return Role(
         name="gateway",
@@ -116,7 +114,7 @@ def flower_role(conf: Conf, env: Environment) -> Role:
     shared = _child_env(env, "flower")
     return Role(
         name="flower",
-        argv=(*_celery("agents_app.stack.monitor", "flower"), "--logging=error"),
+        argv=(*_FLOWER, "--logging=error"),
         env={name: shared[name] for name in shared if name not in _NOT_FOR_FLOWER} | own,
         directory=ROOT,
         ready=http_answers(conf.flower_port, "/", status=401),
@@ -132,14 +130,16 @@ def flower_password_file(data: Path) -> Path:
     return data / "flower.password"
 
 
-def _celery(app: str, command: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "celery", "-q", "-A", app, command)
+def _serve(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "agents_app.stack.serve", *arguments)
 
 
 def _child_env(env: Environment, role: str) -> dict[str, str]:
     kept = {name: value for name, value in env.items() if name not in ONLY_FOR_UP}
     return kept | {
         "DROVER_ROLE": role,
+        # `up` has checked already; Celery would load every page to check it in each process.
+        "CELERY_SKIP_CHECKS": "true",
         # Two arenas instead of eight per core: threads share memory that they would each keep.
         "MALLOC_ARENA_MAX": env.get("MALLOC_ARENA_MAX", "2"),
         "PYTHONUNBUFFERED": "1",

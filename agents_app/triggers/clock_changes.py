@@ -7,6 +7,14 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 _DAY = 86400
+# A zone that changes its clocks at all does so within that time.
+_YEAR = 366 * _DAY
+# What is looked through at once and then remembered.
+_PAGE = 16 * _DAY
+# No zone is asked about the first and the last day a datetime can have: elsewhere it would be the
+# year before or after.
+_FIRST_KNOWN = int(datetime(1, 1, 2, tzinfo=UTC).timestamp())
+_LAST_KNOWN = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) - 1
 
 
 class Change(NamedTuple):
@@ -19,19 +27,24 @@ class Change(NamedTuple):
 
 def changes_between(zone: ZoneInfo, start: int, end: int) -> tuple[Change, ...]:
     """Changes with start < at <= end."""
-    years = range(_year(start), _year(end) + 1)
-    changes = chain.from_iterable(_changes_in_year(zone, year) for year in years)
+    pages = range(start // _PAGE, end // _PAGE + 1)
+    changes = chain.from_iterable(_changes_on_page(zone, page) for page in pages)
     return tuple(change for change in changes if start < change.at <= end)
 
 
+def next_clock_change(zone: ZoneInfo, after: datetime) -> Change | None:
+    """The first one later than `after`, if there is one within a year."""
+    start = int(after.timestamp())
+    return next(iter(changes_between(zone, start, start + _YEAR)), None)
+
+
 @lru_cache(maxsize=65536)
-def _changes_in_year(zone: ZoneInfo, year: int) -> tuple[Change, ...]:
+def _changes_on_page(zone: ZoneInfo, page: int) -> tuple[Change, ...]:
     """Looks at every day and halves those that differ, as zoneinfo keeps its list to itself."""
-    start = int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
-    end = int(datetime(year + 1, 1, 1, tzinfo=UTC).timestamp())
+    start = page * _PAGE
     found = []
     before = offset_at(zone, start - 1)
-    for day in range(start, end, _DAY):
+    for day in range(start, start + _PAGE, _DAY):
         after = offset_at(zone, day + _DAY - 1)
         if after != before:
             found.append(Change(_halve(zone, day - 1, day + _DAY - 1), before, after))
@@ -48,10 +61,7 @@ def _halve(zone: ZoneInfo, low: int, high: int) -> int:
 
 
 def offset_at(zone: ZoneInfo, instant: int) -> int:
-    offset = datetime.fromtimestamp(instant, zone).utcoffset()
+    known = min(max(instant, _FIRST_KNOWN), _LAST_KNOWN)
+    offset = datetime.fromtimestamp(known, zone).utcoffset()
     assert offset is not None  # a ZoneInfo always knows its offset at an instant
     return int(offset.total_seconds())
-
-
-def _year(instant: int) -> int:
-    return datetime.fromtimestamp(instant, UTC).year

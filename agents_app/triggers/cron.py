@@ -1,15 +1,12 @@
-"""Cron text to a CronTrigger, and its matches on a plain wall clock; zones are dst.py's."""
+"""Cron text to a CronTrigger, and nothing about when it matches."""
 
 import calendar
 import re
-import threading
-from dataclasses import dataclass
-from functools import lru_cache
-
-from croniter import croniter
+from dataclasses import dataclass, field
 
 from agents_app.errors import TriggerParseError
 from agents_app.triggers.cron_field import DAY_OF_MONTH, FIELDS, BadFieldError, Values, parse_field
+from agents_app.triggers.words import MAX_LENGTH, WHITESPACE, WORD, excerpt
 
 MACROS = {
     "@hourly": "0 * * * *",
@@ -20,27 +17,25 @@ MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-# Far above any real expression: every value of every field written out takes under 400.
-MAX_LENGTH = 1000
-WHITESPACE = " \t\n\r\f\v"
-
-_WORD = re.compile(rf"[^{WHITESPACE}]+")
 
 
 @dataclass(frozen=True, slots=True)
 class CronTrigger:
-    """`branches` are simple expressions; the trigger fires when any one of them matches."""
+    """`branches` are simple expressions; the trigger fires when any one of them matches.
 
-    text: str
-    expression: str
-    is_shorthand: bool
+    How it was written takes no part in comparisons: `0 9 * * MON` equals `0 9 * * 1`.
+    """
+
+    text: str = field(compare=False)
+    expression: str = field(compare=False)
+    is_shorthand: bool = field(compare=False)
     branches: tuple[str, ...]
     follows_real_clock: bool
 
 
 def parse_cron(text: str) -> CronTrigger:
     expression = _expand_macro(text)
-    words = list(_WORD.finditer(expression))
+    words = list(WORD.finditer(expression))
     if len(words) != len(FIELDS):
         raise _error(text, _count_reason(len(words)), "fields")
     fields = [_read_field(text, index, word) for index, word in enumerate(words)]
@@ -52,17 +47,6 @@ def parse_cron(text: str) -> CronTrigger:
         branches=_branches(fields),
         follows_real_clock=any(word[0].startswith("*") for word in words[:2]),
     )
-
-
-def split_words(text: str) -> list[str]:
-    """Split at ASCII whitespace only: a no-break space is a typing error, not a separator."""
-    return _WORD.findall(text)
-
-
-def next_wall_match(trigger: CronTrigger, wall_seconds: int) -> int | None:
-    """The first match strictly after, both in seconds of a clock that knows no zone."""
-    matches = [_matcher(branch).next_after(wall_seconds) for branch in trigger.branches]
-    return min((match for match in matches if match is not None), default=None)
 
 
 def _expand_macro(text: str) -> str:
@@ -80,19 +64,19 @@ def _expand_macro(text: str) -> str:
 
 
 def _count_reason(count: int) -> str:
-    names = ", ".join(field.name for field in FIELDS)
+    names = ", ".join(kind.name for kind in FIELDS)
     no_seconds = "; there is no field for seconds or years" if count > len(FIELDS) else ""
     return f"expected 5 fields ({names}), got {count}{no_seconds}"
 
 
 def _read_field(text: str, index: int, word: re.Match[str]) -> Values:
-    field = FIELDS[index]
+    kind = FIELDS[index]
     try:
-        return parse_field(field, word[0])
+        return parse_field(kind, word[0])
     except BadFieldError as why:
         position = len(text) - len(text.lstrip(WHITESPACE)) + word.start()
-        reason = f'{field.name} "{word[0]}" {why}; for example {field.example}'
-        raise _error(text, reason, field.name, position) from None
+        reason = f'{kind.name} "{excerpt(word[0])}" {why}; for example {kind.example}'
+        raise _error(text, reason, kind.name, position) from None
 
 
 def _refuse_if_it_never_fires(text: str, fields: list[Values]) -> None:
@@ -106,10 +90,10 @@ def _refuse_if_it_never_fires(text: str, fields: list[Values]) -> None:
 
 
 def _error(
-    text: str, reason: str, field: str | None = None, position: int | None = None
+    text: str, reason: str, kind: str | None = None, position: int | None = None
 ) -> TriggerParseError:
-    message = f'cron expression "{text.strip(WHITESPACE)[:80]}": {reason}'
-    return TriggerParseError(message, text=text, field=field, position=position)
+    message = f'cron expression "{excerpt(text)}": {reason}'
+    return TriggerParseError(message, text=text, field=kind, position=position)
 
 
 def _branches(fields: list[Values]) -> tuple[str, ...]:
@@ -139,23 +123,3 @@ def _weekday_parts(weekdays: Values) -> list[str]:
     nth = [f"{day}#{number}" for day, number in sorted(weekdays.nth_weekdays)]
     last = [f"l{day}" for day in sorted(weekdays.last_weekdays)]
     return [part for part in (_listed(weekdays), ",".join(nth + last)) if part]
-
-
-class _Matcher:
-    """A croniter that is built once and shared; it keeps its position in itself, hence the lock."""
-
-    def __init__(self, branch: str) -> None:
-        self._croniter = croniter(branch, 0.0)
-        self._lock = threading.Lock()
-
-    def next_after(self, wall_seconds: int) -> int | None:
-        with self._lock:
-            try:
-                return int(self._croniter.get_next(float, start_time=float(wall_seconds)))
-            except (ValueError, OverflowError):  # past the last year a date can have
-                return None
-
-
-@lru_cache(maxsize=4096)
-def _matcher(branch: str) -> _Matcher:
-    return _Matcher(branch)

@@ -23,7 +23,7 @@ _MARGIN = 2 * _DAY
 # 29 February on a fifth Monday can be 40 years away. What the skip policy drops a hundred years
 # in a row (02:30 on the very Sunday of the change) never fires.
 _PATIENCE = 100 * 366 * _DAY
-_END_OF_TIME = int(datetime(9990, 1, 1, tzinfo=UTC).timestamp())
+_END_OF_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 
 class Span(NamedTuple):
@@ -38,21 +38,22 @@ def next_instant(
     next_wall: NextWall, after: int, zone: ZoneInfo, gap: Gap, overlap_hour: OverlapHour
 ) -> int | None:
     """The first instant strictly after `after` at which the wall clock calls for a fire."""
-    next_wall = _remembering(next_wall)
     give_up = min(after + _PATIENCE, _END_OF_TIME)
     while after < give_up:
         offset = offset_at(zone, after)
         wall = next_wall(after + offset)
-        if wall is None or wall > _END_OF_TIME:
-            return None
-        horizon = wall - offset + _MARGIN
+        # Nothing ahead on the wall is not the end: the clock may yet be set back.
+        here = after if wall is None else wall - offset
+        horizon = here + _MARGIN
         changes = changes_between(zone, after - _MARGIN, horizon + _MARGIN)
         if not changes:
-            return wall - offset
+            return here if wall is not None and here <= _END_OF_TIME else None
         found = _first_in_spans(next_wall, after, _spans(changes, after), gap, overlap_hour)
         # Past the horizon a change may act that lies too far ahead to have been looked up.
         if found is not None and found < horizon:
             return found
+        if wall is None:
+            return None
         after = horizon - 1
     return None
 
@@ -104,17 +105,3 @@ def _spans(changes: tuple[Change, ...], after: int) -> Iterator[Span]:
             yield Span(opened_by, change, change.before)
         opened_by = change
     yield Span(opened_by, None, changes[-1].after)
-
-
-def _remembering(next_wall: NextWall) -> NextWall:
-    """The last answer holds for every question between it and the question it answered."""
-    asked = 0
-    answer: int | None = None
-
-    def remembered(wall: int) -> int | None:
-        nonlocal asked, answer
-        if answer is None or not asked <= wall < answer:
-            asked, answer = wall, next_wall(wall)
-        return answer
-
-    return remembered

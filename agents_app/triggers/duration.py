@@ -5,6 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from agents_app.errors import TriggerParseError
+from agents_app.triggers.words import WHITESPACE, excerpt
 
 # More would only cost time: no date can hold what they say.
 MAX_DIGITS = 1000
@@ -17,12 +18,11 @@ _UNIT_SECONDS = {
     for word in words.split()
     for plural in ("", "s")
 }
-_WHITESPACE = " \t\n\r\f\v"
-_NUMBER_AND_WORD = re.compile(rf"(?P<number>[0-9]+(\.[0-9]+)?)[{_WHITESPACE}]*(?P<unit>[a-zA-Z]+)")
+_NUMBER_AND_WORD = re.compile(rf"(?P<number>[0-9]+(\.[0-9]+)?)[{WHITESPACE}]*(?P<unit>[a-zA-Z]+)")
 
 
 def parse_duration(text: str) -> timedelta:
-    found = _NUMBER_AND_WORD.fullmatch(text.strip(_WHITESPACE))
+    found = _NUMBER_AND_WORD.fullmatch(text.strip(WHITESPACE))
     unit_seconds = _UNIT_SECONDS.get(found["unit"].lower()) if found else None
     if found is None or unit_seconds is None:
         raise _error(text, "write a number and a unit, such as 30s, 10m, 1.5h or 1d")
@@ -41,4 +41,4 @@ def parse_duration(text: str) -> timedelta:
 
 
 def _error(text: str, reason: str) -> TriggerParseError:
-    return TriggerParseError(f'invalid duration "{text[:80]}": {reason}', text=text)
+    return TriggerParseError(f'invalid duration "{excerpt(text)}": {reason}', text=text)

@@ -7,11 +7,13 @@ from functools import lru_cache, partial
 from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
-from agents_app.triggers.cron import CronTrigger, next_wall_match
+from agents_app.triggers.cron import CronTrigger
+from agents_app.triggers.cron_matches import next_wall_match
 from agents_app.triggers.dst import GAPS, OVERLAP_HOURS, Gap, OverlapHour, next_instant
 from agents_app.triggers.interval import IntervalTrigger
+from agents_app.triggers.once import OnceTrigger
 
-Trigger = CronTrigger | IntervalTrigger
+Trigger = CronTrigger | IntervalTrigger | OnceTrigger
 
 _SECOND = timedelta(seconds=1)
 
@@ -28,6 +30,8 @@ def next_fire(
         raise ValueError("next_fire needs a time with a zone")
     if isinstance(trigger, IntervalTrigger):
         return _next_interval_fire(trigger, after)
+    if isinstance(trigger, OnceTrigger):
+        return trigger.at if trigger.at > after else None
     # Fires fall on whole seconds: the fraction cannot matter and would only spoil the cache.
     return _next_cron_fire(trigger, math.floor(after.timestamp()), zone, gap, overlap_hour)
 
@@ -66,6 +70,8 @@ def last_fire_between(
     overlap_hour: OverlapHour = "first",
 ) -> datetime | None:
     """The latest fire of a period, without walking through all the others."""
+    if isinstance(trigger, OnceTrigger):
+        return trigger.at if start_exclusive < trigger.at <= end_inclusive else None
     if isinstance(trigger, IntervalTrigger):
         count = (end_inclusive - start_exclusive) // trigger.every
         return (start_exclusive + count * trigger.every).astimezone(UTC) if count > 0 else None

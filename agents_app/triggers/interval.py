@@ -2,16 +2,28 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Literal, get_args
 
 from agents_app.errors import IntervalParseError
+from agents_app.triggers.words import WHITESPACE, excerpt
 
-_WHITESPACE = " \t\n\r\f\v"
+Anchor = Literal["completion", "start"]
+ANCHORS: tuple[Anchor, ...] = get_args(Anchor)
+
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+# With the least count that the unit is used for.
+_PHRASE_UNITS = (
+    ("week", 604_800, 2),
+    ("day", 86_400, 2),
+    ("hour", 3600, 1),
+    ("minute", 60, 1),
+    ("second", 1, 1),
+)
 _MAX_JITTER_PERCENT = 10
 
-_NUMBER, _WORD, _GAP = "[0-9]+", "[a-zA-Z]+", f"[{_WHITESPACE}]*"
+_NUMBER, _WORD, _GAP = "[0-9]+", "[a-zA-Z]+", f"[{WHITESPACE}]*"
 _INTERVAL = re.compile(f"({_NUMBER}){_GAP}([smhdSMHD])")
 # What a text that is no interval was meant to be; the first that fits says what is wrong with it.
 _MISFITS = {
@@ -40,13 +52,20 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class IntervalTrigger:
-    text: str
+    """Counts from the last completion, or from its own last start as elapsed time."""
+
+    text: str = field(compare=False)
     every: timedelta
+    anchor: Anchor = "completion"
+
+    @property
+    def expression(self) -> str:
+        return _as_duration(self.every) if self.anchor == "completion" else _as_phrase(self.every)
 
 
 def parse_interval(interval: str) -> int:
     """Milliseconds in a text such as `5m`: a whole number and one of s, m, h, d."""
-    text = interval.strip(_WHITESPACE)
+    text = interval.strip(WHITESPACE)
     found = _INTERVAL.fullmatch(text)
     number = float(found[1]) if found else 0
     if found is None or number == 0:
@@ -98,12 +117,35 @@ def _as_timedelta(interval: str) -> timedelta:
         raise _error("too_long", interval) from None
 
 
+def _as_duration(every: timedelta) -> str:
+    microseconds = every // timedelta(microseconds=1)
+    for unit in reversed(_UNIT_MS):
+        count, rest = divmod(microseconds, _UNIT_MS[unit] * 1000)
+        if not rest:
+            return f"{count}{unit}"
+    seconds, rest = divmod(microseconds, 1_000_000)
+    return f"{seconds}.{rest:06}".rstrip("0") + "s"
+
+
+def _as_phrase(every: timedelta) -> str:
+    """No "1 day": beside "every day", which is a time of day, nobody would see the difference."""
+    seconds = every // timedelta(seconds=1)
+    count, unit = next(
+        (seconds // size, unit)
+        for unit, size, least in _PHRASE_UNITS
+        if seconds % size == 0 and seconds >= size * least
+    )
+    if count > 1:
+        return f"every {count} {unit}s"
+    return "every 1 second" if unit == "second" else f"every {unit}"
+
+
 def _kind_of_misfit(text: str) -> str:
     return next(kind for kind, pattern in _MISFITS.items() if pattern.fullmatch(text))
 
 
 def _error(kind: str, interval: str) -> IntervalParseError:
-    unit = interval.strip("0123456789" + _WHITESPACE)
-    message = _MESSAGES[kind].replace("%", unit[:20])
-    full = f'{message} (in "{interval[:80]}"; write for example "5m" or "1h")'
+    unit = interval.strip("0123456789" + WHITESPACE)
+    message = _MESSAGES[kind].replace("%", excerpt(unit[:20]))
+    full = f'{message} (in "{excerpt(interval)}"; write for example "5m" or "1h")'
     return IntervalParseError(full, interval=interval, kind=kind)

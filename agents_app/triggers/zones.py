@@ -5,6 +5,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from agents_app.errors import TriggerParseError
+from agents_app.triggers.words import WHITESPACE, excerpt
 
 # Files that lie beside the zones: one means "this machine", the other "nobody set a zone".
 _NOT_ZONES = frozenset({"localtime", "Factory"})
@@ -13,9 +14,42 @@ _NOT_ZONES = frozenset({"localtime", "Factory"})
 @lru_cache(maxsize=1024)
 def zone(name: str) -> ZoneInfo:
     if name not in _names():
-        reason = f'unknown time zone "{name[:80]}": {_advice(name)}'
+        reason = f'unknown time zone "{excerpt(name)}": {_advice(name)}'
         raise TriggerParseError(reason, text=name, field="timezone")
     return ZoneInfo(name)
+
+
+def split_zone(text: str) -> tuple[str, ZoneInfo | None]:
+    """A text and the zone that is its last word, in any case, if it ends in one."""
+    rest, last = _last_word(text)
+    if not rest:
+        return text, None
+    if name := _by_lower_case().get(last.lower()):
+        return rest, ZoneInfo(name)
+    if last.partition("/")[0].lower() in _areas() and "/" in last:
+        try:
+            zone(last)
+        except TriggerParseError as error:
+            error.position = len(rest)
+            raise
+    return text, None
+
+
+def _last_word(text: str) -> tuple[str, str]:
+    """What comes before it, blanks and all, and the word; nothing comes before an only word."""
+    words = text.rstrip(WHITESPACE)
+    start = max(words.rfind(blank) for blank in WHITESPACE) + 1
+    return (words[:start], words[start:]) if words[:start].strip(WHITESPACE) else ("", words)
+
+
+@lru_cache(maxsize=1)
+def _by_lower_case() -> dict[str, str]:
+    return {name.lower(): name for name in _names()}
+
+
+@lru_cache(maxsize=1)
+def _areas() -> frozenset[str]:
+    return frozenset(name.partition("/")[0].lower() for name in _names() if "/" in name)
 
 
 @lru_cache(maxsize=1)

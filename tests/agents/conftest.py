@@ -60,6 +60,7 @@ def broker(_redis_of_this_process: RedisServer) -> Iterator[RedisServer]:
     relay.drain(10)
     server.client().flushall()
     yield server
+    server.thaw()
     assert server.process is not None
     if server.process.poll() is not None:
         server.start()

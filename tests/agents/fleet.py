@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agents_app import dispatch, lifecycle
+from agents_app import dispatch, firings, lifecycle
 from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
 from agents_app.job import Ending, Job
@@ -51,7 +51,11 @@ class Fleet:
 
     def firing(self, schedule: Schedule, due_at: datetime = NOON) -> Firing:
         return Firing.objects.create(
-            tenant=self.tenant, schedule=schedule, due_at=due_at, recorded_at=due_at
+            tenant=self.tenant,
+            schedule=schedule,
+            due_at=due_at,
+            recorded_at=due_at,
+            decide_at=due_at,
         )
 
     # --- what the verbs do, in short ------------------------------------------------------------
@@ -64,7 +68,7 @@ class Fleet:
     def fire(self, schedule: Schedule, now: datetime = NOON) -> Firing:
         """The schedule is due at this very moment; the firing with its outcome."""
         firing = self.firing(schedule, now)
-        dispatch.decide_firings(now)
+        firings.decide_firings(now)
         firing.refresh_from_db()
         return firing
 

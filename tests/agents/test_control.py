@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_app import control, due
+from agents_app import control, due, schedules
 from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
 from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
@@ -64,9 +64,9 @@ def test_what_runs_is_not_touched_by_a_pause(fleet: Fleet):
 
 def test_a_paused_schedule_does_not_fire_and_a_resumed_one_waits_for_its_next_time(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "0 * * * *")
-    assert control.pause_schedule(schedule, "ann", NOON, "holiday")
+    assert schedules.pause(schedule, "ann", NOON, "holiday")
     assert due.claim_due_schedules(at(hours=2)) == 0
-    assert control.resume_schedule(schedule, "ann", at(hours=2, minutes=30))
+    assert schedules.resume(schedule, "ann", at(hours=2, minutes=30))
     schedule.refresh_from_db()
     assert (schedule.state, schedule.next_fire_at) == ("active", at(hours=3))
     assert due.claim_due_schedules(at(hours=2, minutes=30)) == 0
@@ -75,8 +75,8 @@ def test_a_paused_schedule_does_not_fire_and_a_resumed_one_waits_for_its_next_ti
 
 def test_a_resumed_interval_waits_for_one_interval(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "15m", interval_seconds=900)
-    control.pause_schedule(schedule, "ann", NOON)
-    control.resume_schedule(schedule, "ann", at(hours=2))
+    schedules.pause(schedule, "ann", NOON)
+    schedules.resume(schedule, "ann", at(hours=2))
     schedule.refresh_from_db()
     assert schedule.next_fire_at == at(hours=2, minutes=15)
 
@@ -84,7 +84,7 @@ def test_a_resumed_interval_waits_for_one_interval(fleet: Fleet):
 @pytest.mark.parametrize("state", ["active", "completed", "canceled"])
 def test_only_a_paused_schedule_is_resumed(fleet: Fleet, state):
     schedule = fleet.schedule(fleet.agent(), state=state)
-    assert not control.resume_schedule(schedule, "ann", at(5))
+    assert not schedules.resume(schedule, "ann", at(5))
     schedule.refresh_from_db()
     assert (schedule.state, schedule.next_fire_at) == (state, NOON)
     assert told("schedule.resumed") == []
@@ -208,5 +208,5 @@ def test_a_dropped_item_is_noted_with_who_did_it(fleet: Fleet):
 
 def test_a_schedule_of_another_state_is_not_paused(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), state="completed")
-    assert not control.pause_schedule(schedule, "ann", NOON)
+    assert not schedules.pause(schedule, "ann", NOON)
     assert Schedule.objects.get().state == "completed"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_app import dispatch, lifecycle
+from agents_app import dispatch, firings, lifecycle
 from agents_app.models import Run, Scheduler, Trigger, WorkItem
 from agents_app.slots import free_place, read_gate
 from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, work_states
@@ -83,7 +83,7 @@ def test_a_skipped_firing_is_logged_with_its_reason(fleet: Fleet, caplog):
     schedule = fleet.schedule(fleet.agent(scale=0))
     fleet.fire(schedule)
     (line,) = [r.msg for r in caplog.records if r.msg["event"] == "firing.skipped"]
-    assert (line["schedule_id"], line["reason"]) == (schedule.pk, "disabled")
+    assert (line["schedule_ids"], line["reason"]) == ([schedule.pk], "disabled")
 
 
 @pytest.mark.parametrize(("state", "reason"), [("paused", "paused"), ("canceled", "disabled")])
@@ -93,21 +93,22 @@ def test_a_schedule_put_out_of_use_before_the_decision_starts_nothing(fleet: Fle
     schedule = fleet.schedule(agent)
     firing = fleet.firing(schedule)
     type(schedule).objects.filter(pk=schedule.pk).update(state=state)
-    dispatch.decide_firings(at(10))
+    firings.decide_firings(at(10))
     firing.refresh_from_db()
     assert (firing.outcome, firing.reason) == ("skipped", reason)
     assert not agent.work_items.exists()
 
 
-def test_every_undecided_firing_is_decided_however_many_there_are(fleet: Fleet):
+def test_every_undecided_firing_is_decided_however_many_there_are(fleet: Fleet, monkeypatch):
+    monkeypatch.setattr(firings, "FIRINGS_IN_ONE_LOOK", 20)
     agents = [fleet.agent(f"agent-{number}") for number in range(3)]
     schedules = [fleet.schedule(agent, overlap="queue") for agent in agents]
     for schedule in schedules:
-        for second in range(dispatch.FIRINGS_IN_ONE_COMMIT // 2):
+        for second in range(25):
             fleet.firing(schedule, at(second))
-    assert dispatch.decide_firings(at(60)) == 3 * dispatch.FIRINGS_IN_ONE_COMMIT // 2
-    assert dispatch.decide_firings(at(60)) == 0
-    assert WorkItem.objects.count() == 3 * dispatch.FIRINGS_IN_ONE_COMMIT // 2
+    assert firings.decide_firings(at(60)) == 75
+    assert firings.decide_firings(at(60)) == 0
+    assert WorkItem.objects.count() == 75
 
 
 # --- overlap --------------------------------------------------------------------------------

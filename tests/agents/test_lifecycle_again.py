@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agents_app import dispatch, lifecycle
+from agents_app import dispatch, lifecycle, schedule_states
 from agents_app.commit import in_transaction
 from agents_app.models import Agent, Run, Trigger
 from tests.agents.fleet import NOON, Fleet, at, event_names, live_run, run_states, work_states
@@ -284,7 +284,7 @@ def test_a_schedule_paused_while_its_run_went_on_stays_paused(fleet: Fleet):
     schedule = fleet.schedule(agent, "1m", interval_seconds=60)
     fleet.fire(schedule)
     job = fleet.start(agent.work_items.get())
-    lifecycle.pause_schedule(schedule.pk, "hold")
+    schedule_states.pause_schedule(schedule.pk, "hold")
     fleet.finish(job, now=at(30))
     schedule.refresh_from_db()
     assert (schedule.state, schedule.pause_note) == ("paused", "hold")

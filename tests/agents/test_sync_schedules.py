@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_app import control, due
+from agents_app import due, schedules
 from agents_app.models import Schedule, Tenant
 from tests.agents.fleet import NOON, Fleet, at
 from tests.agents.project import Project, the_agent, the_schedule
@@ -89,7 +89,7 @@ def test_a_schedule_disabled_in_the_file_is_paused_until_it_is_enabled_there(pro
 def test_a_persons_pause_survives_a_change_of_the_file(project: Project):
     project.agent(frontmatter=TWO)
     project.sync()
-    control.pause_schedule(the_schedule("morning"), "ann", NOON, "holiday")
+    schedules.pause(the_schedule("morning"), "ann", NOON, "holiday")
     project.agent(frontmatter=TWO.replace("0 9", "0 10"))
     project.sync(at(60))
     morning = the_schedule("morning")
@@ -117,3 +117,76 @@ def test_a_name_that_a_person_has_taken_does_not_stop_the_sync(project: Project)
     project.agent("zebra", body="New.")
     project.sync(at(60))
     assert the_agent("zebra").instructions.strip() == "New."
+
+
+# --- policies -------------------------------------------------------------------------------
+
+ALL_POLICIES = """schedules:
+  main:
+    expression: every 15 minutes
+    timezone: Europe/Berlin
+    overlap: queue_one
+    catch_up: all
+    catch_up_window: 2h
+    jitter: 5%
+    gap: next_valid
+    overlap_hour: both
+    anchor: completion
+    pause_after_failures: 3
+"""
+
+
+def test_every_policy_can_stand_in_the_file(project: Project):
+    project.agent(frontmatter=ALL_POLICIES)
+    project.sync()
+    main = the_schedule()
+    assert (main.text, main.timezone) == ("every 15 minutes", "Europe/Berlin")
+    assert (main.overlap, main.catch_up, main.catch_up_window_seconds) == ("queue_one", "all", 7200)
+    assert (main.jitter_percent, main.jitter_seconds) == (5, 0)
+    assert (main.gap, main.overlap_hour, main.anchor) == ("next_valid", "both", "completion")
+    assert (main.pause_after_failures, main.interval_seconds) == (3, 900)
+
+
+def test_a_changed_policy_reaches_the_row_and_leaves_its_time_and_its_counts_alone(
+    project: Project,
+):
+    project.agent(frontmatter="schedule: every 2 hours")
+    project.sync()
+    Schedule.objects.update(fire_count=7, skipped_count=2, failure_count=1, missed_count=3)
+    project.agent(frontmatter="schedules:\n  default: {expression: every 2 hours, overlap: queue}")
+    project.sync(at(hours=1))
+    seen = the_schedule()
+    assert (seen.overlap, seen.next_fire_at) == ("queue", at(hours=2))
+    assert (seen.fire_count, seen.skipped_count) == (7, 2)
+    assert (seen.failure_count, seen.missed_count) == (1, 3)
+
+
+def test_a_changed_time_keeps_the_counts(project: Project):
+    project.agent(frontmatter="schedule: every 2 hours")
+    project.sync()
+    Schedule.objects.update(fire_count=7, last_fire_at=NOON)
+    project.agent(frontmatter="schedule: every 3 hours")
+    project.sync(at(hours=1))
+    seen = the_schedule()
+    assert (seen.next_fire_at, seen.fire_count, seen.last_fire_at) == (at(hours=4), 7, NOON)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"), [("@daily", "0 0 * * *"), ("every 2 hours", "every 120 minutes")]
+)
+def test_the_same_time_in_other_words_is_no_new_time(project: Project, text, same):
+    project.agent(frontmatter=f"schedule: '{text}'")
+    project.sync()
+    Schedule.objects.update(next_fire_at=at(minutes=90))
+    project.agent(frontmatter=f"schedule: '{same}'")
+    project.sync(at(hours=1))
+    assert (the_schedule().text, the_schedule().next_fire_at) == (same, at(minutes=90))
+
+
+def test_a_zone_in_the_text_is_read_the_same_each_time_the_file_changes(project: Project):
+    frontmatter = "schedules:\n  main: {expression: every 3 hours UTC, timezone: Asia/Tokyo}"
+    project.agent(frontmatter=frontmatter)
+    project.sync()
+    project.agent(frontmatter=frontmatter, body="Other instructions.")
+    project.sync(at(hours=1))
+    assert (the_schedule().timezone, the_schedule().next_fire_at) == ("UTC", at(hours=3))

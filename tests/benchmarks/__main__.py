@@ -8,10 +8,12 @@ import pytest
 
 from tests.benchmarks import (
     big_output,
+    deliveries,
     due_together,
     idle_stack,
     loops,
     many_schedules,
+    next_fires,
     punctuality,
     throughput,
 )
@@ -23,9 +25,11 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "loops": loops.measure,
     "due-together": due_together.measure,
     "many-schedules": many_schedules.measure,
+    "next-fires": next_fires.measure,
     "punctuality": punctuality.measure,
     "idle-stack": idle_stack.measure,
     "big-output": big_output.measure,
+    "deliveries": deliveries.measure,
 }
 
 

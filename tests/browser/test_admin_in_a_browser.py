@@ -1,5 +1,6 @@
 """The admin in a real Chromium on a real uvicorn: what people see, press and type works."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,27 +124,47 @@ def test_a_schedule_shows_its_next_fires_while_somebody_types(page: Page, stack:
     page.get_by_role("link", name="planner").first.click()
     page.get_by_role("link", name="Add a schedule").click()
     fires = page.locator("#dv-next-fires")
-    expect(fires).to_contain_text("write a cron expression")
+    expect(fires).to_contain_text("What can be written")
     page.fill("#id_name", "mornings")
     page.fill("#id_timezone", "Asia/Tokyo")
-    page.locator("#id_expression").press_sequentially("0 9 * * 1")
+    page.locator("#id_text").press_sequentially("in 30 minutes")
+    expect(fires.locator("tr")).to_have_count(1)
+    expect(fires).to_contain_text("Fires once")
+    page.fill("#id_text", "every monday at 9")
+    expect(fires.locator(".dv-error")).to_contain_text("cannot read")
+    expect(fires.locator(".dv-accepted")).to_contain_text("every monday and friday at 09:00")
+    page.fill("#id_text", "every monday at 07:30")
     expect(fires.locator("tr")).to_have_count(5)
-    expect(fires).to_contain_text("09:00 JST")
-    page.fill("#id_expression", "0 99 * * 1")
-    expect(fires.locator(".dv-error")).to_contain_text("hour")
-    page.fill("#id_expression", "30 7 * * 1")
     expect(fires).to_contain_text("07:30 JST")
     page.get_by_role("button", name="Save and continue editing").click()
     expect(page.locator("#main")).to_contain_text("was added successfully")
     expect(fires).to_contain_text("22:30 UTC")
-    (schedule,) = stack.rows("SELECT name, expression, source FROM drover_schedule")
+    expect(page.locator("#dv-why")).to_contain_text("It is active and fires next at")
+    (schedule,) = stack.rows("SELECT name, text, expression, source FROM drover_schedule")
+    assert schedule.pop("text") == "every monday at 07:30"
     assert schedule == {"name": "mornings", "expression": "30 7 * * 1", "source": "person"}
+
+
+def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page, stack: PrivateStack):
+    page.goto(f"{stack.url}/admin/agents_app/schedule/add/")
+    fires = page.locator("#dv-next-fires")
+    page.fill("#id_timezone", "Europe/Berlin")
+    page.fill("#id_text", "every day at 02:30")
+    # Which change is the next one depends on the season in which the test runs.
+    remark = fires.locator(".dv-below", has_text=re.compile("left out that day|comes twice"))
+    expect(remark.first).to_be_visible()
+    expect(remark).to_have_count(1)
+    page.select_option("#id_gap", "skip")
+    page.select_option("#id_overlap_hour", "both")
+    skipped_or_both = re.compile("and skipped|the second time")
+    expect(fires.locator(".dv-below", has_text=skipped_or_both)).to_be_visible()
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_nothing_is_wider_than_the_window(page: Page, look: Literal["light", "dark"]):
     page.emulate_media(color_scheme=look)
-    for path in ("", "agents_app/agent/", "agents_app/run/", "agents_app/schedule/add/"):
+    schedules = ("agents_app/schedule/", "agents_app/firing/", "agents_app/schedule/add/")
+    for path in ("", "agents_app/agent/", "agents_app/run/", *schedules):
         page.goto(page.url.partition("/admin/")[0] + f"/admin/{path}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     background = page.evaluate("getComputedStyle(document.querySelector('.dv-panel')).background")

@@ -19,23 +19,37 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "verbs": (
         "agents_app.control",
+        "agents_app.deliveries",
         "agents_app.dispatch",
         "agents_app.due",
         "agents_app.execute",
+        "agents_app.firings",
         "agents_app.lease",
         "agents_app.maintenance",
+        "agents_app.removal",
+        "agents_app.schedule_keys",
+        "agents_app.schedules",
         "agents_app.skills.sync",
+        "agents_app.tenants",
         "agents_app.tokens",
+        "agents_app.webhook_sources",
+        "agents_app.why",
     ),
     "bookkeeping": (
+        "agents_app.delivery_rows",
         "agents_app.handover",
         "agents_app.journal",
+        "agents_app.ledger",
         "agents_app.lifecycle",
+        "agents_app.plan",
         "agents_app.relay",
+        "agents_app.schedule_states",
         "agents_app.slots",
+        "agents_app.statements",
         "agents_app.transcript",
+        "agents_app.webhook_book",
     ),
-    "rows": ("agents_app.commit", "agents_app.models", "agents_app.rows"),
+    "rows": ("agents_app.bulk", "agents_app.commit", "agents_app.models", "agents_app.rows"),
     "pure": (
         "agents_app",
         "agents_app.conf",
@@ -43,22 +57,25 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.errors",
         "agents_app.guard",
         "agents_app.job",
+        "agents_app.next_fires",
         "agents_app.output",
         "agents_app.prompt",
         "agents_app.room",
         "agents_app.runners",
+        "agents_app.sealing",
         "agents_app.secret_key",
         "agents_app.skills",
         "agents_app.stack.private_files",
         "agents_app.stack.redis_server",
         "agents_app.triggers",
+        "agents_app.webhooks",
     ),
 }
 DEPTH = {prefix: depth for depth, names in enumerate(LAYERS.values()) for prefix in names}
 # The relay is the door to Celery, and Celery's application belongs to the project.
 DOORS = {("agents_app.relay", "scheduler_project.celery")}
 CELERY = {
-    "agents_app.stack.announced",  # tells the supervisor when a worker or a beat is ready
+    "agents_app.stack.serve",  # a worker or a beat that tells the supervisor when it is ready
     "agents_app.stack.monitor",  # starts Flower
     "agents_app.tasks",
     "scheduler_project.beat",

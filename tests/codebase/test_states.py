@@ -7,11 +7,14 @@ from tests.codebase.source import Module, calls, modules
 from tests.codebase.test_imports import LAYERS, prefix_of
 
 # The parts of the supervisor and the runners have states of their own, which are not rows.
+MOVERS = {
+    f"agents_app.{name}" for name in ("lifecycle", "handover", "statements", "schedule_states")
+}
 ROWS_LIVE_HERE = [
     module
     for module in modules()
     if not module.name.startswith(("agents_app.models", "agents_app.stack", "agents_app.runners"))
-    and module.name not in {"agents_app.lifecycle", "agents_app.handover"}
+    and module.name not in MOVERS
 ]
 # Of a worker and of the scheduler, which have no moves that others race for.
 OTHER_STATES = re.compile(r"(Worker|Scheduler)\.State\.")

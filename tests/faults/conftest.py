@@ -11,9 +11,9 @@ from tests.parts.stack_part import PrivateStack
 
 # What only one database can suffer from is collected on that one.
 collect_ignore = (
-    ["test_sqlite_locked.py"]
+    ["test_sqlite_locked.py", "test_gateway_sqlite.py"]
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
-    else ["test_postgres_away.py"]
+    else ["test_postgres_away.py", "test_gateway_postgres.py"]
 )
 
 NewFleet = Callable[..., RealFleet]

@@ -8,7 +8,7 @@ from functools import partial
 
 from django.db import DatabaseError, connection
 
-from agents_app import dispatch, due, lifecycle
+from agents_app import due, firings, schedule_states
 from agents_app.commit import in_transaction
 from agents_app.models import Schedule
 from tests.races import breaking
@@ -40,7 +40,7 @@ def beat(start_at: float, seconds: float, speed: float, broken: bool = False) ->
     while time.time() < until:
         try:
             due.claim_due_schedules(clock.now())
-            dispatch.decide_firings(clock.now())
+            firings.decide_firings(clock.now())
         except DatabaseError as error:
             errors.append(repr(error))
             connection.close()
@@ -51,7 +51,7 @@ def beat(start_at: float, seconds: float, speed: float, broken: bool = False) ->
 def tick(minutes: float) -> None:
     now = EPOCH + timedelta(minutes=minutes)
     due.claim_due_schedules(now)
-    dispatch.decide_firings(now)
+    firings.decide_firings(now)
 
 
 def tick_and_die(at_sql: str, after: bool) -> None:
@@ -68,7 +68,7 @@ def claim_and_die() -> None:
 def pause_schedules(start_at: float) -> None:
     wait_until(start_at)
     for key in Schedule.objects.order_by("pk").values_list("pk", flat=True):
-        in_transaction(partial(lifecycle.pause_schedule, key, "meanwhile"))
+        in_transaction(partial(schedule_states.pause_schedule, key, "meanwhile"))
 
 
 def edit_schedules(start_at: float, next_fire_at: str) -> None:

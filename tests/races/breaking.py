@@ -97,4 +97,6 @@ def die_at(at_sql: str, *, after: bool) -> None:
 
     connection_created.connect(install, weak=False)
     connection.close()
+    plain = rows.run
+    _replace(rows, "run", lambda sql, values: watch(plain, sql, values))
     assert commit._current is None

@@ -72,8 +72,8 @@ def test_without_the_index_the_lock_and_the_comparison_instants_fire_twice(arena
 @pytest.mark.parametrize(
     ("at_sql", "after"),
     [
-        ('INTO "drover_firing"', False),
-        ('INTO "drover_firing"', True),
+        ("INTO drover_firing", False),
+        ("INTO drover_firing", True),
         ("UPDATE drover_schedule", True),
         ('INTO "drover_work_item"', True),
         ('UPDATE "drover_firing"', True),

@@ -1,0 +1,65 @@
+"""A delivery as commands show it, in words and as JSON."""
+
+import json
+from typing import Any
+
+from agents_app.deliveries import work_key
+from agents_app.models import Delivery, WorkItem
+from agents_app.output import as_text
+
+LONGEST_BODY = 2000
+
+
+def described(delivery: Delivery) -> dict[str, Any]:
+    """Without the body, which `shown` has."""
+    return {
+        "id": delivery.pk,
+        "source": delivery.source.name,
+        "provider": delivery.provider,
+        "delivery_id": delivery.delivery_id,
+        "event": delivery.event,
+        "action": delivery.action,
+        "outcome": str(delivery.outcome),
+        "reason": delivery.reason,
+        "matched": delivery.matched,
+        "skipped": delivery.skipped,
+        "signed_by": delivery.signed_by,
+        "received_at": delivery.received_at,
+        "replays": delivery.replays,
+        "replayed_at": delivery.replayed_at,
+    }
+
+
+def shown(delivery: Delivery) -> dict[str, Any]:
+    """Everything of it, with what became of its work."""
+    return described(delivery) | {
+        "headers": json.loads(delivery.headers),
+        "body": as_text(bytes(delivery.body)),
+        "context": json.loads(delivery.context) if delivery.context else None,
+        "agents": json.loads(delivery.decisions),
+        "work": [worked(item) for item in work_of(delivery)],
+    }
+
+
+def work_of(delivery: Delivery) -> list[WorkItem]:
+    """Of all its replays, too."""
+    key = work_key(delivery.pk)
+    items = WorkItem.objects.filter(tenant=delivery.tenant_id, idempotency_key__startswith=key)
+    return list(items.select_related("agent").order_by("pk"))
+
+
+def worked(item: WorkItem) -> dict[str, Any]:
+    return {
+        "work_item": item.pk,
+        "agent": item.agent.name,
+        "state": str(item.state),
+        "asked_by": item.requested_by,
+        "created_at": item.created_at,
+    }
+
+
+def reason_rows(decisions: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    return [
+        (each["agent"], "matched" if each["matched"] else "skipped", each["reason"])
+        for each in decisions
+    ]

@@ -1,0 +1,171 @@
+"""What `manage.py schedule` prints about schedules, for people or as JSON; changes nothing."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from agents_app.cli.schedule_values import (
+    COLUMNS,
+    FIRE_COLUMNS,
+    HISTORY_COLUMNS,
+    described,
+    details,
+    entry_described,
+    entry_row,
+    fire_rows,
+    fires_described,
+    preview_of,
+    schedule_row,
+    with_distance,
+)
+from agents_app.cli.screen import Screen, cell
+from agents_app.cli.times import iso_local, relative
+from agents_app.ledger import Entry, Work, read_asked_again, read_ledger
+from agents_app.models import Schedule
+from agents_app.next_fires import Preview
+from agents_app.triggers import zone
+from agents_app.why import Explanation, Then
+
+FEW = 3
+
+
+def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, json: bool) -> None:
+    if json:
+        screen.json({"schedules": [described(schedule) for schedule in found], "total": total})
+        return
+    if not found:
+        screen.say("no schedules (manage.py schedule create makes one)")
+        return
+    screen.table(COLUMNS, [schedule_row(schedule, now) for schedule in found])
+    if total > len(found):
+        screen.say(f"{total - len(found)} more (--limit {total} shows all)")
+
+
+def show_one(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
+    seen = preview_of(schedule, now, FEW)
+    if json:
+        screen.json(described(schedule) | {"next_fires": fires_described(seen, schedule)["fires"]})
+        return
+    screen.say(title(schedule))
+    for label, text in details(schedule, now):
+        screen.say(f"  {label + ':':15} {cell(text)}")
+    _say_fires(screen, seen, now)
+
+
+def show_created(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
+    """With what the next clock change does, if it does something that one would not expect."""
+    seen = preview_of(schedule, now, FEW)
+    if json:
+        fires = fires_described(seen, schedule)
+        extra = {"next_fires": fires["fires"], "clock_change": fires["clock_change"]}
+        screen.json(described(schedule) | extra)
+        return
+    screen.say(f"{title(schedule)}: {cell(schedule.text)}, {schedule.timezone}")
+    _say_fires(screen, seen, now)
+    if seen.change and seen.change.special:
+        _say_change(screen, seen, now)
+
+
+def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, json: bool) -> None:
+    seen = preview_of(schedule, now, count)
+    if json:
+        screen.json(_named(schedule) | fires_described(seen, schedule))
+        return
+    if schedule.state == Schedule.State.PAUSED:
+        screen.say("paused: nothing fires until it is resumed; from now on it would be:")
+    if seen.fires:
+        screen.table(FIRE_COLUMNS[:3], [row[:3] for row in fire_rows(seen.fires, now)])
+    if seen.note:
+        screen.say(seen.note)
+    if seen.change:
+        _say_change(screen, seen, now)
+
+
+def show_history(screen: Screen, schedule: Schedule, limit: int, json: bool) -> None:
+    firings, again = read_ledger(schedule, limit), read_asked_again(schedule, limit)
+    if json:
+        screen.json(_named(schedule) | _ledger_described(schedule, firings, again))
+    else:
+        _say_ledger(screen, firings, again)
+
+
+# --- why ------------------------------------------------------------------------------------
+
+
+def show_why(screen: Screen, schedule: Schedule, seen: Explanation, json: bool) -> None:
+    if json:
+        local = iso_local(seen.next_fire_at, zone(schedule.timezone))
+        ledger = _ledger_described(schedule, seen.firings, seen.asked_again)
+        screen.json(asdict(seen) | {"next_fire_local": local} | ledger)
+        return
+    screen.say(f"{title(schedule)}: {seen.text}")
+    for obstacle in seen.obstacles:
+        screen.say(f"  - {cell(obstacle.text)}")
+    c = seen.counters
+    screen.say(
+        f"{c.fired} fired, {c.skipped} skipped, {c.missed} missed, {c.late} late, "
+        f"{c.failures} failures in a row"
+    )
+    _say_ledger(screen, seen.firings, seen.asked_again)
+
+
+def show_then(screen: Screen, schedule: Schedule, then: Then, now: datetime, json: bool) -> None:
+    around = {"before": then.before, "after": then.after}
+    if json:
+        sides = {"firing": then.firing, **around}
+        told = {k: e and entry_described(e, schedule) for k, e in sides.items()}
+        local = iso_local(then.asked_at, zone(schedule.timezone))
+        value = asdict(then) | told | {"local": local}
+        screen.json(_named(schedule) | value)
+        return
+    screen.say(f"{title(schedule)} at {then.local}: {cell(then.text)}")
+    for side, entry in around.items():
+        if entry is not None:
+            screen.say(f"  the one {side}: {entry.local}: {entry.outcome}, {entry.because}")
+    if then.after is None and schedule.next_fire_at and schedule.state == Schedule.State.ACTIVE:
+        screen.say(f"  the next one: {with_distance(schedule.next_fire_at, schedule, now)}")
+
+
+# --- parts ----------------------------------------------------------------------------------
+
+
+def title(schedule: Schedule) -> str:
+    return f"{cell(str(schedule))} (#{schedule.pk})" if schedule.pk else cell(str(schedule))
+
+
+def _named(schedule: Schedule) -> dict[str, Any]:
+    named = {"id": schedule.pk, "agent": schedule.agent.name, "name": schedule.name}
+    return named | {"state": schedule.state, "timezone": schedule.timezone}
+
+
+def _say_fires(screen: Screen, seen: Preview, now: datetime) -> None:
+    for number, fire in enumerate(seen.fires):
+        label = "" if number else "next fires:"
+        screen.say(f"  {label:15} {fire.local} ({relative(fire.at, now)})")
+    if seen.note:
+        screen.say(f"  {'':15} {seen.note}")
+
+
+def _say_change(screen: Screen, seen: Preview, now: datetime) -> None:
+    assert seen.change is not None
+    screen.say(f"\n{seen.change.text}:")
+    screen.table(FIRE_COLUMNS, fire_rows(seen.change.fires, now))
+    if seen.change.note:
+        screen.say(seen.change.note)
+
+
+def _say_ledger(screen: Screen, firings: Iterable[Entry], again: Iterable[Work]) -> None:
+    if rows := [entry_row(entry) for entry in firings]:
+        screen.table(HISTORY_COLUMNS, rows)
+    else:
+        screen.say("nothing has come due yet")
+    for work in again:
+        screen.say(f"asked for again by {cell(work.asked_by)}: {cell(work.text)}")
+
+
+def _ledger_described(
+    schedule: Schedule, firings: Iterable[Entry], again: Iterable[Work]
+) -> dict[str, Any]:
+    told = [entry_described(entry, schedule) for entry in firings]
+    return {"firings": told, "asked_again": [asdict(work) for work in again]}

@@ -1,0 +1,150 @@
+"""A schedule as a command shows it: JSON of a stable shape, rows of a table, lines."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any
+
+from agents_app.cli.screen import shortened
+from agents_app.cli.times import iso_local, relative
+from agents_app.ledger import Entry, lateness
+from agents_app.models import Schedule
+from agents_app.next_fires import Fire, Preview, clock, preview
+from agents_app.plan import LATE, after_pause
+from agents_app.triggers import zone
+
+S = Schedule.State
+COLUMNS = ("#", "schedule", "state", "when", "next fire", "note")
+FIRE_COLUMNS = ("local", "utc", "from now", "remark")
+HISTORY_COLUMNS = ("due", "outcome", "late", "why", "what became of it")
+_SAME = (
+    *("name", "state", "source", "text", "expression", "one_shot", "timezone", "prompt"),
+    *("overlap", "catch_up", "catch_up_window_seconds", "jitter_percent", "jitter_seconds"),
+    *("gap", "overlap_hour", "anchor", "pause_after_failures", "pause_note"),
+    *("fire_count", "skipped_count", "missed_count", "late_count", "failure_count"),
+)
+_TIMES = ("next_fire", "pause_until", "last_fire", "last_completed", "created")
+
+
+def described(schedule: Schedule) -> dict[str, Any]:
+    """Each time twice: in UTC, and in the schedule's zone."""
+    value: dict[str, Any] = {"id": schedule.pk, "agent": schedule.agent.name}
+    value |= {name: getattr(schedule, name) for name in _SAME}
+    for name in _TIMES:
+        column = name if name == "pause_until" else f"{name}_at"
+        moment = getattr(schedule, column)
+        value |= {column: moment, f"{name}_local": iso_local(moment, zone(schedule.timezone))}
+    return value
+
+
+def preview_of(schedule: Schedule, now: datetime, count: int) -> Preview:
+    """A paused one as if it were resumed now; of what is over, nothing."""
+    armed = schedule.next_fire_at
+    if schedule.state == S.PAUSED:
+        armed = after_pause(schedule, now) or (now if schedule.one_shot else None)
+    if armed is None or schedule.state not in {S.ACTIVE, S.PAUSED}:
+        return Preview(note=f"It is {schedule.state}, and fires no more.")
+    rules = {name: getattr(schedule, name) for name in ("gap", "overlap_hour", "anchor")}
+    when = schedule.expression, schedule.timezone
+    return preview(*when, now, armed=armed, count=count, **rules)
+
+
+def fires_described(seen: Preview, schedule: Schedule) -> dict[str, Any]:
+    change = seen.change
+    return {
+        "fires": [_fire(fire, schedule) for fire in seen.fires],
+        "note": seen.note,
+        "clock_change": None
+        if change is None
+        else {
+            "at": change.at,
+            "text": change.text,
+            "note": change.note,
+            "fires": [_fire(fire, schedule) for fire in change.fires],
+        },
+    }
+
+
+def _fire(fire: Fire, schedule: Schedule) -> dict[str, Any]:
+    local = iso_local(fire.at, zone(schedule.timezone))
+    return {"at": fire.at, "local": local, "remark": fire.remark}
+
+
+def entry_described(entry: Entry, schedule: Schedule) -> dict[str, Any]:
+    return asdict(replace(entry, local=iso_local(entry.due_at, zone(schedule.timezone)) or ""))
+
+
+# --- for people -----------------------------------------------------------------------------
+
+
+def schedule_row(schedule: Schedule, now: datetime) -> tuple[object, ...]:
+    at = schedule.next_fire_at if schedule.state == S.ACTIVE else None
+    return (
+        schedule.pk,
+        str(schedule),
+        schedule.state,
+        shortened(schedule.text or schedule.expression, 40),
+        with_distance(at, schedule, now) if at else "-",
+        shortened(note_of(schedule), 40),
+    )
+
+
+def note_of(schedule: Schedule) -> str:
+    until = (
+        f"until {clock(schedule.pause_until, schedule.timezone)}" if schedule.pause_until else ""
+    )
+    return ", ".join(filter(None, (until, schedule.pause_note)))
+
+
+def fire_rows(fires: Iterable[Fire], now: datetime) -> list[tuple[object, ...]]:
+    return [(fire.local, fire.utc, relative(fire.at, now), fire.remark) for fire in fires]
+
+
+def entry_row(entry: Entry) -> tuple[object, ...]:
+    late = lateness(entry.late_seconds) if entry.late_seconds > LATE.total_seconds() else ""
+    became = shortened(entry.became, 80)
+    return entry.local, entry.outcome, late, entry.because, became
+
+
+def with_distance(moment: datetime, schedule: Schedule, now: datetime) -> str:
+    return f"{clock(moment, schedule.timezone)} ({relative(moment, now)})"
+
+
+def details(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
+    """What is worth a line: what people set, and what has happened."""
+    yield "agent", schedule.agent.name
+    yield "state", f"{schedule.state} {note_of(schedule)}".strip()
+    yield "when", f"{schedule.text or schedule.expression} ({schedule.expression})"
+    yield "zone", schedule.timezone
+    yield "from", "the agent's file" if schedule.source == Schedule.Source.FILE else "a person"
+    yield "policies", ", ".join(policies(schedule))
+    for name in ("next_fire_at", "last_fire_at", "last_completed_at", "created_at"):
+        if moment := getattr(schedule, name):
+            label = name.removesuffix("_at").replace("_", " ")
+            yield label, with_distance(moment, schedule, now)
+    yield "counted", counted(schedule)
+    if schedule.prompt:
+        yield "message", schedule.prompt
+
+
+def policies(schedule: Schedule) -> Iterator[str]:
+    yield f"overlap {schedule.overlap}"
+    yield f"catch up {schedule.catch_up} within {lateness(schedule.catch_up_window_seconds)}"
+    yield f"gap {schedule.gap}"
+    yield f"overlap hour {schedule.overlap_hour}"
+    if schedule.jitter_percent:
+        yield f"jitter {schedule.jitter_percent:g}%"
+    if schedule.jitter_seconds:
+        yield f"jitter {schedule.jitter_seconds:g} s"
+    if schedule.anchor:
+        yield f"anchor {schedule.anchor}"
+    if schedule.pause_after_failures:
+        yield f"paused after {schedule.pause_after_failures} failures"
+
+
+def counted(schedule: Schedule) -> str:
+    return (
+        f"{schedule.fire_count} fired, {schedule.skipped_count} skipped, "
+        f"{schedule.missed_count} missed, {schedule.late_count} late, "
+        f"{schedule.failure_count} failures in a row"
+    )

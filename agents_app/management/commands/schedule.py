@@ -1,0 +1,184 @@
+"""Makes schedules, shows them, and says why they did or did not run."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import Case, QuerySet, Value, When
+
+from agents_app import schedules
+from agents_app.cli import schedule_screens as screens
+from agents_app.cli.asking import AskingCommand
+from agents_app.cli.find import find_agent, find_schedule, find_tenant
+from agents_app.cli.schedule_arguments import NAME_HELP, AnyOrder, add_create, draft_of
+from agents_app.cli.schedule_values import described, with_distance
+from agents_app.cli.schedule_when import moment_of, past_moment_of, with_accepted
+from agents_app.cli.screen import cell
+from agents_app.cli.times import whole_of
+from agents_app.errors import Refused, TriggerParseError
+from agents_app.models import Run, Schedule, Tenant
+from agents_app.triggers import zone
+from agents_app.why import PASSING, explain, explain_then, find_obstacles
+
+LONGEST_NOTE = 500
+MOST_SHOWN = 100_000
+MOST_FIRES = 1000
+S = Schedule.State
+
+
+class Command(AskingCommand):
+    help = "Create schedules, list, pause, cancel and retry them, and see why one did not run."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(
+            dest="verb", required=True, metavar="VERB", parser_class=AnyOrder
+        )
+
+        def verb(name: str, text: str, *, named: bool = True) -> CommandParser:
+            added: CommandParser = verbs.add_parser(name, help=text, description=text)
+            if named:
+                added.add_argument("name", metavar="NAME", help=NAME_HELP)
+            self.add_common(added)
+            return added
+
+        add_create(verb("create", "A new schedule, with its next fires.", named=False))
+        listing = verb("list", "All of them, those that can fire first.", named=False)
+        listing.add_argument("--agent", default="", help="Of this agent only.")
+        listing.add_argument("--state", choices=S.values, default="", help="In this state only.")
+        listing.add_argument("--limit", metavar="N", default="100")
+        verb("show", "One of them, in full.")
+        upcoming = verb("next", "When it fires next, also around the next clock change.")
+        upcoming.add_argument("--count", metavar="N", default="5")
+        pause = verb("pause", "Nothing fires until it is resumed, or until a time.")
+        pause.add_argument("--until", metavar="TIME", default="", help="tomorrow, 'in 2 hours'")
+        pause.add_argument("--note", metavar="TEXT", default="", help="Why, for the others.")
+        resume = verb("resume", "Goes on with its next fire.")
+        resume.add_argument("--now", action="store_true", help="Fire at once, too.")
+        verb("cancel", "For good; what still waits is called off.")
+        retry = verb("retry", "What failed last is asked for again, now.")
+        retry.add_argument("--wait", action="store_true", help="Follow it to its end.")
+        history = verb("history", "What came due, and what became of it.")
+        history.add_argument("--limit", metavar="N", default="20")
+        why = verb("why", "Why it did not run: what stands in its way, what happened before.")
+        why.add_argument("--at", metavar="TIME", default="", help="09:00, 'yesterday at 09:00'")
+        why.add_argument("--limit", metavar="N", default="10")
+
+    def handle(self, *, verb: str, tenant: str, **options: Any) -> None:
+        owner = find_tenant(tenant)
+        verbs: dict[str, Callable[..., None]] = {
+            "show": self._show,
+            "next": self._next,
+            "pause": self._pause,
+            "resume": self._resume,
+            "cancel": self._cancel,
+            "retry": self._retry,
+            "history": self._history,
+            "why": self._why,
+        }
+        try:
+            if verb == "create":
+                self._create(owner, **options)
+            elif verb == "list":
+                self._list(owner, **options)
+            else:
+                verbs[verb](find_schedule(owner, options["name"]), **options)
+        except TriggerParseError as error:
+            raise with_accepted(error) from error
+
+    # --- what changes something -------------------------------------------------------------
+
+    def _create(self, tenant: Tenant, *, json: bool, dry_run: bool, **options: Any) -> None:
+        agent = find_agent(tenant, options["agent"])
+        if agent.removed_at:
+            raise Refused(f"the directory of {agent.name} is missing: bring it back first")
+        now = self.now
+        draft = draft_of(options, agent, now)
+        if dry_run:
+            screens.show_created(self.screen, schedules.drafted(agent, draft, now), now, json)
+            return
+        schedule = schedules.create(agent, draft, self.by, now)
+        screens.show_created(self.screen, schedule, now, json)
+        for obstacle in find_obstacles(schedule, now):
+            if obstacle.code not in PASSING:
+                self.remark(obstacle.text)
+
+    def _pause(self, schedule: Schedule, *, until: str, note: str, json: bool, **_: Any) -> None:
+        if len(note) > LONGEST_NOTE:
+            raise Refused(f"the note has {len(note)} characters: write at most {LONGEST_NOTE}")
+        now, local = self.now, zone(schedule.timezone)
+        end = moment_of("--until", until, now, local) if until else None
+        changed = schedules.pause(schedule, self.by, now, note, end)
+        schedule.refresh_from_db()
+        if not changed and schedule.state != S.PAUSED:
+            raise Refused(f"{schedule} is {schedule.state}: only an active one can be paused")
+        until = f" until {with_distance(end, schedule, now)}" if end and changed else ""
+        text = f"{cell(schedule)} {'is' if changed else 'was already'} paused{until}"
+        self._done(text, schedule, {"changed": changed}, json=json)
+
+    def _resume(self, schedule: Schedule, *, json: bool, **options: Any) -> None:
+        now = self.now
+        changed = schedules.resume(schedule, self.by, now, at_once=options["now"])
+        schedule.refresh_from_db()
+        if not changed and schedule.state != S.ACTIVE:
+            raise Refused(f"{schedule} is {schedule.state}: only a paused one can be resumed")
+        at = schedule.next_fire_at
+        fires = f", next at {with_distance(at, schedule, now)}" if at else ""
+        text = f"{cell(schedule)} {'goes on' if changed else 'was not paused'}{fires}"
+        self._done(text, schedule, {"changed": changed}, json=json)
+
+    def _cancel(self, schedule: Schedule, *, json: bool, **_: Any) -> None:
+        called_off = schedules.cancel(schedule, self.by, self.now)
+        schedule.refresh_from_db()
+        for run in Run.objects.filter(schedule=schedule, slot__isnull=False):
+            self.remark(f"run {run.pk} goes on (manage.py stop run:{run.pk} ends it)")
+        if schedule.source == Schedule.Source.FILE:
+            self.remark("it stands in the agent's file, and is back when that changes")
+        text = f"{cell(schedule)} is canceled; called off {called_off} that waited"
+        self._done(text, schedule, {"called_off": called_off}, json=json)
+
+    def _retry(self, schedule: Schedule, *, json: bool, wait: bool, **_: Any) -> None:
+        self.report(schedules.retry(schedule, self.by, self.now), json=json, wait=wait)
+
+    def _done(self, text: str, schedule: Schedule, more: dict[str, Any], *, json: bool) -> None:
+        self.result(text, {"schedule": described(schedule), **more}, json=json)
+
+    # --- what only looks --------------------------------------------------------------------
+
+    def _list(self, tenant: Tenant, *, json: bool, limit: str, **options: Any) -> None:
+        found = live_first(tenant.schedules.select_related("agent"))
+        if options["agent"]:
+            found = found.filter(agent=find_agent(tenant, options["agent"]))
+        if options["state"]:
+            found = found.filter(state=options["state"])
+        shown = list(found[: whole_of(limit, "--limit", 1, MOST_SHOWN)])
+        screens.show_list(self.screen, shown, found.count(), self.now, json)
+
+    def _show(self, schedule: Schedule, *, json: bool, **_: Any) -> None:
+        screens.show_one(self.screen, schedule, self.now, json)
+
+    def _next(self, schedule: Schedule, *, json: bool, count: str, **_: Any) -> None:
+        number = whole_of(count, "--count", 1, MOST_FIRES)
+        screens.show_next(self.screen, schedule, self.now, number, json)
+
+    def _history(self, schedule: Schedule, *, json: bool, limit: str, **_: Any) -> None:
+        number = whole_of(limit, "--limit", 1, MOST_SHOWN)
+        screens.show_history(self.screen, schedule, number, json)
+
+    def _why(self, schedule: Schedule, *, json: bool, at: str, limit: str, **_: Any) -> None:
+        now = self.now
+        if at:
+            moment = past_moment_of("--at", at, now, zone(schedule.timezone))
+            then = explain_then(schedule, moment, now)
+            screens.show_then(self.screen, schedule, then, now, json)
+        else:
+            seen = explain(schedule, now, whole_of(limit, "--limit", 1, MOST_SHOWN))
+            screens.show_why(self.screen, schedule, seen, json)
+
+
+def live_first(found: "QuerySet[Schedule]") -> "QuerySet[Schedule]":
+    """Active, paused, failed, then what is over; one that is over stands behind newer ones."""
+    order = [When(state=state, then=Value(place)) for place, state in enumerate(_IN_ORDER)]
+    return found.order_by(Case(*order, default=Value(len(_IN_ORDER))), "agent__name", "name")
+
+
+_IN_ORDER = (S.ACTIVE, S.PAUSED, S.FAILED)

@@ -1,0 +1,87 @@
+"""Tries a webhook without sending it: who would be told, and why the others not."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.deliveries import reason_rows
+from agents_app.cli.find import did_you_mean, find_tenant
+from agents_app.errors import NotFound, Refused
+from agents_app.models import Tenant
+from agents_app.webhook_book import Source, read_listeners, read_source
+from agents_app.webhooks import Letter, Reading, decide
+
+# Where a provider's event stands that is not in the body.
+EVENT_HEADERS = {"github": "x-github-event", "sentry": "sentry-hook-resource"}
+
+
+class Command(DroverCommand):
+    help = "Dry run: what a body would be understood as, and which agents would be started."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        test = verbs.add_parser("test", help="Nothing is stored, and no signature is checked.")
+        test.add_argument("file", metavar="FILE", type=Path, help="The body, as it would be sent.")
+        test.add_argument("--source", default="", help="Its sender; needed if there are several.")
+        test.add_argument("--event", default="", help="For github and sentry: issues, push, ...")
+        test.add_argument(
+            *("--header", "-H"),
+            action="append",
+            default=[],
+            metavar="NAME: VALUE",
+            help="Any more.",
+        )
+        self.add_common(test)
+
+    def handle(self, *, file: Path, tenant: str, json: bool, **options: Any) -> None:
+        owner = find_tenant(tenant)
+        source = _find_source(owner, options["source"])
+        headers = dict(_header(line) for line in options["header"])
+        if options["event"] and source.kind in EVENT_HEADERS:
+            headers[EVENT_HEADERS[source.kind]] = options["event"]
+        body = file.read_bytes()
+        letter = Letter(headers, body, source.provider.delivery_id(headers, body), self.now)
+        listeners = read_listeners().get((owner.pk, source.name), ())
+        self._say(source, decide(source.provider, letter, listeners), json=json)
+
+    def _say(self, source: Source, reading: Reading, *, json: bool) -> None:
+        agents = [
+            {"agent": d.agent, "matched": d.matched, "reason": d.reason} for d in reading.decisions
+        ]
+        if json:
+            context = reading.context.as_dict() if reading.context else None
+            facts = {"source": source.name, "outcome": reading.outcome, "reason": reading.reason}
+            self.screen.json({**facts, "context": context, "agents": agents})
+            return
+        said = f": {reading.reason}" if reading.reason else ""
+        self.screen.say(f"{source.name} ({source.kind}): {reading.outcome}{said}")
+        if reading.outcome == "ignored" and source.kind in EVENT_HEADERS:
+            self.remark("say which event it is with --event, as its sender does in a header")
+        for name, value in (reading.context.as_dict() if reading.context else {}).items():
+            self.screen.say(f"  {name:12} {value}")
+        if agents:
+            self.screen.table(("agent", "decision", "because"), reason_rows(agents))
+
+
+def _find_source(tenant: Tenant, name: str) -> Source:
+    rows = {row.name: row for row in tenant.webhook_sources.filter(removed_at__isnull=True)}
+    if not rows:
+        raise NotFound("there are no webhook sources: add [webhooks.<name>] to config.toml")
+    if not name and len(rows) > 1:
+        raise Refused(f"say which source with --source: {', '.join(sorted(rows))}")
+    row = rows.get(name) if name else next(iter(rows.values()))
+    if row is None:
+        raise NotFound(f"there is no source {name!r}{did_you_mean(name, rows)}")
+    source = read_source(row, ())
+    if source is None:
+        raise Refused(f"the source {row.name!r} cannot be used: its settings make no sense")
+    return source
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not name.strip():
+        raise Refused(f"--header {line!r}: expected NAME: VALUE")
+    return name.strip().lower(), value.strip()

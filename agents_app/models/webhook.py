@@ -1,0 +1,130 @@
+"""Who may send webhooks, the secrets they sign with, and every delivery as it came."""
+
+from django.db import models
+from django.db.models import Q
+
+from agents_app.models.tenant import Tenant, owner
+
+
+class WebhookSource(models.Model):
+    """A sender: an address below /webhooks/ and the secrets that prove it is them."""
+
+    class Origin(models.TextChoices):
+        FILE = "file", "config.toml"
+        PERSON = "person"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="webhook_sources")
+    name = models.CharField(max_length=100)
+    type = models.CharField(max_length=20, help_text="The provider: github, slack, generic, ...")
+    origin = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PERSON)
+    # Where secrets are that are not kept here: env:NAME or file:path.
+    secret_refs = models.JSONField(default=list, blank=True, editable=False)
+    credential = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text="The secrets of this name count here, too, whatever source they were given to.",
+    )
+    allow_unsigned = models.BooleanField(
+        default=False, help_text="Without any secret, lets in everybody who knows the address."
+    )
+    options = models.JSONField(
+        default=dict, blank=True, help_text="The provider's own settings, such as a header's name."
+    )
+    disabled_at = models.DateTimeField(null=True, blank=True)
+    # It left config.toml; its deliveries stay.
+    removed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Requests that its secrets did not let in: nothing else is kept of them.
+    refused_count = models.PositiveBigIntegerField(default=0, editable=False)
+    last_refused_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "drover_webhook_source"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "name"], name="webhook_source_name_once_per_tenant"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WebhookSecret(models.Model):
+    """One of several that count at a time, so that a new one can be given out before the old one
+    is revoked; it can be used but never read again."""
+
+    tenant = owner()
+    source = models.ForeignKey(WebhookSource, on_delete=models.CASCADE, related_name="secrets")
+    name = models.CharField(max_length=100)
+    sealed = models.TextField(editable=False)
+    # Of the key that sealed it, so that one can tell which rows an old key is still needed for.
+    key_id = models.CharField(max_length=16, editable=False)
+    created_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "drover_webhook_secret"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "name"],
+                name="webhook_secret_name_once_per_source",
+                condition=Q(revoked_at__isnull=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Delivery(models.Model):
+    """One received webhook, raw; committed before its sender is told that it arrived."""
+
+    class Outcome(models.TextChoices):
+        MATCHED = "matched"
+        UNMATCHED = "unmatched", "no agent wants it"
+        IGNORED = "ignored", "nothing that agents are told of"
+        UNPARSEABLE = "unparseable"
+
+    tenant = owner()
+    source = models.ForeignKey(
+        WebhookSource, on_delete=models.CASCADE, related_name="deliveries", db_index=False
+    )
+    provider = models.CharField(max_length=20)
+    delivery_id = models.CharField(max_length=200)
+    # The hash of a body stands for an id for a few minutes only: then it may happen once more.
+    id_expired = models.BooleanField(default=False)
+    received_at = models.DateTimeField()
+    signed_by = models.CharField(max_length=120)
+    event = models.CharField(max_length=200, blank=True)
+    action = models.CharField(max_length=200, blank=True)
+    outcome = models.CharField(max_length=11, choices=Outcome.choices)
+    reason = models.CharField(max_length=500, blank=True)
+    matched = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    headers = models.TextField()
+    body = models.BinaryField()
+    # Both as JSON: what agents are told, and for each agent why it was told or not.
+    context = models.TextField(blank=True)
+    decisions = models.TextField(default="[]")
+    replays = models.PositiveIntegerField(default=0)
+    replayed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "drover_delivery"
+        verbose_name_plural = "deliveries"
+        constraints = [
+            # The guard of promise 2: a repeated delivery makes no second work item.
+            models.UniqueConstraint(
+                fields=["source", "delivery_id"],
+                name="delivery_once_per_source",
+                condition=Q(id_expired=False),
+            )
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "id"], name="delivery_of_tenant"),
+            models.Index(fields=["received_at"], name="delivery_expired"),
+        ]
+
+    def __str__(self) -> str:
+        return f"delivery {self.pk}"

@@ -1,0 +1,16 @@
+"""The one door to previews: when a schedule will fire, as people read it; pure, no rows."""
+
+from agents_app.next_fires.clock_change import ClockChange
+from agents_app.next_fires.preview import FROM_THE_END, FROM_THE_START, ONCE, Preview, preview
+from agents_app.next_fires.wall_clock import Fire, clock
+
+__all__ = [
+    "FROM_THE_END",
+    "FROM_THE_START",
+    "ONCE",
+    "ClockChange",
+    "Fire",
+    "Preview",
+    "clock",
+    "preview",
+]

@@ -1,0 +1,105 @@
+"""Secrets at rest: sealed with keys that are not in the database; whose they are is sealed in."""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from agents_app.errors import ConfigError, DroverError
+
+VARIABLE = "DROVER_CREDENTIAL_KEYS"
+FILE = "credential_keys"
+HOW = "a key is what Fernet.generate_key() of the package cryptography returns"
+
+
+class BrokenSeal(DroverError):
+    """A stored secret cannot be opened: its key is gone, or it was sealed for something else."""
+
+    code = "broken_seal"
+    http_status = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The first one seals; all of them open."""
+
+    all: tuple[str, ...]
+
+    @property
+    def first_id(self) -> str:
+        """Tells keys apart without telling anything about them."""
+        return hashlib.sha256(self.all[0].encode()).hexdigest()[:16]
+
+    @property
+    def fernet(self) -> MultiFernet:
+        return MultiFernet([Fernet(key) for key in self.all])
+
+
+def read_keys(env: Mapping[str, str], data: Path) -> Keys:
+    """The variable, newest first and with commas between, else a file that only we may read."""
+    listed = env.get(VARIABLE) or _kept(data / FILE)
+    keys = Keys(tuple(key.strip() for key in listed.replace("\n", ",").split(",") if key.strip()))
+    try:
+        assert keys.fernet
+    except ValueError:
+        # The text itself is not repeated: part of it may be a good key.
+        raise ConfigError(f"{VARIABLE} or {data / FILE}: one of the keys is none; {HOW}") from None
+    return keys
+
+
+def seal(keys: Keys, tenant_id: int, name: str, secret: str) -> str:
+    return keys.fernet.encrypt(json.dumps([tenant_id, name, secret]).encode()).decode()
+
+
+def unseal(keys: Keys, sealed: str, tenant_id: int, name: str) -> str:
+    """Only for whom it was sealed: a row's text copied into another row opens nothing."""
+    try:
+        of_tenant, of_name, secret = json.loads(keys.fernet.decrypt(sealed))
+    except (InvalidToken, ValueError):
+        raise BrokenSeal(
+            f"the secret {name!r} cannot be opened: put its key back, behind the newest one, in "
+            f"{VARIABLE}, or give the secret again"
+        ) from None
+    if (of_tenant, of_name) != (tenant_id, name):
+        raise BrokenSeal(f"the secret {name!r} was sealed for another name or tenant")
+    return str(secret)
+
+
+def reseal(keys: Keys, sealed: str) -> str:
+    """The same secret under the first key, so that an old one is no longer needed."""
+    try:
+        return keys.fernet.rotate(sealed).decode()
+    except InvalidToken:
+        raise BrokenSeal(f"a secret cannot be opened with any key of {VARIABLE}") from None
+
+
+def _kept(path: Path) -> str:
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            return path.read_text()
+        return _make(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be used: {error.strerror}; or set {VARIABLE}") from None
+
+
+def _make(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(Fernet.generate_key())
+        # Before anything is sealed with it: what it has sealed will be on disk for good.
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        # link, not rename: of several processes that start at once the first one's key counts.
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()
+    return path.read_text()

@@ -1,0 +1,44 @@
+"""A worker or a beat, as `up` starts them: `python -m agents_app.stack.serve worker NAME THREADS`.
+
+Celery's own command line would load Flower, a shell and a dozen pages before it begins; and nobody
+would tell `up` when it serves.
+"""
+
+import sys
+import warnings
+
+from celery import signals
+from celery.utils.nodenames import default_nodename, host_format
+
+from agents_app.stack.ready import tell_ready
+from scheduler_project.celery import app
+
+BEAT = "scheduler_project.beat:DroverScheduler"
+
+
+def worker(name: str, threads: str) -> int:
+    # Root may run agents as other users; Celery's warning is about pickle, which is switched off.
+    warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")
+    signals.worker_ready.connect(tell_ready, weak=False)
+    controller = app.Worker(
+        hostname=host_format(default_nodename(f"{name}@%h")),
+        pool_cls="threads",
+        concurrency=int(threads),
+        loglevel="INFO",
+        task_events=True,
+        without_gossip=True,
+        without_mingle=True,
+        quiet=True,
+    )
+    controller.start()
+    return int(controller.exitcode or 0)
+
+
+def beat() -> int:
+    signals.beat_init.connect(tell_ready, weak=False)
+    app.Beat(scheduler=BEAT, loglevel="INFO", quiet=True).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(worker(*sys.argv[2:]) if sys.argv[1] == "worker" else beat())

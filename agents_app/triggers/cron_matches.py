@@ -1,0 +1,79 @@
+"""When a CronTrigger matches on a plain wall clock; zones are dst.py's."""
+
+import threading
+from functools import lru_cache
+
+from croniter import croniter
+
+from agents_app.triggers.cron import CronTrigger
+
+_DAY = 86400
+# The minutes of a day, or the dates of four years.
+_REMEMBERED = 1500
+
+
+def next_wall_match(trigger: CronTrigger, wall_seconds: int) -> int | None:
+    """The first match strictly after, both in seconds of a clock that knows no zone."""
+    # Matches fall on whole minutes.
+    minute = (wall_seconds // 60 + 1) * 60
+    matches = [_first_match(branch, minute) for branch in trigger.branches]
+    return min((match for match in matches if match is not None), default=None)
+
+
+def _first_match(branch: str, minute: int) -> int | None:
+    """The first date that fits with the first time of day that fits, at that minute or later.
+
+    Asked for apart they are the same few questions again and again, and croniter is slow.
+    """
+    times, dates = _finders(branch)
+    midnight = minute - minute % _DAY
+    date = dates.at_or_after(midnight)
+    if date == midnight:
+        time = times.at_or_after(minute - midnight)
+        if time is not None and time < _DAY:
+            return midnight + time
+        date = dates.at_or_after(midnight + _DAY)
+    first_time = times.at_or_after(0)
+    return date + first_time if date is not None and first_time is not None else None
+
+
+@lru_cache(maxsize=4096)
+def _finders(branch: str) -> tuple["_Finder", "_Finder"]:
+    minute, hour, dates = branch.split(" ", 2)
+    return _finder(f"{minute} {hour} * * *"), _finder(f"0 0 {dates}")
+
+
+@lru_cache(maxsize=4096)
+def _finder(expression: str) -> "_Finder":
+    return _Finder(expression)
+
+
+class _Finder:
+    """A croniter that is built once and shared, and what it found.
+
+    It keeps its position in itself, hence the lock.
+    """
+
+    def __init__(self, expression: str) -> None:
+        self._croniter = croniter(expression, 0.0)
+        self._found: dict[int, int | None] = {}
+        self._lock = threading.Lock()
+
+    def at_or_after(self, seconds: int) -> int | None:
+        with self._lock:
+            if seconds not in self._found:
+                self._remember(seconds, self._find(seconds))
+            return self._found[seconds]
+
+    def _remember(self, seconds: int, match: int | None) -> None:
+        if len(self._found) >= _REMEMBERED:
+            self._found.clear()
+        self._found[seconds] = match
+        if match is not None:
+            self._found[match] = match
+
+    def _find(self, seconds: int) -> int | None:
+        try:
+            return int(self._croniter.get_next(float, start_time=seconds - 1.0))
+        except (ValueError, OverflowError):  # past the last year a date can have
+            return None

@@ -1,0 +1,174 @@
+"""The grammar of phrases: `every monday at 09:00`, `in 30 minutes`; cron and durations are not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, time, timedelta
+
+from agents_app.triggers.accepted import EXAMPLES
+from agents_app.triggers.clock_words import (
+    MONDAY,
+    WEEKDAYS,
+    take_at,
+    take_day_of_month,
+    take_one,
+    take_span,
+    take_time,
+    take_weekday,
+    take_weekdays,
+)
+from agents_app.triggers.cron import CronTrigger, parse_cron
+from agents_app.triggers.interval import IntervalTrigger
+from agents_app.triggers.iso_time import is_date, take_date, take_date_time
+from agents_app.triggers.moments import Elapsed, Moment, NextTime, OnDay
+from agents_app.triggers.once import OnceTrigger
+from agents_app.triggers.words import Reader
+
+Reading = CronTrigger | IntervalTrigger | OnceTrigger | Moment
+
+_DAY = timedelta(days=1)
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
+# Words with more than one meaning, or none that is exact enough, and what to write instead.
+_INSTEAD = {
+    "fortnight": "every 2 weeks",
+    "monthly": "every month on the 1st",
+    "other": "every 2 days",
+    "second": "every 1 second",
+    "weekdays": "every weekday",
+    "weekend": "every saturday and sunday",
+    "year": "@yearly",
+    "yearly": "@yearly",
+}
+
+
+def read_phrase(text: str) -> Reading:
+    """What the phrase says; a one-shot stays a Moment until somebody has a clock."""
+    reader = Reader(text)
+    read = _FIRST_WORDS.get(reader.word)
+    if read is not None:
+        reader.skip()
+        reading = read(reader)
+    elif is_date(reader.word):
+        reading = take_date_time(reader)
+    else:
+        raise reader.error(_instead(reader) or f"write for example {EXAMPLES}")
+    reader.expect_end()
+    return reading
+
+
+# --- once -----------------------------------------------------------------------------------
+
+
+def _in(reader: Reader) -> Reading:
+    return Elapsed(take_one(reader) or take_span(reader))
+
+
+def _at(reader: Reader) -> Reading:
+    return take_date_time(reader) if is_date(reader.word) else NextTime(take_time(reader))
+
+
+def _on(reader: Reader) -> Reading:
+    return take_date(reader)
+
+
+def _today(reader: Reader) -> Reading:
+    if reader.word != "at":
+        raise reader.error('expected "at" and a time')
+    return OnDay(lambda today: today, take_at(reader))
+
+
+def _tomorrow(reader: Reader) -> Reading:
+    return OnDay(lambda today: today + _DAY, take_at(reader))
+
+
+def _next(reader: Reader) -> Reading:
+    weekday = take_weekday(reader)
+
+    def pick(today: date) -> date:
+        """Never today."""
+        return today + _DAY * ((weekday - today.isoweekday() - 1) % 7 + 1)
+
+    return OnDay(pick, take_at(reader))
+
+
+# --- again and again ------------------------------------------------------------------------
+
+
+def _every(reader: Reader) -> Reading:
+    if reader.word in WEEKDAYS:
+        return _on_weekdays(reader)
+    if reader.word[:1].isdigit():
+        return _elapsed(reader, take_span(reader))
+    read = _EVERY.get(reader.word)
+    if read is None:
+        expected = 'expected a number, a weekday, "minute", "hour", "day", "week" or "month"'
+        raise reader.error(_instead(reader) or expected)
+    reader.skip()
+    return read(reader)
+
+
+def _every_minute(reader: Reader) -> Reading:
+    return _elapsed(reader, _MINUTE)
+
+
+def _every_hour(reader: Reader) -> Reading:
+    return _elapsed(reader, _HOUR)
+
+
+def _every_day(reader: Reader) -> Reading:
+    return _cron(reader, take_at(reader))
+
+
+def _every_weekday(reader: Reader) -> Reading:
+    return _cron(reader, take_at(reader), weekdays="1-5")
+
+
+def _every_week(reader: Reader) -> Reading:
+    if reader.take("on"):
+        return _on_weekdays(reader)
+    return _cron(reader, take_at(reader), weekdays=str(MONDAY))
+
+
+def _on_weekdays(reader: Reader) -> Reading:
+    days = ",".join(str(day) for day in take_weekdays(reader))
+    return _cron(reader, take_at(reader), weekdays=days)
+
+
+def _every_month(reader: Reader) -> Reading:
+    day = take_day_of_month(reader) if reader.take("on") else "1"
+    return _cron(reader, take_at(reader), day=day)
+
+
+def _elapsed(reader: Reader, every: timedelta) -> Reading:
+    return IntervalTrigger(reader.text, every, anchor="start")
+
+
+def _cron(reader: Reader, at: time, *, day: str = "*", weekdays: str = "*") -> Reading:
+    trigger = parse_cron(f"{at.minute} {at.hour} {day} * {weekdays}")
+    return replace(trigger, text=reader.text)
+
+
+def _instead(reader: Reader) -> str:
+    better = _INSTEAD.get(reader.word)
+    return f'write "{better}" instead' if better else ""
+
+
+_EVERY: dict[str, Callable[[Reader], Reading]] = {
+    "minute": _every_minute,
+    "hour": _every_hour,
+    "day": _every_day,
+    "weekday": _every_weekday,
+    "week": _every_week,
+    "month": _every_month,
+}
+_FIRST_WORDS: dict[str, Callable[[Reader], Reading]] = {
+    "in": _in,
+    "at": _at,
+    "on": _on,
+    "today": _today,
+    "tomorrow": _tomorrow,
+    "next": _next,
+    "every": _every,
+    "hourly": _every_hour,
+    "daily": _every_day,
+    "weekly": _every_week,
+}

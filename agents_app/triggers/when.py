@@ -1,0 +1,136 @@
+"""From text to trigger: which kind of text it is, and what it says at a given time and place."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from agents_app.errors import TriggerParseError
+from agents_app.triggers.accepted import ACCEPTED, EXAMPLES
+from agents_app.triggers.cron import parse_cron
+from agents_app.triggers.dst import Gap, OverlapHour
+from agents_app.triggers.duration import parse_duration
+from agents_app.triggers.fires import Trigger, next_fire
+from agents_app.triggers.interval import IntervalTrigger
+from agents_app.triggers.iso_time import is_date
+from agents_app.triggers.moments import IN_THE_PAST, Clock, Moment, NoInstantError
+from agents_app.triggers.once import OnceTrigger
+from agents_app.triggers.phrase import Reading, read_phrase
+from agents_app.triggers.words import MAX_LENGTH, excerpt, split_words
+from agents_app.triggers.zones import split_zone
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """What somebody wrote, as a trigger and the zone to read it in."""
+
+    text: str
+    trigger: Trigger
+    zone: ZoneInfo
+    names_zone: bool
+
+    @property
+    def once(self) -> bool:
+        return isinstance(self.trigger, OnceTrigger)
+
+
+@lru_cache(maxsize=4096)
+def parse_trigger(text: str) -> Trigger:
+    """A text that means the same at any time and in any zone, as every `expression` does."""
+    with _listing_what_is_accepted(text):
+        reading, place = _read(text)
+        if place is not None:
+            reason = f"leave out {place.key}: the zone has a place of its own beside this text"
+            raise TriggerParseError(f'cannot read "{excerpt(text)}" here: {reason}', text=text)
+        if isinstance(reading, Moment):
+            reason = "it depends on when it is read; write an instant (at 2030-06-01T12:00:00Z)"
+            hint = 'or something that recurs ("every day at 09:00")'
+            raise TriggerParseError(f'cannot keep "{excerpt(text)}": {reason} {hint}', text=text)
+        return reading
+
+
+def parse_when(
+    text: str,
+    now: datetime,
+    zone: ZoneInfo,
+    gap: Gap = "shift",
+    overlap_hour: OverlapHour = "first",
+    *,
+    allow_past: bool = False,
+) -> When:
+    """Whatever people write. A zone at its end wins over `zone`, which only stands in for it."""
+    with _listing_what_is_accepted(text):
+        reading, place = _read(text)
+        clock = Clock(now, place or zone, gap, overlap_hour)
+        trigger = _settle(text, reading, clock)
+        if not allow_past:
+            _refuse_if_it_is_over(text, trigger, clock)
+        return When(text, trigger, clock.zone, names_zone=place is not None)
+
+
+def check_phrase(text: str) -> None:
+    """Raise what `parse_when` would raise about the text alone, without a clock."""
+    with _listing_what_is_accepted(text):
+        _read(text)
+
+
+def _read(text: str) -> tuple[Reading, ZoneInfo | None]:
+    _refuse_what_no_form_allows(text)
+    rest, place = split_zone(text)
+    words = split_words(rest)
+    if _looks_like_cron(words):
+        return parse_cron(rest), place
+    if words[0][0] in "+-.0123456789" and not is_date(words[0]):
+        return IntervalTrigger(text, parse_duration(rest)), place
+    return read_phrase(rest), place
+
+
+def _refuse_what_no_form_allows(text: str) -> None:
+    if len(text) > MAX_LENGTH:
+        reason = f"at most {MAX_LENGTH} characters are read, and these are {len(text)}"
+        raise TriggerParseError(f'cannot read "{excerpt(text)}": {reason}', text=text)
+    if not split_words(text):
+        raise TriggerParseError(f"nothing says when: write for example {EXAMPLES}", text=text)
+    if not text.isascii():
+        position = next(i for i, character in enumerate(text) if not character.isascii())
+        reason = f'"{excerpt(text[position])}" (character {position + 1}) is not ASCII'
+        message = f'cannot read "{excerpt(text)}": {reason}; write for example {EXAMPLES}'
+        raise TriggerParseError(message, text=text, position=position)
+
+
+def _looks_like_cron(words: list[str]) -> bool:
+    if words[0][0] == "@" or any(word[0] in "*?" for word in words):
+        return True
+    # A duration is a number and a unit; three words or more that start so are meant as cron.
+    return words[0][0].isdigit() and len(words) > 2 and not is_date(words[0])
+
+
+def _settle(text: str, reading: Reading, clock: Clock) -> Trigger:
+    if not isinstance(reading, Moment):
+        return reading
+    try:
+        return OnceTrigger(text, reading.instant(clock))
+    except NoInstantError as why:
+        raise _no_instant(text, str(why)) from None
+
+
+def _refuse_if_it_is_over(text: str, trigger: Trigger, clock: Clock) -> None:
+    if next_fire(trigger, clock.now, clock.zone, clock.gap, clock.overlap_hour) is None:
+        never = "can never fire; write something that does before the year 9999"
+        raise _no_instant(text, IN_THE_PAST if isinstance(trigger, OnceTrigger) else never)
+
+
+def _no_instant(text: str, reason: str) -> TriggerParseError:
+    return TriggerParseError(f'"{excerpt(text)}" {reason}', text=text, position=0)
+
+
+@contextmanager
+def _listing_what_is_accepted(text: str) -> Iterator[None]:
+    """Whoever refuses a part of the text, the error is about the text and lists every form."""
+    try:
+        yield
+    except TriggerParseError as error:
+        error.text, error.accepted = text, ACCEPTED
+        raise

@@ -1,0 +1,152 @@
+"""A `/schedule` line of an agent, found in its output and read; doing it is not done here."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from agents_app.errors import TriggerParseError
+from agents_app.triggers.when import check_phrase
+from agents_app.triggers.words import WHITESPACE, WORD, excerpt
+
+Op = Literal["create", "list", "cancel", "pause", "resume"]
+Code = Literal[
+    "not_a_command",
+    "usage",
+    "not_found",
+    "empty_phrase",
+    "empty_message",
+    "missing_separator",
+    "bad_phrase",
+]
+
+COMMAND = "/schedule"
+USAGE = f"{COMMAND} PHRASE: MESSAGE | list | cancel N | pause N | resume N"
+
+_QUOTES = ('"', "'")
+_ID = re.compile(r"#?([0-9]+)")
+# No row has an id that a 64-bit column cannot hold.
+_LONGEST_ID = 18
+# A phrase has three colons at most (seconds and an offset); the next is the separator.
+_MOST_COLONS = 4
+_TIME_COLON = re.compile(r"[0-9]:[0-9]")
+_FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Writ:
+    """`phrase`, `message` and `agent` are those of a create, `id` that of the others."""
+
+    op: Op
+    phrase: str = ""
+    message: str = ""
+    agent: str = ""
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WritRefusal:
+    """`accepted` lists the phrases that could have been written, if that was the trouble."""
+
+    code: Code
+    message: str
+    accepted: str = ""
+
+
+def find_writs(output_text: str) -> list[str]:
+    """The lines that are writs: at the start of a line, and outside fenced blocks."""
+    found, fence = [], ""
+    for line in output_text.split("\n"):
+        marks = _FENCE.fullmatch(line.rstrip(WHITESPACE))
+        if fence:
+            if marks and marks["marks"].startswith(fence) and not marks["info"]:
+                fence = ""
+        elif marks and not (marks["marks"][0] == "`" and "`" in marks["info"]):
+            fence = marks["marks"]
+        elif _body(line) is not None:
+            found.append(line.rstrip(WHITESPACE))
+    return found
+
+
+def parse_writ(text: str, caller: str, exists: Callable[[int], bool]) -> Writ | WritRefusal:
+    """`exists` says whether the caller's tenant has the schedule; other tenants' do not exist."""
+    body = _body(text)
+    if body is None:
+        return WritRefusal("not_a_command", f"a line that begins with {COMMAND} was expected")
+    word, argument = _first_word(body)
+    match word.lower():
+        case "list" if not argument:
+            return Writ("list")
+        case "cancel" | "pause" | "resume" as op:
+            return _on_one(op, argument, exists)
+        case "" | "list":
+            return WritRefusal("usage", f"write {USAGE}")
+    return _create(body, caller)
+
+
+def _body(text: str) -> str | None:
+    """What follows the command, if the text is one."""
+    rest = text.removeprefix(COMMAND)
+    if rest == text or (rest and rest[0] not in WHITESPACE):
+        return None
+    return rest.strip(WHITESPACE)
+
+
+def _first_word(body: str) -> tuple[str, str]:
+    found = WORD.match(body)
+    return (found[0], body[found.end() :].strip(WHITESPACE)) if found else ("", "")
+
+
+def _on_one(
+    op: Literal["cancel", "pause", "resume"], argument: str, exists: Callable[[int], bool]
+) -> Writ | WritRefusal:
+    found = _ID.fullmatch(argument)
+    digits = found[1].lstrip("0") if found else ""
+    if not digits:
+        return WritRefusal("usage", f"write {COMMAND} {op} and the number of a schedule")
+    if len(digits) > _LONGEST_ID or not exists(int(digits)):
+        return WritRefusal("not_found", f"there is no schedule #{excerpt(digits)}")
+    return Writ(op, id=int(digits))
+
+
+def _create(body: str, caller: str) -> Writ | WritRefusal:
+    colons = [found.start() for found in islice(re.finditer(":", body), _MOST_COLONS)]
+    readable = [colon for colon in colons if _problem(_phrase(body[:colon])) is None]
+    if not readable:
+        return _why_not(body, colons)
+    # The longest that can be read: 12:00:30 is a time with seconds and not a message "30".
+    phrase, message = _phrase(body[: readable[-1]]), body[readable[-1] + 1 :].strip(WHITESPACE)
+    if not message:
+        return WritRefusal("empty_message", f"say what to do: {COMMAND} {phrase}: MESSAGE")
+    return Writ("create", phrase=phrase, message=message, agent=caller)
+
+
+def _why_not(body: str, colons: list[int]) -> WritRefusal:
+    separators = [colon for colon in colons if not _TIME_COLON.match(body, max(colon - 1, 0))]
+    if not separators:
+        return WritRefusal(
+            "missing_separator",
+            f"put a colon between phrase and message: {COMMAND} PHRASE: MESSAGE",
+        )
+    phrase = _phrase(body[: separators[0]])
+    if not phrase:
+        return WritRefusal("empty_phrase", f"say when: {COMMAND} PHRASE: MESSAGE")
+    problem = _problem(phrase)
+    assert problem is not None  # it was tried before
+    return WritRefusal("bad_phrase", str(problem), problem.accepted)
+
+
+def _phrase(text: str) -> str:
+    phrase = text.strip(WHITESPACE)
+    if len(phrase) > 1 and phrase[0] in _QUOTES and phrase[-1] == phrase[0]:
+        return phrase[1:-1].strip(WHITESPACE)
+    return phrase
+
+
+def _problem(phrase: str) -> TriggerParseError | None:
+    try:
+        check_phrase(phrase)
+    except TriggerParseError as error:
+        return error
+    return None

@@ -1,0 +1,136 @@
+"""What people do to webhook sources and their secrets; each act is noted in the journal."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import F
+
+from agents_app import journal
+from agents_app.commit import in_transaction
+from agents_app.errors import Refused
+from agents_app.models import Tenant, WebhookSecret, WebhookSource
+from agents_app.sealing import reseal, seal
+from agents_app.skills.specs import WebhookSourceSpec
+from agents_app.webhook_book import keys
+
+SHORTEST_SECRET = 8
+
+
+def add_secret(
+    source: WebhookSource, name: str, secret: str, by: str, now: datetime
+) -> WebhookSecret:
+    """Counts beside those that are there, until they are revoked."""
+    if len(secret) < SHORTEST_SECRET:
+        raise Refused(f"the secret is too short to be one: at least {SHORTEST_SECRET} characters")
+    sealed = seal(keys(), source.tenant_id, name, secret)
+
+    def change() -> WebhookSecret:
+        row = WebhookSecret.objects.create(
+            tenant_id=source.tenant_id,
+            source=source,
+            name=name,
+            sealed=sealed,
+            key_id=keys().first_id,
+            created_at=now,
+        )
+        _note("webhook.secret_added", source, f"{by}: {source.name}/{name}", now)
+        return row
+
+    try:
+        return in_transaction(change)
+    except IntegrityError:
+        raise Refused(
+            f"{source.name} has a secret {name!r}: choose another name, or revoke it first"
+        ) from None
+
+
+def revoke_secret(secret: WebhookSecret, by: str, now: datetime) -> bool:
+    """From now on nobody gets in by it; within a second, in every gateway."""
+    active = WebhookSecret.objects.filter(pk=secret.pk, revoked_at__isnull=True)
+
+    def change() -> bool:
+        revoked = active.update(revoked_at=now) == 1
+        if revoked:
+            about = f"{by}: {secret.source.name}/{secret.name}"
+            _note("webhook.secret_revoked", secret.source, about, now)
+        return revoked
+
+    return in_transaction(change)
+
+
+def save_source(source: WebhookSource, by: str, now: datetime) -> None:
+    """A person's own, new or changed; those of config.toml keep what is written there."""
+
+    def change() -> None:
+        if source.pk is None or source.origin == WebhookSource.Origin.PERSON:
+            source.save()
+            _note("webhook.source_saved", source, f"{by}: {source.name}", now)
+
+    in_transaction(change)
+
+
+def switch(source: WebhookSource, by: str, now: datetime, *, on: bool) -> bool:
+    """A source that is off does not exist for those who send."""
+    rows = WebhookSource.objects.filter(pk=source.pk, disabled_at__isnull=not on)
+
+    def change() -> bool:
+        switched = rows.update(disabled_at=None if on else now) == 1
+        if switched:
+            word = "enabled" if on else "disabled"
+            _note("webhook.source_switched", source, f"{by}: {source.name} {word}", now)
+        return switched
+
+    return in_transaction(change)
+
+
+def sync_sources(tenant: Tenant, specs: Iterable[WebhookSourceSpec], now: datetime) -> None:
+    """What config.toml says, in the caller's transaction; a person's of the same name is its now.
+
+    What a person switched off stays off; secrets that people gave to it go on counting.
+    """
+    named = {spec.name: _columns(spec) for spec in specs}
+    for name, columns in named.items():
+        columns |= {"origin": WebhookSource.Origin.FILE, "removed_at": None}
+        tenant.webhook_sources.update_or_create(name=name, defaults=columns)
+    of_file = tenant.webhook_sources.filter(origin=WebhookSource.Origin.FILE)
+    of_file.filter(removed_at__isnull=True).exclude(name__in=named).update(removed_at=now)
+
+
+def _columns(spec: WebhookSourceSpec) -> dict[str, Any]:
+    return {
+        "type": spec.type,
+        "secret_refs": list(spec.secrets),
+        "credential": spec.credential,
+        "allow_unsigned": spec.allow_unsigned,
+        "options": dict(spec.options),
+    }
+
+
+def reseal_secrets() -> int:
+    """After a new key was put first: all rows are sealed with it, and the old one may go."""
+    first = keys().first_id
+    old = list(WebhookSecret.objects.exclude(key_id=first))
+    for secret in old:
+        columns = {"sealed": reseal(keys(), secret.sealed), "key_id": first}
+        rows = WebhookSecret.objects.filter(pk=secret.pk)
+        in_transaction(lambda rows=rows, columns=columns: rows.update(**columns))  # type: ignore[misc]
+    return len(old)
+
+
+def count_refused(counts: Mapping[int, int], now: datetime) -> None:
+    """Of each source: requests that its secrets did not let in."""
+
+    def change() -> None:
+        for source_id, count in sorted(counts.items()):
+            WebhookSource.objects.filter(pk=source_id).update(
+                refused_count=F("refused_count") + count, last_refused_at=now
+            )
+
+    if counts:
+        in_transaction(change)
+
+
+def _note(name: str, source: WebhookSource, detail: str, now: datetime) -> None:
+    journal.record(journal.Entry(name, now, source.tenant_id, detail=detail))

@@ -1,0 +1,37 @@
+"""Whoever has no file of their own: header, format and the way to the event are settings."""
+
+from datetime import datetime
+from typing import Any
+
+from agents_app.webhooks.context import Context
+from agents_app.webhooks.filters import looks_at
+from agents_app.webhooks.options import GenericOptions
+from agents_app.webhooks.provider import Provider, id_in_header
+from agents_app.webhooks.reading import as_text, iso, text
+from agents_app.webhooks.signing import Headers
+
+
+def generic(options: GenericOptions) -> Provider:
+    def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | None:
+        del headers
+        event = text(payload, *options.event_path)
+        if not event:
+            return None
+        return Context(
+            source="generic",
+            event=event,
+            title=event,
+            body=as_text(payload),
+            timestamp=iso(received_at),
+        )
+
+    return Provider(
+        name="generic",
+        verify=options.verify,
+        delivery_id=id_in_header(options.delivery_header),
+        parse=parse,
+        filters={"events": looks_at("event")},
+    )
+
+
+GENERIC = generic(GenericOptions())

@@ -1,0 +1,83 @@
+"""Sentry: HMAC over the body; its time header is not signed, so it proves nothing."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from agents_app.webhooks.context import Context
+from agents_app.webhooks.filters import looks_at
+from agents_app.webhooks.provider import Provider, id_in_header
+from agents_app.webhooks.reading import dig, first, iso, text
+from agents_app.webhooks.signing import Headers, Secrets, Signed, signed_by_mac
+
+Fields = dict[str, Any]
+
+
+def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
+    del now
+    return signed_by_mac(secrets, request.body, request.header("sentry-hook-signature"))
+
+
+def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | None:
+    resource = text(headers.get("sentry-hook-resource"))
+    if not resource:
+        return None
+    action = text(payload, "action")
+    read = _RESOURCES.get(resource)
+    fields = read(dig(payload, "data")) if read else {"title": action or resource}
+    actor = first(text(payload, "actor", "name"), text(payload, "actor", "type"))
+    return Context(
+        source="sentry",
+        event=resource,
+        action=action,
+        sender=actor or "unknown",
+        timestamp=iso(received_at),
+        **fields,
+    )
+
+
+def _thing(thing: Any) -> Fields:
+    return {
+        "repo": _project(thing),
+        "title": text(thing, "title"),
+        "url": text(thing, "web_url"),
+    }
+
+
+def _project(thing: Any) -> str:
+    return first(text(thing, "project", "slug"), text(thing, "project")) or ""
+
+
+def _with_message(key: str) -> Callable[[Any], Fields]:
+    return lambda data: {**_thing(dig(data, key)), "body": text(data, key, "message")}
+
+
+def _issue(data: Any) -> Fields:
+    issue = dig(data, "issue")
+    return {**_thing(issue), "assignee": text(issue, "assignedTo", "name")}
+
+
+def _metric_alert(data: Any) -> Fields:
+    alert = dig(data, "metric_alert")
+    return {**_thing(alert), "repo": text(alert, "organization", "slug") or ""}
+
+
+def _comment(data: Any) -> Fields:
+    return {**_thing(dig(data, "issue")), "comment": text(data, "comment", "text")}
+
+
+_RESOURCES: dict[str, Callable[[Any], Fields]] = {
+    "event_alert": _with_message("event"),
+    "metric_alert": _metric_alert,
+    "issue": _issue,
+    "error": _with_message("error"),
+    "comment": _comment,
+}
+
+SENTRY = Provider(
+    name="sentry",
+    verify=verify,
+    delivery_id=id_in_header("request-id"),
+    parse=parse,
+    filters={"resources": looks_at("event")},
+)

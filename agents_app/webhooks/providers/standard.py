@@ -1,0 +1,80 @@
+"""Standard Webhooks: several signatures in one header, over id, time and body."""
+
+import base64
+import hmac
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from agents_app.webhooks import ed25519
+from agents_app.webhooks.context import Context
+from agents_app.webhooks.filters import looks_at
+from agents_app.webhooks.provider import Provider, id_in_header
+from agents_app.webhooks.reading import as_text, dig, iso, text
+from agents_app.webhooks.signing import Headers, Secrets, Signed, is_fresh, mac, matching, raw
+
+MAX_SIGNATURES = 8
+SYMMETRIC, PUBLIC = "whsec_", "whpk_"
+
+Fits = Callable[[str, bytes], bool]
+
+
+def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
+    identity, sent = request.header("webhook-id"), request.header("webhook-timestamp")
+    message = b".".join((raw(identity), raw(sent), request.body))
+    given = [part.partition(",") for part in request.header("webhook-signature").split(" ")]
+    signatures = [(version, value) for version, _, value in given[:MAX_SIGNATURES]]
+    signer = matching(secrets, lambda secret: _signs(secret, message, signatures))
+    return signer if identity and is_fresh(sent, now) else None
+
+
+def _signs(secret: str, message: bytes, signatures: list[tuple[str, str]]) -> bool:
+    version, fits = _public(secret) if secret.startswith(PUBLIC) else _symmetric(secret, message)
+    found = False
+    for name, value in signatures:  # all of them: time must not tell which one fits
+        found |= name == version and fits(value, message)
+    return found
+
+
+def _public(secret: str) -> tuple[str, Fits]:
+    key = _decoded(secret.removeprefix(PUBLIC)) or b""
+    return "v1a", lambda value, message: ed25519.verify(key, _decoded(value) or b"", message)
+
+
+def _symmetric(secret: str, message: bytes) -> tuple[str, Fits]:
+    written = secret.removeprefix(SYMMETRIC)
+    key = _decoded(written) or raw(written)
+    expected = mac(key, message, "base64")
+    # An empty key is one that everybody has.
+    return "v1", lambda value, _: hmac.compare_digest(expected, raw(value)) and bool(key)
+
+
+def _decoded(value: str) -> bytes | None:
+    try:
+        return base64.b64decode(raw(value), validate=True)
+    except ValueError:
+        return None
+
+
+def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | None:
+    del headers
+    event = text(payload, "type")
+    if not event:
+        return None
+    data = dig(payload, "data")
+    return Context(
+        source="standard",
+        event=event,
+        title=event,
+        body=as_text(data) if data else None,
+        timestamp=text(payload, "timestamp") or iso(received_at),
+    )
+
+
+STANDARD = Provider(
+    name="standard",
+    verify=verify,
+    delivery_id=id_in_header("webhook-id"),
+    parse=parse,
+    filters={"events": looks_at("event")},
+)

@@ -1,0 +1,48 @@
+"""For trying an agent by hand: lets in everybody, so no address may lead here unasked."""
+
+from datetime import datetime
+from typing import Any
+
+from agents_app.webhooks.context import Context
+from agents_app.webhooks.filters import looks_at
+from agents_app.webhooks.provider import MEGABYTE, Provider
+from agents_app.webhooks.reading import iso, items, text, texts, whole
+from agents_app.webhooks.signing import Headers, Secrets, Signed, body_hash
+
+_TEXTS = ("action", "title", "body", "url", "author", "assignee", "branch", "conclusion", "comment")
+
+
+def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
+    del request, secrets, now
+    return "test"
+
+
+def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | None:
+    del headers
+    if not isinstance(payload, dict):
+        return None
+    said: dict[str, Any] = {name: text(payload, name) for name in _TEXTS}
+    return Context(
+        source="test",
+        event=text(payload, "event") or "test",
+        repo=text(payload, "repo") or "",
+        number=whole(payload, "number"),
+        labels=texts(items(payload, "labels")) if "labels" in payload else None,
+        sender=text(payload, "sender") or "test",
+        timestamp=text(payload, "timestamp") or iso(received_at),
+        **said,
+    )
+
+
+TRIAL = Provider(
+    name="test",
+    verify=verify,
+    delivery_id=lambda headers, body: body_hash(body),  # noqa: ARG005
+    parse=parse,
+    body_limit_bytes=MEGABYTE,
+    filters={
+        "events": looks_at("event"),
+        "actions": looks_at("action"),
+        "repos": looks_at("repo"),
+    },
+)

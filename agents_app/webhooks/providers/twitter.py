@@ -1,0 +1,54 @@
+"""X, once Twitter: HMAC over the body, in base64; an address is confirmed by signing a token."""
+
+from datetime import datetime
+from typing import Any
+
+from agents_app.webhooks.context import Context
+from agents_app.webhooks.filters import looks_at
+from agents_app.webhooks.provider import MEGABYTE, Provider
+from agents_app.webhooks.reading import first, iso, text
+from agents_app.webhooks.signing import Headers, Secrets, Signed, body_hash, mac, raw, signed_by_mac
+
+PREFIX = "sha256="
+
+
+def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
+    del now
+    given = request.header("x-twitter-webhooks-signature")
+    return signed_by_mac(secrets, request.body, given, prefix=PREFIX, encoding="base64")
+
+
+def crc_answer(token: str, secret: str) -> dict[str, str]:
+    """What X asks for with GET ?crc_token= before it sends anything."""
+    return {"response_token": PREFIX + mac(raw(secret), raw(token), "base64").decode()}
+
+
+def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | None:
+    """A delivery holds one list, named after the event; its first entry is described."""
+    del headers
+    if not isinstance(payload, dict):
+        return None
+    event = next((name for name, value in payload.items() if isinstance(value, list)), None)
+    if not event:
+        return None
+    entry = payload[event][0] if payload[event] else None
+    return Context(
+        source="twitter",
+        event=text(event) or "unknown",
+        title=text(event),
+        body=text(entry, "text"),
+        repo=text(payload, "for_user_id") or "unknown",
+        sender=first(text(entry, "user", "screen_name"), text(entry, "source", "screen_name"))
+        or "unknown",
+        timestamp=iso(received_at),
+    )
+
+
+TWITTER = Provider(
+    name="twitter",
+    verify=verify,
+    delivery_id=lambda headers, body: body_hash(body),  # noqa: ARG005
+    parse=parse,
+    body_limit_bytes=MEGABYTE,
+    filters={"events": looks_at("event"), "users": looks_at("repo")},
+)

@@ -1,0 +1,114 @@
+"""Untrusted bytes to plain values: every function answers for any input, none raises."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+MAX_TEXT = 4000
+# PostgreSQL stores no NUL, UTF-8 has no lone surrogate, and terminals obey the other controls.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+class Unparseable:
+    """The body is no JSON that means one thing only; `reason` is for people."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def read_json(body: bytes) -> Any | Unparseable:
+    """The value, or why there is none: a later reader must not see another one than we did."""
+    try:
+        return json.loads(
+            body.decode("utf-8"),
+            object_pairs_hook=_once_each,
+            parse_constant=_refuse,
+            parse_float=_finite,
+        )
+    except RecursionError:
+        return Unparseable("nested too deeply")
+    except MemoryError:
+        return Unparseable("too big to be read")
+    except ValueError as error:  # bad UTF-8, bad JSON, a number of thousands of digits
+        return Unparseable(printable(str(error))[:200])
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError("a key is given twice in one object")
+    return table
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError("a number is too big")
+    return number
+
+
+def printable(text: str) -> str:
+    return _UNPRINTABLE.sub("", text)
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
+
+
+def dig(value: Any, *keys: str) -> Any:
+    """The value below these keys, or None where the way ends."""
+    for key in keys:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def text(value: Any, *keys: str) -> str | None:
+    """A text that says something, cut; None for everything else."""
+    found = dig(value, *keys)
+    if not isinstance(found, str):
+        return None
+    return cut(printable(found)) or None
+
+
+def first(*texts: str | None) -> str | None:
+    return next((found for found in texts if found), None)
+
+
+def whole(value: Any, *keys: str) -> int | None:
+    found = dig(value, *keys)
+    fits = isinstance(found, int) and not isinstance(found, bool) and abs(found) < 2**63
+    return found if fits else None
+
+
+def items(value: Any, *keys: str) -> list[Any]:
+    found = dig(value, *keys)
+    return found if isinstance(found, list) else []
+
+
+def texts(values: Iterable[Any], *keys: str) -> tuple[str, ...]:
+    return tuple(found for value in values if (found := text(value, *keys)))
+
+
+def iso(instant: datetime) -> str:
+    stamp = instant.astimezone(UTC).isoformat(timespec="milliseconds")
+    return stamp.replace("+00:00", "Z")
+
+
+def as_text(value: Any) -> str | None:
+    """Data of no known shape, for an agent to read."""
+    try:
+        written = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError, TypeError):
+        return None
+    return cut(printable(written))

@@ -1,0 +1,77 @@
+"""Signatures compared in constant time, every secret tried; where one stands is a provider's."""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Headers = Mapping[str, str]
+Secrets = Mapping[str, str]
+Encoding = Literal["hex", "base64"]
+
+WINDOW_SECONDS = 300
+_UNIX_SECONDS = re.compile(r"[0-9]{1,12}")
+_NO_SECRET = {"": "no secret"}
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A request as it came: names of headers in lower case, the body's raw bytes."""
+
+    headers: Headers
+    body: bytes
+    path_secret: str = ""
+
+    def header(self, *names: str) -> str:
+        return next((found for name in names if (found := self.headers.get(name))), "")
+
+
+def raw(text: str) -> bytes:
+    """Any text a header or a setting can hold, also what is no proper Unicode."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def mac(secret: bytes, message: bytes, encoding: Encoding = "hex") -> bytes:
+    digest = hmac.new(secret, message, hashlib.sha256).digest()
+    return base64.b64encode(digest) if encoding == "base64" else digest.hex().encode()
+
+
+def matching(secrets: Secrets, signs: Callable[[str], bool]) -> str | None:
+    """The first secret that signs it; all are asked, so that time does not tell which."""
+    found = None
+    for name, secret in (secrets or _NO_SECRET).items():
+        # Without a secret the work is the same and nothing matches; an empty one is anybody's.
+        if signs(secret) and found is None and secret and secrets:
+            found = name
+    return found
+
+
+def signed_by_mac(
+    secrets: Secrets,
+    message: bytes,
+    given: str,
+    prefix: str = "",
+    encoding: Encoding = "hex",
+) -> str | None:
+    def signs(secret: str) -> bool:
+        expected = raw(prefix) + mac(raw(secret), message, encoding)
+        return hmac.compare_digest(expected, raw(given))
+
+    return matching(secrets, signs)
+
+
+def unix_seconds(text: str) -> int | None:
+    return int(text) if _UNIX_SECONDS.fullmatch(text) else None
+
+
+def is_fresh(text: str, now: datetime, window_seconds: float = WINDOW_SECONDS) -> bool:
+    sent = unix_seconds(text)
+    return sent is not None and abs(int(now.timestamp()) - sent) <= window_seconds
+
+
+def body_hash(body: bytes) -> str:
+    return "sha256:" + hashlib.sha256(body).hexdigest()

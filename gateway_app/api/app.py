@@ -1,0 +1,55 @@
+"""The API put together: its resources, its errors, its documents."""
+
+from ninja import NinjaAPI
+from ninja.operation import Operation
+
+from gateway_app.api import (
+    agents,
+    events,
+    logs,
+    queue,
+    runs,
+    schedule_acts,
+    scheduler,
+    tenants,
+    tokens,
+)
+from gateway_app.api.docs import SelfHosted
+from gateway_app.api.parsing import StrictParser
+from gateway_app.api.problems import add_handlers
+
+DESCRIPTION = """
+Everything belongs to a tenant, which is known by the token: `Authorization: Bearer ...`. A token
+may `read`, `operate` (and read) or `admin` (and all else). People who are logged in to the admin
+may use their session, with the CSRF token on everything but GET.
+
+Times are seconds since 1970. Long lists come in pages: `next_cursor` of one is `cursor` of the
+next. Whatever goes wrong has one shape: `{"error": {"code": ..., "message": ...}}`.
+"""
+
+
+class DroverAPI(NinjaAPI):
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        """What generated clients call their functions; no two of ours are called the same."""
+        return str(operation.view_func.__name__)
+
+
+def build() -> DroverAPI:
+    api = DroverAPI(
+        title="Drover",
+        version="1",
+        description=DESCRIPTION,
+        urls_namespace="v1",
+        docs=SelfHosted(),
+        parser=StrictParser(),
+    )
+    for part in (
+        *(agents, schedule_acts, runs, logs, queue, events),
+        *(scheduler, tenants, tokens),
+    ):
+        api.add_router("", part.router)
+    add_handlers(api)
+    return api
+
+
+API = build()

@@ -1,0 +1,100 @@
+"""The kinds of values that requests and answers are made of: text, times, bodies, filters."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
+
+from agents_app.skills.names import unknown_field
+from gateway_app.api.complaints import said
+
+# The year 9999; also what SQLite and Python can both say.
+LAST_SECOND = 253_402_300_799
+LARGEST_KEY = 2**63 - 1
+
+
+def _storable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("the character NUL cannot be stored")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair is no character") from None
+    return text
+
+
+def _whole(value: Any) -> Any:
+    """JSON knows one kind of number: 3.0 is 3."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
+Text = Annotated[
+    str, AfterValidator(_storable), Field(json_schema_extra={"pattern": "^[^\\u0000]*$"})
+]
+Whole = Annotated[int, BeforeValidator(_whole)]
+Note = Annotated[Text, Field(max_length=500)]
+Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND, allow_inf_nan=False)]
+Epoch = Annotated[int, Field(description="Seconds since 1970 in UTC.")]
+
+
+class Payload(BaseModel):
+    """What a client sends: exactly the fields there are, of exactly their types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            refuse_unknown(value, set(cls.model_fields))
+        return value
+
+
+class Filters(BaseModel):
+    """What stands behind the question mark; a name that means nothing here is refused."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_known(cls, value: Any, info: ValidationInfo) -> Any:
+        request = (info.context or {}).get("request")
+        if request is not None:
+            refuse_unknown(request.GET, set(cls.model_fields))
+        return value
+
+
+class Shape(BaseModel):
+    """What the API answers with."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+def refuse_unknown(given: Any, known: set[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise said(f"{str(name)[:80]!r}: {unknown_field(str(name)[:80], known)}")
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def epoch(at: datetime) -> int:
+    return int(at.timestamp())
+
+
+def epoch_or_none(at: datetime | None) -> int | None:
+    return None if at is None else epoch(at)

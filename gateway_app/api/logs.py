@@ -1,0 +1,131 @@
+"""/v1/runs/{id}/logs: what a run printed, as lines or as bytes; following it is a stream."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from pydantic import Field
+
+from agents_app.cli.follow import Piece, output_so_far
+from agents_app.models import Run
+from gateway_app.api.auth import TO_READ, caller_of
+from gateway_app.api.fields import Filters, Shape
+from gateway_app.api.owned import find_run, output_of
+from gateway_app.api.problems import answers, problem
+
+router = Router(tags=["runs"])
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+
+
+class LineShape(Shape):
+    number: int
+    at: float = Field(description="Seconds since 1970 in UTC.")
+    stream: Literal["stdout", "stderr", "marker"]
+    text: str
+
+
+class LogPage(Shape):
+    run_id: int
+    lines: list[LineShape]
+    next_offset: int
+    complete: bool = Field(description="The run has ended, and there is no line after these.")
+
+
+class LineFilters(Filters):
+    offset: int = Field(0, ge=0, le=2**31, description="So many lines are left out.")
+    limit: int = Field(1000, ge=1, le=10_000)
+
+
+@router.get("/runs/{int:run_id}/logs", response=answers(LogPage), auth=TO_READ)
+def show_lines(request: HttpRequest, run_id: int, filters: Query[LineFilters]) -> LogPage:
+    """Valid text without control characters; a line is shown when it is whole."""
+    run = find_run(caller_of(request).tenant, run_id)
+    ended = run.finished_at is not None
+    numbered = enumerate(as_lines(output_so_far(run.pk), ended=ended))
+    wanted = list(islice(numbered, filters.offset, filters.offset + filters.limit + 1))
+    lines = [_line(number, piece) for number, piece in wanted[: filters.limit]]
+    return LogPage(
+        run_id=run.pk,
+        lines=lines,
+        next_offset=filters.offset + len(lines),
+        complete=ended and len(wanted) <= filters.limit,
+    )
+
+
+def as_lines(pieces: Iterable[Piece], *, ended: bool) -> Iterator[Piece]:
+    """Whole lines of each stream in the order in which they ended; each is as old as its start."""
+    begun: dict[str, Piece] = {}
+    for piece in pieces:
+        *whole, rest = piece.text.split("\n")
+        for text in whole:
+            first = begun.pop(piece.stream, None)
+            yield _joined(first, piece, text)
+        if rest:
+            begun[piece.stream] = _joined(begun.get(piece.stream), piece, rest)
+    if ended:
+        yield from begun.values()
+
+
+def _joined(first: Piece | None, piece: Piece, text: str) -> Piece:
+    begin = first or piece
+    return Piece(piece.run, piece.seq, piece.stream, begin.at, (first.text if first else "") + text)
+
+
+def _line(number: int, piece: Piece) -> LineShape:
+    stream: Any = piece.stream
+    return LineShape(number=number, at=piece.at.timestamp(), stream=stream, text=piece.text)
+
+
+# --- as bytes -------------------------------------------------------------------------------
+
+_PLAIN = {"text/plain": {"schema": {"type": "string"}}}
+_RAW: dict[str, Any] = {
+    "parameters": [
+        {"in": "header", "name": "Range", "required": False, "schema": {"type": "string"}}
+    ],
+    "responses": {
+        200: {"description": "All of it", "content": _PLAIN},
+        206: {"description": "The part that `Range: bytes=...` asked for", "content": _PLAIN},
+        416: {
+            "description": "There is no such part",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        },
+    },
+}
+
+
+@router.get("/runs/{int:run_id}/output", response=answers(None), auth=TO_READ, openapi_extra=_RAW)
+def show_bytes(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Byte for byte as it was printed, stdout and stderr in order; takes a Range."""
+    data = _bytes(find_run(caller_of(request).tenant, run_id))
+    part = byte_range(request.headers.get("Range", ""), len(data))
+    if part is None:
+        response = HttpResponse(data, content_type="text/plain; charset=utf-8")
+    elif part.stop <= part.start:
+        response = problem(416, "no_such_range", f"there are {len(data)} bytes")
+        response["Content-Range"] = f"bytes */{len(data)}"
+    else:
+        response = HttpResponse(data[part.start : part.stop], status=206, content_type="text/plain")
+        response["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{len(data)}"
+    response["Accept-Ranges"] = "bytes"
+    return response
+
+
+def byte_range(header: str, size: int) -> range | None:
+    """None: the header asks for no part, or is one that a server may ignore. Empty: beyond it."""
+    found = _RANGE.fullmatch(header.strip())
+    if found is None or found.group(1) == found.group(2) == "":
+        return None
+    first, last = found.groups()
+    if not first:
+        return range(max(0, size - int(last)), size)
+    if last and int(last) < int(first):
+        return None
+    return range(int(first), min(size, int(last) + 1) if last else size)
+
+
+def _bytes(run: Run) -> bytes:
+    return b"".join(bytes(data) for data in output_of(run).values_list("data", flat=True))

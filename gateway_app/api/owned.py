@@ -1,0 +1,106 @@
+"""The only door to rows: everything starts from the caller's tenant, and what is not there is 404.
+
+Another tenant's object is answered for in the very words of one that does not exist.
+"""
+
+from typing import TypeVar
+
+from django.db.models import Model, OuterRef, QuerySet, Subquery
+
+from agents_app.errors import NotFound
+from agents_app.models import (
+    Agent,
+    ApiToken,
+    Run,
+    RunEvent,
+    RunOutput,
+    Schedule,
+    Scheduler,
+    Tenant,
+    WorkItem,
+)
+from agents_app.skills.names import agent_name_problem
+from agents_app.skills.sync import DEFAULT_TENANT
+from gateway_app.api.auth import Caller
+from gateway_app.api.fields import LARGEST_KEY
+
+M = TypeVar("M", bound=Model)
+
+
+def runs_of(tenant: Tenant) -> QuerySet[Run]:
+    return Run.objects.filter(tenant=tenant).select_related("agent", "worker")
+
+
+def work_of(tenant: Tenant) -> QuerySet[WorkItem]:
+    return WorkItem.objects.filter(tenant=tenant).select_related("agent")
+
+
+def events_of(tenant: Tenant) -> QuerySet[RunEvent]:
+    return RunEvent.objects.filter(tenant=tenant).select_related("agent")
+
+
+def output_of(run: Run) -> QuerySet[RunOutput]:
+    return RunOutput.objects.filter(tenant=run.tenant_id, run=run).order_by("seq")
+
+
+def schedules_of(tenant: Tenant) -> QuerySet[Schedule]:
+    """Each with `last_run_id` and `last_run_at`."""
+    newest = Run.objects.filter(schedule=OuterRef("pk")).order_by("-pk")
+    return tenant.schedules.select_related("agent").annotate(
+        last_run_id=Subquery(newest.values("pk")[:1]),
+        last_run_at=Subquery(newest.values("started_at")[:1]),
+    )
+
+
+def tenants_of(caller: Caller) -> QuerySet[Tenant]:
+    """An operator looks after all of them, everybody else has one."""
+    everyone = Tenant.objects.all()
+    return everyone if caller.is_operator else everyone.filter(pk=caller.tenant.pk)
+
+
+def the_scheduler() -> Scheduler:
+    """There is one, and it serves all tenants."""
+    return Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
+
+
+# --- one of them ----------------------------------------------------------------------------
+
+
+def find_agent(tenant: Tenant, name: str) -> Agent:
+    found = tenant.agents.filter(name=name).first() if _is_name(name) else None
+    return _there(found, "agent")
+
+
+def find_schedule(tenant: Tenant, key: int) -> Schedule:
+    return _there(_by_key(schedules_of(tenant), key), "schedule")
+
+
+def find_run(tenant: Tenant, key: int) -> Run:
+    return _there(_by_key(runs_of(tenant).select_related("work_item"), key), "run")
+
+
+def find_work(tenant: Tenant, key: int) -> WorkItem:
+    return _there(_by_key(work_of(tenant), key), "work item")
+
+
+def find_token(tenant: Tenant, key: int) -> ApiToken:
+    return _there(_by_key(tenant.tokens.all(), key), "token")
+
+
+def find_tenant(caller: Caller, name: str) -> Tenant:
+    found = tenants_of(caller).filter(name=name).first() if _is_name(name) else None
+    return _there(found, "tenant")
+
+
+def _by_key(rows: "QuerySet[M]", key: int) -> M | None:
+    return rows.filter(pk=key).first() if key <= LARGEST_KEY else None
+
+
+def _there(found: M | None, noun: str) -> M:
+    if found is None:
+        raise NotFound(f"there is no such {noun}")
+    return found
+
+
+def _is_name(text: str) -> bool:
+    return text == DEFAULT_TENANT or agent_name_problem(text) is None

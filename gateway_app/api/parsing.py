@@ -1,0 +1,24 @@
+"""Reads JSON as strictly as the standard has it."""
+
+import json
+from typing import Any, NoReturn
+
+from django.http import HttpRequest
+from ninja.parser import Parser
+
+
+class StrictParser(Parser):
+    def parse_body(self, request: HttpRequest) -> Any:
+        text = request.body.decode("utf-8")
+        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found

@@ -1,0 +1,89 @@
+"""/v1/queue: what waits for a slot; list, show, drop, clear, restore."""
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from pydantic import Field
+
+from agents_app import control
+from agents_app.errors import Refused
+from agents_app.models import WorkItem
+from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from gateway_app.api.fields import Payload, Shape, Text, utc_now
+from gateway_app.api.owned import find_agent, find_work, work_of
+from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
+from gateway_app.api.problems import answers
+from gateway_app.api.run_shapes import WorkShape, WorkState, work_shape
+
+router = Router(tags=["queue"])
+
+
+class WorkPage(Shape):
+    items: list[WorkShape]
+    next_cursor: str | None = NEXT_CURSOR
+
+
+class WorkFilters(PageFilters):
+    state: WorkState = "queued"
+    agent: str | None = None
+
+
+class WhichQueue(Payload):
+    agent: Text | None = Field(
+        default=None, description="Only this one's queue; null: all of them."
+    )
+
+
+class Cleared(Shape):
+    cleared: int
+
+
+class Restored(Shape):
+    restored: int
+
+
+ALL_QUEUES = WhichQueue()
+
+
+@router.get("/queue", response=answers(WorkPage), auth=TO_READ)
+def list_queue(request: HttpRequest, filters: Query[WorkFilters]) -> WorkPage:
+    """The oldest first, which is the order in which they start."""
+    tenant = caller_of(request).tenant
+    items = work_of(tenant).filter(state=filters.state)
+    if filters.agent is not None:
+        items = items.filter(agent=find_agent(tenant, filters.agent))
+    page = page_of(items, "pk", filters)
+    return WorkPage(items=[work_shape(item) for item in page.rows], next_cursor=page.next_cursor)
+
+
+@router.get("/queue/{int:item_id}", response=answers(WorkShape), auth=TO_READ)
+def show_work(request: HttpRequest, item_id: int) -> WorkShape:
+    return work_shape(find_work(caller_of(request).tenant, item_id))
+
+
+@router.post("/queue/{int:item_id}/drop", response=answers(WorkShape), auth=TO_OPERATE)
+def drop_work(request: HttpRequest, item_id: int) -> WorkShape:
+    """One that waits, for good."""
+    caller = caller_of(request)
+    item = find_work(caller.tenant, item_id)
+    dropped = control.drop_work(item, caller.by, utc_now())
+    item.refresh_from_db()
+    if not dropped:
+        raise Refused(f"it does not wait: it is {item.state}")
+    return work_shape(item)
+
+
+@router.post("/queue/clear", response=answers(Cleared), auth=TO_OPERATE)
+def clear_queue(request: HttpRequest, body: WhichQueue = ALL_QUEUES) -> Cleared:
+    """What waits is put aside; restore brings it back."""
+    caller = caller_of(request)
+    items = work_of(caller.tenant).filter(state=WorkItem.State.QUEUED)
+    if body.agent is not None:
+        items = items.filter(agent=find_agent(caller.tenant, body.agent))
+    return Cleared(cleared=control.clear_queue(items, caller.by, utc_now()))
+
+
+@router.post("/queue/restore", response=answers(Restored), auth=TO_OPERATE)
+def restore_queue(request: HttpRequest) -> Restored:
+    """What was cleared goes back to its queue, in its old order."""
+    caller = caller_of(request)
+    return Restored(restored=control.restore_cleared(caller.tenant, utc_now()))

@@ -1,0 +1,136 @@
+"""Runs and work as the API shows them."""
+
+from typing import Any, Literal, cast
+
+from pydantic import Field
+
+from agents_app.models import Run, WorkItem
+from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
+
+RunState = Literal[
+    "pending", "running", "succeeded", "failed", "timed_out", "stopped", "lost", "dead"
+]
+WorkState = Literal["queued", "admitted", "done", "failed", "dropped", "cleared"]
+TriggerName = Literal["schedule", "webhook", "call", "message", "rule", "manual"]
+
+
+class RunShape(Shape):
+    """`status`, `task_id` and `completed_at` are what Arbiter's clients call the same things."""
+
+    id: int
+    agent: str
+    state: RunState
+    status: RunState
+    trigger: TriggerName
+    requested_by: str
+    schedule_id: int | None
+    task_id: int | None
+    work_item_id: int
+    parent_run_id: int | None
+    attempt: int
+    rerun: int
+    depth: int
+    worker: str | None
+    pid: int | None
+    created_at: Epoch
+    started_at: Epoch | None
+    finished_at: Epoch | None
+    completed_at: Epoch | None
+    deadline_at: Epoch | None
+    stop_requested_at: Epoch | None
+    duration_seconds: float | None
+    exit_code: int | None
+    error: str
+    status_text: str
+    result_summary: str
+    tokens_in: int
+    tokens_out: int
+    tokens_cache: int
+    cost_usd: float
+    trace_id: str
+    output_bytes: int
+    output_cut_bytes: int
+
+
+_SAME = (
+    *("id", "state", "trigger", "requested_by", "schedule_id", "work_item_id", "parent_run_id"),
+    *("attempt", "rerun", "depth", "pid", "exit_code", "error", "status_text", "result_summary"),
+    *("tokens_in", "tokens_out", "tokens_cache", "trace_id", "output_bytes", "output_cut_bytes"),
+)
+_TIMES = ("started_at", "finished_at", "deadline_at", "stop_requested_at")
+
+
+def run_shape(run: Run) -> RunShape:
+    """With its agent and worker at hand, or it asks for them."""
+    values: dict[str, Any] = {name: getattr(run, name) for name in _SAME}
+    values |= {name: epoch_or_none(getattr(run, name)) for name in _TIMES}
+    return RunShape(
+        **values,
+        agent=run.agent.name,
+        worker=run.worker.name if run.worker else None,
+        created_at=epoch(run.created_at),
+        duration_seconds=_duration(run),
+        cost_usd=float(run.cost_usd),
+        status=values["state"],
+        task_id=run.schedule_id,
+        completed_at=values["finished_at"],
+    )
+
+
+def _duration(run: Run) -> float | None:
+    if run.started_at is None or run.finished_at is None:
+        return None
+    return round((run.finished_at - run.started_at).total_seconds(), 3)
+
+
+# --- work -----------------------------------------------------------------------------------
+
+
+class WorkShape(Shape):
+    id: int
+    agent: str
+    state: WorkState
+    reason: str
+    trigger: TriggerName
+    requested_by: str
+    schedule_id: int | None
+    prompt: str
+    attempts: int
+    trace_id: str
+    created_at: Epoch
+    available_at: Epoch = Field(description="It does not start before this.")
+    finished_at: Epoch | None
+
+
+def work_shape(item: WorkItem) -> WorkShape:
+    same = ("id", "state", "reason", "trigger", "requested_by", "schedule_id", "prompt")
+    return WorkShape(
+        **{name: getattr(item, name) for name in (*same, "attempts", "trace_id")},
+        agent=item.agent.name,
+        created_at=epoch(item.created_at),
+        available_at=epoch(item.available_at),
+        finished_at=epoch_or_none(item.finished_at),
+    )
+
+
+class Asked(Shape):
+    """What became of a request for a run: it has one already, or it waits for a slot."""
+
+    work_item_id: int
+    run_id: int | None
+    agent: str
+    state: WorkState
+    repeated: bool = Field(
+        description="The same Idempotency-Key was used before: nothing was done."
+    )
+
+
+def asked(item: WorkItem, *, repeated: bool = False) -> Asked:
+    run = item.runs.order_by("-pk").first()
+    return Asked(
+        work_item_id=item.pk,
+        run_id=run.pk if run else None,
+        agent=item.agent.name,
+        state=cast("WorkState", item.state),
+        repeated=repeated,
+    )

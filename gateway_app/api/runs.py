@@ -1,0 +1,80 @@
+"""/v1/runs: list, show, stop, rerun; what they printed is in logs.py."""
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from ninja.responses import Status as Answer
+from pydantic import Field
+
+from agents_app import control, dispatch
+from agents_app.errors import Refused
+from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from gateway_app.api.fields import Seconds, Shape, moment, utc_now
+from gateway_app.api.owned import find_agent, find_run, find_schedule, runs_of
+from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
+from gateway_app.api.problems import answers
+from gateway_app.api.run_shapes import (
+    Asked,
+    RunShape,
+    RunState,
+    TriggerName,
+    asked,
+    run_shape,
+)
+
+router = Router(tags=["runs"])
+
+
+class RunPage(Shape):
+    runs: list[RunShape]
+    next_cursor: str | None = NEXT_CURSOR
+
+
+class RunFilters(PageFilters):
+    limit: int = Field(200, ge=1, le=200)
+    since: Seconds | None = Field(None, description="Started at this second or later.")
+    state: RunState | None = None
+    agent: str | None = None
+    trigger: TriggerName | None = None
+    schedule_id: int | None = Field(None, ge=1, lt=2**63)
+
+
+@router.get("/runs", response=answers(RunPage), auth=TO_READ)
+def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> RunPage:
+    """The newest first."""
+    tenant = caller_of(request).tenant
+    runs = runs_of(tenant)
+    if filters.since is not None:
+        runs = runs.filter(started_at__gte=moment(filters.since))
+    if filters.agent is not None:
+        runs = runs.filter(agent=find_agent(tenant, filters.agent))
+    if filters.schedule_id is not None:
+        runs = runs.filter(schedule=find_schedule(tenant, filters.schedule_id))
+    for name in ("state", "trigger"):
+        if (value := getattr(filters, name)) is not None:
+            runs = runs.filter(**{name: value})
+    page = page_of(runs, "-pk", filters)
+    return RunPage(runs=[run_shape(run) for run in page.rows], next_cursor=page.next_cursor)
+
+
+@router.get("/runs/{int:run_id}", response=answers(RunShape), auth=TO_READ)
+def show_run(request: HttpRequest, run_id: int) -> RunShape:
+    return run_shape(find_run(caller_of(request).tenant, run_id))
+
+
+@router.post("/runs/{int:run_id}/stop", response=answers(RunShape), auth=TO_OPERATE)
+def stop_run(request: HttpRequest, run_id: int) -> RunShape:
+    """Ends everything the run started: first asked to, then killed."""
+    caller = caller_of(request)
+    run = find_run(caller.tenant, run_id)
+    if run.slot is None:
+        raise Refused(f"the run has ended already: {run.state}")
+    control.stop_run(run, caller.by, utc_now())
+    return run_shape(find_run(caller.tenant, run_id))
+
+
+@router.post("/runs/{int:run_id}/rerun", response=answers(Asked, 202), auth=TO_OPERATE)
+def rerun_run(request: HttpRequest, run_id: int) -> Answer[Asked]:
+    """The same input as new work."""
+    caller = caller_of(request)
+    run = find_run(caller.tenant, run_id)
+    return Answer(202, asked(dispatch.rerun(run, caller.by, utc_now())))

@@ -1,0 +1,142 @@
+"""Schedules as the API takes and shows them; the names are those of Arbiter's."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from gateway_app.api.complaints import said
+from gateway_app.api.fields import (
+    Epoch,
+    Note,
+    Payload,
+    Seconds,
+    Shape,
+    Text,
+    Whole,
+    epoch,
+    epoch_or_none,
+)
+
+STATUSES = ("active", "paused", "canceled", "completed", "failed")
+_REQUIRED = ("schedule", "message")
+REQUIRED = "required fields: schedule (NL phrase), message"
+WHEN = ["every monday at 09:00", "in 30 minutes", "0 9 * * 1-5", "@daily", "15m"]
+Status = Literal["active", "paused", "canceled", "completed", "failed"]
+Phrase = Annotated[Text, Field(min_length=1, max_length=200, examples=WHEN)]
+Span = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
+
+
+def _known_status(value: Any) -> Any:
+    if value is not None and value not in STATUSES:
+        raise said(f"status must be one of: {', '.join(STATUSES)}")
+    return value
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+class Policies(Payload):
+    """What is not given, or null, is as usual in a new schedule and stays as it is in an old."""
+
+    timezone: Annotated[Text, Field(max_length=64)] | None = None
+    overlap: Literal["skip", "queue_one", "queue", "cancel_other"] | None = None
+    catch_up: Literal["skip", "last", "all"] | None = None
+    catch_up_window_seconds: Span | None = None
+    jitter_percent: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)] | None = None
+    jitter_seconds: Span | None = None
+    gap: Literal["shift", "next_valid", "skip"] | None = None
+    overlap_hour: Literal["first", "second", "both"] | None = None
+    anchor: Literal["completion", "start", ""] | None = None
+    pause_after_failures: Annotated[Whole, Field(ge=0, le=1_000_000)] | None = None
+
+    def given_policies(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in Policies.model_fields}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+class NewSchedule(Policies):
+    schedule: Phrase
+    message: Annotated[Text, Field(min_length=1, description="What the agent is told.")]
+    agent: Text | None = Field(default=None, description="Needed if there are several.")
+    name: Annotated[Text, Field(max_length=100)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_what_is_required(cls, value: Any) -> Any:
+        if isinstance(value, dict) and any(_is_blank(value.get(n)) for n in _REQUIRED):
+            raise said(REQUIRED)
+        return value
+
+
+class ScheduleChanges(Policies):
+    schedule: Phrase | None = None
+    message: Annotated[Text, Field(min_length=1)] | None = None
+    agent: Text | None = None
+    name: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    status: Annotated[Status, BeforeValidator(_known_status)] | None = None
+    pause_note: Note | None = Field(default=None, description="With status=paused.")
+    pause_until: Seconds | None = Field(default=None, description="With status=paused.")
+    at_once: bool = Field(default=False, description="With status=active: fires now, too.")
+
+
+class ScheduleShape(Shape):
+    id: int
+    agent: str
+    name: str
+    schedule: str = Field(description="As it was written.")
+    expression: str = Field(description="What that means, in a form that needs no clock.")
+    message: str
+    kind: Literal["once", "recurring"]
+    status: Status
+    next_fire_at: Epoch | None
+    last_fire_at: Epoch | None
+    last_run_at: Epoch | None
+    last_run_id: int | None
+    run_count: int = Field(description="How often it has fired.")
+    skipped_count: int
+    missed_count: int
+    late_count: int
+    failure_count: int = Field(description="In a row.")
+    timezone: str
+    overlap: Literal["skip", "queue_one", "queue", "cancel_other"]
+    catch_up: Literal["skip", "last", "all"]
+    catch_up_window_seconds: float
+    jitter_percent: float
+    jitter_seconds: float
+    gap: Literal["shift", "next_valid", "skip"]
+    overlap_hour: Literal["first", "second", "both"]
+    anchor: Literal["completion", "start", ""]
+    pause_after_failures: int
+    pause_note: str
+    pause_until: Epoch | None
+    source: Literal["file", "person"]
+    created_at: Epoch
+    updated_at: Epoch
+
+
+_SAME = (
+    *("id", "name", "expression", "skipped_count", "missed_count", "late_count", "failure_count"),
+    *("timezone", "overlap", "catch_up", "catch_up_window_seconds", "jitter_percent"),
+    *("jitter_seconds", "gap", "overlap_hour", "anchor", "pause_after_failures", "pause_note"),
+    "source",
+)
+
+
+def schedule_shape(schedule: Any) -> ScheduleShape:
+    """One that `schedules_of` has found."""
+    values = {name: getattr(schedule, name) for name in _SAME}
+    moments = ("next_fire_at", "last_fire_at", "last_run_at", "pause_until")
+    values |= {name: epoch_or_none(getattr(schedule, name)) for name in moments}
+    return ScheduleShape(
+        **values,
+        agent=schedule.agent.name,
+        schedule=schedule.text or schedule.expression,
+        message=schedule.prompt,
+        kind="once" if schedule.one_shot else "recurring",
+        status=schedule.state,
+        last_run_id=schedule.last_run_id,
+        run_count=schedule.fire_count,
+        created_at=epoch(schedule.created_at),
+        updated_at=epoch(schedule.updated_at),
+    )

@@ -1,0 +1,123 @@
+"""/v1/scheduler and /v1/project: status, pause, resume, stop; the cap on all runs together."""
+
+from typing import Literal, cast
+
+from django.db.models import Count
+from django.http import HttpRequest
+from ninja import Router
+from ninja.responses import Status as Answer
+from pydantic import Field
+
+from agents_app import control, tenants
+from agents_app.models import Run, Tenant, WorkItem
+from gateway_app.api.agents import NO_NOTE, Pause
+from gateway_app.api.auth import (
+    TO_ADMINISTER,
+    TO_OPERATE,
+    TO_READ,
+    caller_of,
+    operator_of,
+)
+from gateway_app.api.fields import Epoch, Payload, Shape, Whole, epoch_or_none, utc_now
+from gateway_app.api.owned import runs_of, the_scheduler, work_of
+from gateway_app.api.problems import answers
+from gateway_app.api.stopping import finish_when_idle
+
+router = Router(tags=["scheduler"])
+State = Literal["running", "stopping", "stopped"]
+
+
+class SchedulerShape(Shape):
+    state: State
+    started_at: Epoch | None
+    check_count: int
+    trigger_count: int
+    last_check_at: Epoch | None
+    paused: bool
+    paused_at: Epoch | None
+    pause_note: str
+    scale: int | None = Field(description="The cap on all unfinished runs; null: none.")
+    running: int
+    pending: int
+    running_by_agent: dict[str, int]
+    queue_depth: int
+
+
+class ProjectScale(Payload):
+    scale: Whole | None = Field(ge=1, le=10_000, description="null: no cap.")
+
+
+class Stop(Payload):
+    keep_queue: bool = Field(default=False, description="Else what waits is cleared.")
+
+
+class StoppingShape(Shape):
+    state: State
+    cleared: int
+
+
+CLEARING = Stop()
+
+
+@router.get("/scheduler", response=answers(SchedulerShape), auth=TO_READ)
+def show_scheduler(request: HttpRequest) -> SchedulerShape:
+    return _shown(caller_of(request).tenant)
+
+
+@router.post("/scheduler/pause", response=answers(SchedulerShape), auth=TO_OPERATE)
+def pause_scheduler(request: HttpRequest, body: Pause = NO_NOTE) -> SchedulerShape:
+    """For this tenant: what time starts is skipped, all else waits. Lasts across restarts."""
+    caller = caller_of(request)
+    control.pause_tenant(caller.tenant, caller.by, utc_now(), body.note)
+    return _shown(caller.tenant)
+
+
+@router.post("/scheduler/resume", response=answers(SchedulerShape), auth=TO_OPERATE)
+def resume_scheduler(request: HttpRequest) -> SchedulerShape:
+    caller = caller_of(request)
+    control.resume_tenant(caller.tenant, caller.by, utc_now())
+    return _shown(caller.tenant)
+
+
+@router.post("/scheduler/stop", response=answers(StoppingShape, 202), auth=TO_ADMINISTER)
+def stop_scheduler(request: HttpRequest, body: Stop = CLEARING) -> Answer[StoppingShape]:
+    """For everybody: nothing new starts, what runs finishes, then all processes exit."""
+    operator_of(request)
+    cleared = control.begin_shutdown(utc_now(), keep_queue=body.keep_queue)
+    finish_when_idle()
+    return Answer(202, StoppingShape(state=_state(), cleared=cleared))
+
+
+@router.post("/project/scale", response=answers(SchedulerShape), auth=TO_OPERATE)
+def scale_project(request: HttpRequest, body: ProjectScale) -> SchedulerShape:
+    """At once; holds until the project's file changes."""
+    caller = caller_of(request)
+    tenants.scale_project(caller.tenant, body.scale, caller.by, utc_now())
+    return _shown(caller.tenant)
+
+
+def _shown(tenant: Tenant) -> SchedulerShape:
+    tenant.refresh_from_db()
+    row = the_scheduler()
+    unfinished = runs_of(tenant).filter(slot__isnull=False).order_by()
+    by_agent = unfinished.filter(state=Run.State.RUNNING).values_list("agent__name")
+    running = dict(by_agent.annotate(Count("pk")))
+    return SchedulerShape(
+        state=cast("State", row.state),
+        started_at=epoch_or_none(row.started_at),
+        check_count=row.check_count,
+        trigger_count=row.trigger_count,
+        last_check_at=epoch_or_none(row.last_check_at),
+        paused=tenant.paused_at is not None,
+        paused_at=epoch_or_none(tenant.paused_at),
+        pause_note=tenant.pause_note,
+        scale=tenant.scale,
+        running=sum(running.values()),
+        pending=unfinished.filter(state=Run.State.PENDING).count(),
+        running_by_agent=running,
+        queue_depth=work_of(tenant).filter(state=WorkItem.State.QUEUED).count(),
+    )
+
+
+def _state() -> State:
+    return cast("State", the_scheduler().state)

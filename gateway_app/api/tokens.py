@@ -1,0 +1,82 @@
+"""/v1/tokens: the caller's own tenant's; made, listed, revoked. A secret is shown once."""
+
+from typing import Annotated, Literal, cast
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from ninja.responses import Status as Answer
+from pydantic import Field
+
+from agents_app import tokens
+from agents_app.models import ApiToken
+from gateway_app.api.auth import TO_ADMINISTER, caller_of
+from gateway_app.api.fields import Epoch, Payload, Shape, Text, epoch, epoch_or_none, utc_now
+from gateway_app.api.owned import find_token
+from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
+from gateway_app.api.problems import answers
+
+router = Router(tags=["tokens"])
+Scope = Literal["read", "operate", "admin"]
+
+
+class TokenShape(Shape):
+    id: int
+    name: str
+    scope: Scope
+    created_at: Epoch
+    revoked_at: Epoch | None
+
+
+class NewTokenShape(TokenShape):
+    token: str = Field(description="Shown only now: nobody can look it up later.")
+
+
+class TokenPage(Shape):
+    tokens: list[TokenShape]
+    next_cursor: str | None = NEXT_CURSOR
+
+
+class WantedToken(Payload):
+    name: Annotated[Text, Field(min_length=1, max_length=100, description="What it is for.")]
+    scope: Scope = "read"
+
+
+class Revoked(Shape):
+    revoked: Literal[True] = True
+
+
+@router.get("/tokens", response=answers(TokenPage), auth=TO_ADMINISTER)
+def list_tokens(request: HttpRequest, filters: Query[PageFilters]) -> TokenPage:
+    """The newest first, revoked ones too."""
+    page = page_of(caller_of(request).tenant.tokens.all(), "-pk", filters)
+    shapes = [token_shape(token) for token in page.rows]
+    return TokenPage(tokens=shapes, next_cursor=page.next_cursor)
+
+
+@router.post("/tokens", response=answers(NewTokenShape, 201), auth=TO_ADMINISTER)
+def create_token(request: HttpRequest, body: WantedToken) -> Answer[NewTokenShape]:
+    caller = caller_of(request)
+    made = tokens.create_token(caller.tenant, body.name, body.scope, caller.by, utc_now())
+    return Answer(201, new_token_shape(made))
+
+
+@router.delete("/tokens/{int:token_id}", response=answers(Revoked), auth=TO_ADMINISTER)
+def revoke_token(request: HttpRequest, token_id: int) -> Revoked:
+    """For good, from the next request on; also the one that is being used."""
+    caller = caller_of(request)
+    tokens.revoke_token(find_token(caller.tenant, token_id), caller.by, utc_now())
+    return Revoked()
+
+
+def token_shape(token: ApiToken) -> TokenShape:
+    return TokenShape(
+        id=token.pk,
+        name=token.name,
+        scope=cast("Scope", token.scope),
+        created_at=epoch(token.created_at),
+        revoked_at=epoch_or_none(token.revoked_at),
+    )
+
+
+def new_token_shape(made: tokens.NewToken) -> NewTokenShape:
+    return NewTokenShape(**token_shape(made.row).model_dump(), token=made.secret)

@@ -1,0 +1,34 @@
+"""kill -9 of the gateway while deliveries arrive: what it acknowledged is stored, and once."""
+
+import pytest
+
+from tests.faults.conftest import NewFleet
+from tests.faults.hooks import SECRET, Sender, hooked, stored, worked
+from tests.parts.waiting import wait_for
+
+DELIVERIES, KILLS = 6000, 8
+
+
+@pytest.mark.timeout(180)
+def test_killed_eight_times_it_has_stored_all_it_acknowledged_and_nothing_twice(
+    new_fleet: NewFleet,
+) -> None:
+    """Guard: the answer comes after the commit, and the index on source and id decides what is
+    new. Answer before the commit and acknowledged ones are missing; drop the index and those that
+    were committed but not acknowledged are there twice."""
+    fleet = hooked(new_fleet(HOOK_SECRET=SECRET), "triage", work_queue_size=DELIVERIES)
+    fleet.ensure("gateway")
+    ids = [f"d-{number}" for number in range(DELIVERIES)]
+    sender = Sender(fleet.stack.conf.port, ids).start()
+    for kill in range(1, KILLS + 1):
+        reached = kill * DELIVERIES // (KILLS + 1)
+        wait_for(lambda goal=reached: len(sender.acknowledged) >= goal, 60)  # type: ignore[misc]
+        fleet.stack.kill("gateway")
+        before = set(sender.acknowledged)
+        assert before <= stored(fleet).keys()
+        fleet.stack.start("gateway")
+    sender.wait(60)
+    assert sender.broken >= KILLS
+    assert sorted(sender.acknowledged) == sorted(ids)
+    assert stored(fleet) == dict.fromkeys(ids, 1)
+    assert worked(fleet) == dict.fromkeys(ids, 1)

@@ -1,0 +1,68 @@
+"""PostgreSQL is restarted while webhooks arrive: a 503 now and then, never a false 2xx."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.conftest import NewFleet
+from tests.faults.hooks import SECRET, Sender, hooked, stored, worked
+from tests.faults.real_fleet import RealFleet
+from tests.parts.ports import free_port
+from tests.parts.postgres_part import PostgresServer
+from tests.parts.waiting import wait_for
+
+DELIVERIES = 2000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """One of its own: the session's has other users. With fsync, because it crashes."""
+    server = PostgresServer(free_port(), fsync=True).create()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="module")
+def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
+    fleet = new_fleet(database_url=server.new_database(), HOOK_SECRET=SECRET)
+    fleet.stack.migrate()
+    hooked(fleet, "triage", work_queue_size=DELIVERIES)
+    fleet.ensure("gateway")
+    return fleet
+
+
+@pytest.mark.parametrize(("mode", "away_seconds"), [("fast", 0.5), ("immediate", 9)])
+def test_restarted_under_load_it_costs_a_503_at_worst_and_no_delivery(
+    server: PostgresServer, fleet: RealFleet, mode: str, away_seconds: float
+) -> None:
+    """Guard: what fails to commit is a 503, and the next one gets a new connection. Keep the
+    broken one and it is a 503 for ever; answer before the commit and ids are missing."""
+    ids = [f"{mode}-{number}" for number in range(DELIVERIES)]
+    sender = Sender(fleet.stack.conf.port, ids).start()
+    wait_for(lambda: len(sender.acknowledged) > DELIVERIES // 4, 30)
+    server.stop(mode)
+    time.sleep(away_seconds)
+    server.start()
+    sender.wait(60)
+    assert set(sender.statuses) <= {200, 503}
+    # A short absence is waited for.
+    assert (sender.statuses[503] > 0) == (away_seconds > 8)
+    assert sender.broken == 0
+    found = stored(fleet)
+    assert {identity: found[identity] for identity in ids} == dict.fromkeys(ids, 1)
+    assert worked(fleet).keys() >= set(ids)
+
+
+def test_a_connection_that_died_of_old_age_costs_nobody_a_503(
+    server: PostgresServer, fleet: RealFleet
+) -> None:
+    """Guard: a batch that finds its connection dead is tried once more on a new one."""
+    Sender(fleet.stack.conf.port, ["warm"]).start().wait(20)
+    server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND datname <> 'postgres'"
+    )
+    time.sleep(0.2)
+    sender = Sender(fleet.stack.conf.port, ["after"], stubborn=False).start().wait(20)
+    assert sender.statuses == {200: 1}

@@ -1,0 +1,39 @@
+"""Something of everything that a tenant can own, each marked with a word that is nobody else's."""
+
+from dataclasses import dataclass
+
+from agents_app import journal
+from agents_app.commit import in_transaction
+from agents_app.models import Agent, Heartbeat, Run, RunOutput, Schedule, WorkItem
+from agents_app.tokens import create_token
+from tests.agents.fleet import NOON, Fleet
+
+
+@dataclass(frozen=True)
+class Belongings:
+    agent: Agent
+    schedule: Schedule
+    run: Run
+    item: WorkItem
+    token_id: int
+
+
+def settle(fleet: Fleet, mark: str) -> Belongings:
+    """The agent's name is a word of its own; no two tenants that are looked at share ids."""
+    agent = fleet.agent(f"agent-of-{mark}", scale=1, description=mark)
+    schedule = fleet.schedule(agent, name=mark, prompt=mark, text=mark)
+    fleet.fire(schedule)
+    job = fleet.start(agent.work_items.get())
+    RunOutput.objects.create(
+        tenant=fleet.tenant, run_id=job.run_id, seq=1, stream=1, at=NOON, data=mark.encode()
+    )
+    Heartbeat.objects.create(
+        tenant=fleet.tenant, worker=fleet.workers[0], run_id=job.run_id, state="busy", at=NOON
+    )
+    fleet.finish(job, "failed", error=mark)
+    fleet.start(fleet.ask(agent, prompt=mark, requested_by=mark))
+    item = fleet.ask(agent, prompt=mark, requested_by=mark)
+    token = create_token(fleet.tenant, mark, "read", mark, NOON).row
+    note = journal.Entry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
+    in_transaction(lambda: journal.record(note))
+    return Belongings(agent, schedule, Run.objects.get(pk=job.run_id), item, token.pk)

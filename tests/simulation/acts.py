@@ -1,0 +1,56 @@
+"""What beats do in processes of their own, with clocks that they are told."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import DatabaseError, connection
+
+from agents_app import due, firings, schedules
+from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
+from agents_app.schedules import Draft
+from tests.races import breaking
+from tests.races.beats import wait_until
+
+
+def create(now: str, drafts: list[dict[str, Any]]) -> None:
+    """What has to wait is queued, so that nothing but time decides what fires."""
+    tenant = Tenant.objects.create(name="default")
+    Scheduler.objects.create(pk=1, state="running")
+    agent = Agent.objects.create(
+        tenant=tenant, name="agent", command=["true"], revision=1, work_queue_size=10_000
+    )
+    for number, draft in enumerate(drafts):
+        values = {"name": f"{number}", "overlap": "queue", "timezone": "UTC", **draft}
+        schedules.create(agent, Draft(**values), "ann", datetime.fromisoformat(now))
+
+
+def look_at(start_at: float, moments: list[str], broken: bool = False) -> list[str]:
+    """A beat whose clock shows these times, one after the other; the errors that came up."""
+    if broken:
+        breaking.claims_without_guards()
+    wait_until(start_at)
+    return [error for moment in moments for error in _look(datetime.fromisoformat(moment))]
+
+
+def _look(now: datetime) -> list[str]:
+    try:
+        due.resume_what_waited(now)
+        due.claim_due_schedules(now)
+        firings.decide_firings(now)
+    except DatabaseError as error:
+        connection.close()
+        return [repr(error)]
+    return []
+
+
+def ledger() -> list[list[str]]:
+    """Schedule, instant, when it is decided, outcome and reason, all as text."""
+    rows = Firing.objects.order_by("schedule_id", "due_at", "pk")
+    columns = ("schedule__name", "due_at", "decide_at", "outcome", "reason")
+    return [[str(value) for value in row] for row in rows.values_list(*columns)]
+
+
+def counts() -> dict[str, list[Any]]:
+    """How often each schedule fired and was missed, and its state."""
+    columns = ("name", "fire_count", "missed_count", "state")
+    return {name: row for name, *row in Schedule.objects.values_list(*columns)}
