@@ -26,6 +26,12 @@ def stamp(moment: datetime) -> Any:
     return moment.astimezone(UTC).isoformat(" ")[:-6] if on_sqlite() else moment
 
 
+def moment(value: Any) -> datetime:
+    """And back: a time as it comes from the database driver."""
+    at: datetime = datetime.fromisoformat(value).replace(tzinfo=UTC) if on_sqlite() else value
+    return at
+
+
 def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:
     """The driver's own cursor; its errors are Django's."""
     database = connections[DEFAULT_DB_ALIAS]

@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from agents_app import control, due, firings
+from agents_app import control, due, firings, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.maintenance.duties import DUTIES
@@ -47,6 +47,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         """Celery calls this when beat really starts, not when it only looks at the class."""
         super().setup_schedule()
         control.begin_if_stopped(self.clock())
+        relay.connect_early()
         self.duties.submit("agents_app.tasks.reconcile")
         threading.Thread(target=_watch, name="watch", daemon=True).start()
 
@@ -75,6 +76,8 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
     def _sleep_seconds(self) -> float:
         until = [LONGEST_SLEEP_SECONDS, self.duties_at - time.monotonic()]
         if next_due_at := due.next_due_at():
+            if next_due_at - self.clock() < due.AHEAD:
+                due.look_ahead(self.clock(), self.clock)
             seconds = (next_due_at - self.clock()).total_seconds()
             # What is due and still there is in the hands of another beat.
             until.append(max(seconds, SHORTEST_SLEEP_SECONDS))

@@ -255,3 +255,9 @@ def test_an_edit_in_a_second_attempt_is_the_same_edit(fleet: Fleet, monkeypatch)
     schedules.edit(schedule, {"text": "every hour"}, "ann", at(130))
     assert look(schedule).next_fire_at == at(hours=1, seconds=130)
     assert told("schedule.edited") == ["every-day-at-14-00: ann: text"]
+
+
+def test_without_a_zone_a_schedule_is_in_its_agents(fleet: Fleet):
+    agent = fleet.agent(timezone="Asia/Tokyo")
+    schedule = schedules.create(agent, schedules.Draft(text="every day at 09:00"), "ann", NOON)
+    assert (schedule.timezone, schedule.next_fire_at) == ("Asia/Tokyo", at(hours=12))
