@@ -49,6 +49,8 @@ def claims_without_guards() -> None:
     QuerySet.select_for_update = lambda self, *_, **__: self  # type: ignore[method-assign]
     assert " AND next_fire_at = %s" in due._ARM
     due._ARM = due._ARM.replace(" AND next_fire_at = %s", " AND %s IS NOT NULL")
+    assert " AND s.next_fire_at = v.was" in due._ARM_ALL
+    due._ARM_ALL = due._ARM_ALL.replace(" AND s.next_fire_at = v.was", "")
 
 
 def admissions_without_guards() -> None:
@@ -98,5 +100,6 @@ def die_at(at_sql: str, *, after: bool) -> None:
     connection_created.connect(install, weak=False)
     connection.close()
     plain = rows.run
-    _replace(rows, "run", lambda sql, values: watch(plain, sql, values))
+    for module in (rows, due):
+        _replace(module, "run", lambda sql, values: watch(plain, sql, values))
     assert commit._current is None
