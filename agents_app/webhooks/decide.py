@@ -80,8 +80,12 @@ def decide(provider: Provider, letter: Letter, listeners: tuple[Listener, ...]) 
 
 
 def payload_of(headers: Headers, body: bytes) -> Any | Unparseable:
-    """JSON, or a form with the JSON in its field `payload`: GitHub offers both."""
-    if not headers.get("content-type", "").lower().startswith(FORM):
+    """JSON, or a form with the JSON in its field `payload`: GitHub offers both.
+
+    What looks like JSON is JSON whatever the header says: curl calls everything a form.
+    """
+    is_form = headers.get("content-type", "").lower().startswith(FORM)
+    if not is_form or body.lstrip()[:1] in {b"{", b"["}:
         return read_json(body)
     try:
         fields = parse_qs(body.decode("ascii"), strict_parsing=True, max_num_fields=20)
