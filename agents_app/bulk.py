@@ -5,9 +5,11 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from agents_app.rows import ROWS_IN_ONE_INSERT, on_sqlite, run
+from agents_app.rows import on_sqlite, run
 
 Rows = Sequence[Sequence[Any]]
+# A statement takes at most 32,766 values on SQLite.
+ROWS_IN_ONE_INSERT = 500
 
 
 def insert_many(

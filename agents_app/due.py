@@ -12,13 +12,14 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from agents_app import schedule_states
+from agents_app.bulk import insert_many
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.errors import TriggerParseError
 from agents_app.firings import live_states
 from agents_app.models import Firing, Schedule, Tenant
 from agents_app.plan import LATE, Plan, after_pause, fire_after, fraction, jittered, plan
-from agents_app.rows import insert_new, moment, on_sqlite, one, run, stamp
+from agents_app.rows import moment, on_sqlite, one, run, stamp
 from agents_app.slots import read_gate
 
 log = structlog.get_logger("drover.due")
@@ -183,7 +184,7 @@ def _record(firings: list[_Due], now: datetime) -> None:
         ]
         for f in firings
     ]
-    insert_new("drover_firing", _FIRING, rows)
+    insert_many("drover_firing", _FIRING, rows, "id")
 
 
 def _spread(firings: list[_Due], now: datetime) -> None:
@@ -198,7 +199,11 @@ def _spread(firings: list[_Due], now: datetime) -> None:
         firing.decide_at = now + timedelta(seconds=CONF.spread_seconds * share)
 
 
-_FIRING = ("tenant_id", "schedule_id", "due_at", "recorded_at", "decide_at", "outcome", "reason")
+_FIRING = {
+    **dict.fromkeys(("tenant_id", "schedule_id"), "bigint"),
+    **dict.fromkeys(("due_at", "recorded_at", "decide_at"), "timestamptz"),
+    **dict.fromkeys(("outcome", "reason"), "text"),
+}
 _ARM = """
 UPDATE drover_schedule
 SET next_fire_at = %s, last_fire_at = COALESCE(%s, last_fire_at), fire_count = fire_count + %s,

@@ -11,9 +11,6 @@ from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-# A statement takes at most so many values: 32,766 on SQLite, 65,535 on PostgreSQL.
-ROWS_IN_ONE_INSERT = 500
-
 
 @lru_cache(maxsize=1)
 def on_sqlite() -> bool:
@@ -58,15 +55,6 @@ def move(
     if owner is not None:
         values.append(owner)
     return bool(run(_move_sql(table, tuple(columns), owner is not None), values).rowcount == 1)
-
-
-def insert_new(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Rows that break a unique constraint are there already, and stay as they are."""
-    for start in range(0, len(rows), ROWS_IN_ONE_INSERT):
-        some = rows[start : start + ROWS_IN_ONE_INSERT]
-        marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * len(some))
-        sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {marks} ON CONFLICT DO NOTHING"  # noqa: S608
-        run(sql, [value for row in some for value in row])
 
 
 @lru_cache(maxsize=256)

@@ -82,6 +82,10 @@ def _move_anyway(
     return True
 
 
+def _inserting(insert: Any) -> Any:
+    return lambda into, *rest: insert(into.removeprefix("INTO "), *rest)
+
+
 def die_at(at_sql: str, *, after: bool) -> None:
     """SIGKILL to this process at the first statement with this in it, on whatever connection."""
 
@@ -102,4 +106,8 @@ def die_at(at_sql: str, *, after: bool) -> None:
     plain = rows.run
     for module in (rows, due):
         _replace(module, "run", lambda sql, values: watch(plain, sql, values))
+    insert = due.insert_many
+    _replace(
+        due, "insert_many", lambda table, *rest: watch(_inserting(insert), f"INTO {table}", *rest)
+    )
     assert commit._current is None
