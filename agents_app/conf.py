@@ -39,6 +39,13 @@ class Conf:
     body_seconds: float
 
     @property
+    def gateway_url(self) -> str:
+        """Where runs on this host find the gateway."""
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104
+        host = f"[{host}]" if ":" in host else host
+        return os.environ.get("DROVER_GATEWAY_URL") or f"http://{host}:{self.port}"
+
+    @property
     def redis_prefix(self) -> str:
         """Keeps two installations apart that share one Redis."""
         return os.environ.get("DROVER_REDIS_PREFIX", "drover:")

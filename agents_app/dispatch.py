@@ -49,6 +49,10 @@ class Request:
     idempotency_key: str | None = None
     schedule_id: int | None = None
     firing_id: int | None = None
+    # Of a call: the run that asks, and the trace that both belong to.
+    parent_run_id: int | None = None
+    depth: int = 0
+    trace_id: str = ""
 
 
 # --- asking ---------------------------------------------------------------------------------
@@ -118,7 +122,9 @@ def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
         "requested_by": request.requested_by,
         "schedule_id": request.schedule_id,
         "firing_id": request.firing_id,
-        "trace_id": uuid4().hex,
+        "parent_run_id": request.parent_run_id,
+        "depth": request.depth,
+        "trace_id": request.trace_id or uuid4().hex,
         "created_at": now,
         "available_at": now,
     }

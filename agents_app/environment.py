@@ -30,6 +30,8 @@ def run_environment(
     prompt: str,
     prompt_file: Path,
     trace_id: str,
+    gateway_url: str,
+    token: str,
 ) -> dict[str, str]:
     env = {
         **base,
@@ -42,8 +44,12 @@ def run_environment(
         "DROVER_SCHEDULE_ID": "" if schedule_id is None else str(schedule_id),
         "DROVER_ATTEMPT": str(attempt),
         "DROVER_PROMPT_FILE": str(prompt_file),
+        "DROVER_GATEWAY_URL": gateway_url,
+        "DROVER_RUN_TOKEN": token,
         "DROVER_TRACE_ID": trace_id,
         "TRACEPARENT": f"00-{trace_id}-{run_id:016x}-01",
+        # As agents of Action Llama know them.
+        "GATEWAY_URL": gateway_url,
         "TIMEOUT_SECONDS": f"{timeout_seconds:g}",
     }
     if len(prompt.encode(errors="replace")) <= LONGEST_PROMPT_VARIABLE and "\0" not in prompt:

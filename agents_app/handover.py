@@ -4,10 +4,11 @@ The same moves in one statement instead of eight, which there cost more than the
 Whatever is not this plain, and every run on SQLite, goes the long way: no row is moved here then.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from agents_app.job import Ending, Job
+from agents_app.job import Ending, Job, new_secret, secret_hash
 from agents_app.rows import run
 
 # All parts of a statement look at the rows as they were when it began, but it may have waited
@@ -19,6 +20,7 @@ WITH gate AS (
     SELECT a.scale, a.revision, a.timeout_seconds
     FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
     WHERE a.id = %(agent)s AND a.removed_at IS NULL AND a.paused_at IS NULL
+        AND a.over_budget_until IS NULL AND t.over_budget_until IS NULL
         AND t.disabled_at IS NULL AND t.paused_at IS NULL AND t.scale IS NULL
         AND a.scale = (SELECT scale FROM drover_agent WHERE id = %(agent)s)
         AND NOT EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
@@ -36,6 +38,7 @@ WITH gate AS (
         exit_code = %(exit_code)s, pid = %(pid)s, output_bytes = %(output_bytes)s,
         output_cut_bytes = %(output_cut_bytes)s
     FROM mine, oldest WHERE r.id = %(run)s AND r.state = 'running' AND r.worker_id = %(worker)s
+        AND r.signaled_at IS NULL
     RETURNING mine.slot
 ), settled AS (
     UPDATE drover_work_item w SET state = 'done', reason = '', finished_at = %(now)s
@@ -47,12 +50,12 @@ WITH gate AS (
 ), begun AS (
     INSERT INTO drover_run (tenant_id, agent_id, work_item_id, schedule_id, state, trigger,
         requested_by, slot, attempt, rerun, worker_id, created_at, started_at, deadline_at,
-        trace_id, depth, error, status_text, result_summary, tokens_in, tokens_out, tokens_cache,
-        cost_usd, output_bytes, output_cut_bytes)
+        trace_id, depth, parent_run_id, token_sha256, error, status_text, result_summary,
+        tokens_in, tokens_out, tokens_cache, cost_usd, output_bytes, output_cut_bytes)
     SELECT a.tenant_id, a.agent_id, a.id, a.schedule_id, 'running', a.trigger, a.requested_by,
         a.slot, a.attempts, 0, %(worker)s, %(now)s, %(now)s,
-        %(now)s + gate.timeout_seconds * interval '1 second', a.trace_id, 0, '', '', '', 0, 0, 0,
-        0, 0, 0
+        %(now)s + gate.timeout_seconds * interval '1 second', a.trace_id, a.depth,
+        a.parent_run_id, %(token)s, '', '', '', 0, 0, 0, 0, 0, 0
     FROM admitted a, gate RETURNING id
 ), told AS (
     INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail)
@@ -61,13 +64,16 @@ WITH gate AS (
         (begun.id, 'run.started')) AS event (run_id, name)
 )
 SELECT begun.id, a.tenant_id, a.agent_id, a.id, a.schedule_id, a.trigger, a.attempts, 0,
-    gate.revision, gate.timeout_seconds, a.prompt, a.context, a.requested_by, a.trace_id
+    gate.revision, gate.timeout_seconds, a.prompt, a.context, a.requested_by, a.trace_id,
+    a.depth, a.parent_run_id
 FROM begun, admitted a, gate"""
 
 
 def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:
     """The next job, already started by the same worker; None: nothing at all has happened."""
+    secret = new_secret()
     values: dict[str, Any] = {
+        "token": secret_hash(secret),
         "run": job.run_id,
         "work": job.work_item_id,
         "agent": job.agent_id,
@@ -80,4 +86,4 @@ def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | 
         "output_cut_bytes": ending.output_cut_bytes,
     }
     row = run(_HAND_OVER, values).fetchone()
-    return Job(*row) if row else None
+    return replace(Job(*row), secret=secret) if row else None

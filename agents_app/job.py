@@ -1,6 +1,20 @@
 """A run on its way through the core, and how it ended: values, no tables."""
 
-from dataclasses import dataclass
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+
+# Says what it is to whoever finds one; the run's number saves an index on the hash.
+TOKEN_PREFIX = "drover_run_"  # noqa: S105
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def secret_hash(secret: str) -> str:
+    # No salt: a secret is random and long.
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +35,18 @@ class Job:
     context: str
     requested_by: str
     trace_id: str
+    depth: int = 0
+    parent_run_id: int | None = None
+    # What the run proves with who it is; made when it starts, known to it alone.
+    secret: str = field(default="", repr=False)
+
+    @property
+    def token(self) -> str:
+        return f"{TOKEN_PREFIX}{self.run_id}_{self.secret}"
+
+    @property
+    def secret_sha256(self) -> str:
+        return secret_hash(self.secret)
 
 
 @dataclass(frozen=True, slots=True)

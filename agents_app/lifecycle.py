@@ -17,12 +17,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents_app import handover, journal
-from agents_app.job import Ending, Job
+from agents_app.job import Ending, Job, new_secret
 from agents_app.models import Run, Trigger, WorkItem
 from agents_app.rows import move, on_sqlite, one, stamp
+from agents_app.runners.base import Outcome, verdict
 from agents_app.schedule_states import end_one_shot, settle_schedule
 from agents_app.slots import Gate, Place, free_place, read_gate
-from agents_app.statements import ADMIT_OLDEST, INSERT_RUN, PENDING, SCHEDULE_OF
+from agents_app.statements import ADMIT_OLDEST, INSERT_RUN, PENDING, SCHEDULE_OF, SIGNALS_OF
 
 R, W = Run.State, WorkItem.State
 RUN_MOVES: Mapping[str, frozenset[str]] = {
@@ -37,6 +38,7 @@ WORK_MOVES: Mapping[str, frozenset[str]] = {
 }
 MOST_LOSSES = 3
 LOSS_WINDOW = timedelta(hours=72)
+_NOT_BEGUN = {"started_at": None, "deadline_at": None, "token_sha256": ""}
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
 
 
@@ -64,7 +66,7 @@ def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
     row = one(PENDING, [run_id])
     if row is None:
         return None
-    job = Job(*row)
+    job = replace(Job(*row), secret=new_secret())
     if not _move_run(run_id, R.PENDING, R.RUNNING, _beginning(job, now) | {"worker_id": worker_id}):
         return None
     journal.record(_entry("run.started", job, now))
@@ -81,6 +83,7 @@ def finish(
     if hand_over and (following := hand_over_at_once(job, ending, now, worker_id)):
         return following
     gate = read_gate(job.agent_id)
+    ending = _as_signaled(job, ending)
     if gate is None or not _end(job, ending, now, worker_id):
         return None
     following = _follow(job, ending, gate, now, worker_id if hand_over else None)
@@ -181,6 +184,21 @@ def _as_defined(job: Job, gate: Gate) -> Job:
     return replace(job, revision=gate.revision, timeout_seconds=gate.timeout_seconds)
 
 
+def _as_signaled(job: Job, ending: Ending) -> Ending:
+    """A run may say how it ends: an exit beats a rerun, and a rerun a plain success."""
+    row = one(SIGNALS_OF, [job.run_id]) if ending.state in {R.SUCCEEDED, R.FAILED} else None
+    if row is None:
+        return ending
+    exit_signal, rerun_requested = row
+    if exit_signal is not None:
+        said = verdict(Outcome("exited", exit_signal))
+        return replace(
+            ending, state=said.state, error=said.error, exit_code=exit_signal, wants_rerun=False
+        )
+    wants_rerun = ending.wants_rerun or (bool(rerun_requested) and ending.state == R.SUCCEEDED)
+    return replace(ending, wants_rerun=wants_rerun)
+
+
 def _settle(job: Job, ending: Ending, gate: Gate, now: datetime) -> None:
     failed = ending.state in {R.FAILED, R.TIMED_OUT}
     if failed and job.attempt <= gate.retries:
@@ -212,12 +230,14 @@ def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
 def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) -> Job:
     """A run begins to exist by taking a place: the unique index on it has the last word."""
     started = worker_id is not None
-    begin = _beginning(job, now) if started else {"started_at": None, "deadline_at": None}
+    job = replace(job, secret=new_secret()) if started else job
+    begin = _beginning(job, now) if started else _NOT_BEGUN
     hinted_at = None if started else stamp(now)
     values: list[Any] = [job.tenant_id, job.agent_id, job.work_item_id, job.schedule_id]
     values += [str(R.RUNNING if started else R.PENDING), job.trigger, job.requested_by]
     values += [place.slot, place.project_slot, job.attempt, job.rerun, worker_id]
     values += [stamp(now), hinted_at, begin["started_at"], begin["deadline_at"], job.trace_id]
+    values += [job.depth, job.parent_run_id, begin["token_sha256"]]
     row = one(INSERT_RUN, values)
     assert row is not None
     return replace(job, run_id=row[0])
@@ -225,7 +245,11 @@ def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) ->
 
 def _beginning(job: Job, now: datetime) -> dict[str, Any]:
     deadline_at = now + timedelta(seconds=job.timeout_seconds)
-    return {"started_at": stamp(now), "deadline_at": stamp(deadline_at)}
+    return {
+        "started_at": stamp(now),
+        "deadline_at": stamp(deadline_at),
+        "token_sha256": job.secret_sha256,
+    }
 
 
 def _ended(now: datetime, error: str) -> dict[str, Any]:

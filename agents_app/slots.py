@@ -9,6 +9,7 @@ _GATE = """
 SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds,
        a.removed_at IS NOT NULL, t.disabled_at IS NOT NULL,
        a.paused_at IS NOT NULL OR t.paused_at IS NOT NULL, t.scale,
+       a.over_budget_until IS NOT NULL OR t.over_budget_until IS NOT NULL,
        EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
 FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
 WHERE a.id = %s"""
@@ -31,6 +32,7 @@ class Gate:
     tenant_disabled: bool
     paused: bool
     tenant_scale: int | None
+    over_budget: bool
     stopping: bool
 
     @property
@@ -42,7 +44,9 @@ class Gate:
             return "tenant_disabled"
         if self.removed or self.scale == 0:
             return "disabled"
-        return "paused" if self.paused else ""
+        if self.paused:
+            return "paused"
+        return "budget" if self.over_budget else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ WHERE state = 'queued' AND id = (
     SELECT id FROM drover_work_item
     WHERE agent_id = %s AND state = 'queued' AND available_at <= %s ORDER BY id LIMIT 1)
 RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
-    requested_by, trace_id"""
+    requested_by, trace_id, depth, parent_run_id"""
 
 PENDING = """
 SELECT r.id, r.tenant_id, r.agent_id, r.work_item_id, r.schedule_id, r.trigger, r.attempt, r.rerun,
-       a.revision, a.timeout_seconds, w.prompt, w.context, r.requested_by, r.trace_id
+       a.revision, a.timeout_seconds, w.prompt, w.context, r.requested_by, r.trace_id,
+       r.depth, r.parent_run_id
 FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id
      JOIN drover_work_item w ON w.id = r.work_item_id
 WHERE r.id = %s AND r.state = 'pending'"""
@@ -19,10 +20,13 @@ WHERE r.id = %s AND r.state = 'pending'"""
 INSERT_RUN = """
 INSERT INTO drover_run (tenant_id, agent_id, work_item_id, schedule_id, state, trigger,
     requested_by, slot, project_slot, attempt, rerun, worker_id, created_at, hinted_at,
-    started_at, deadline_at, trace_id, depth, error, status_text, result_summary, tokens_in,
-    tokens_out, tokens_cache, cost_usd, output_bytes, output_cut_bytes)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 0, '', '', '', 0, 0,
-    0, 0, 0, 0)
+    started_at, deadline_at, trace_id, depth, parent_run_id, token_sha256, error, status_text,
+    result_summary, tokens_in, tokens_out, tokens_cache, cost_usd, output_bytes, output_cut_bytes)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', '', '',
+    0, 0, 0, 0, 0, 0)
 RETURNING id"""
+
+SIGNALS_OF = """
+SELECT exit_signal, rerun_requested FROM drover_run WHERE id = %s AND signaled_at IS NOT NULL"""
 
 SCHEDULE_OF = "SELECT schedule_id FROM drover_work_item WHERE id = %s AND schedule_id IS NOT NULL"

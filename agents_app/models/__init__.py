@@ -1,7 +1,10 @@
 """Every table of Drover."""
 
 from agents_app.models.agent import Agent, queue_name
+from agents_app.models.call import AgentCall, Message
+from agents_app.models.credential import Credential, Usage
 from agents_app.models.event import Heartbeat, RunEvent
+from agents_app.models.lock import LockWait, ResourceLock
 from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
@@ -11,11 +14,16 @@ from agents_app.models.work import Trigger, WorkItem
 
 __all__ = [
     "Agent",
+    "AgentCall",
     "ApiToken",
+    "Credential",
     "Delivery",
     "Firing",
     "Heartbeat",
+    "LockWait",
     "MachineSnapshot",
+    "Message",
+    "ResourceLock",
     "Run",
     "RunEvent",
     "RunOutput",
@@ -23,6 +31,7 @@ __all__ = [
     "Scheduler",
     "Tenant",
     "Trigger",
+    "Usage",
     "WebhookSecret",
     "WebhookSource",
     "WorkItem",

@@ -33,7 +33,11 @@ class Agent(models.Model):
     max_call_depth = models.PositiveIntegerField(default=3)
     retries = models.PositiveIntegerField(default=0)
     on_lost = models.CharField(max_length=8, choices=OnLost.choices, default=OnLost.FAIL)
+    harness = models.CharField(max_length=20, blank=True, db_default="")
     runtime = models.JSONField(default=dict, blank=True)
+    budget = models.JSONField(default=dict, blank=True)
+    # Set when a cap of its budget was passed; cleared when the window turns.
+    over_budget_until = models.DateTimeField(null=True, blank=True, editable=False)
     env = models.JSONField(default=dict, blank=True)
     params = models.JSONField(default=dict, blank=True)
     hooks = models.JSONField(default=dict, blank=True)

@@ -53,6 +53,9 @@ class Run(models.Model):
         db_constraint=False,  # all runs of a worker would lock its row, see tenant.owner
     )
     pid = models.IntegerField(null=True, blank=True)
+    container = models.CharField(max_length=80, blank=True, db_default="")
+    # Of the secret that the run itself proves who it is with; it counts while the run goes on.
+    token_sha256 = models.CharField(max_length=64, db_default="", editable=False)
     created_at = models.DateTimeField()
     hinted_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -61,7 +64,24 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
     error = models.TextField(blank=True)
+    # What the run said of itself: null, and nothing below was said, until its first signal.
+    signaled_at = models.DateTimeField(null=True, blank=True)
     status_text = models.CharField(max_length=500, blank=True)
+    progress_percent = models.FloatField(null=True, blank=True)
+    rerun_requested = models.BooleanField(db_default=False)
+    exit_signal = models.SmallIntegerField(null=True, blank=True)
+    return_value = models.TextField(blank=True, db_default="")
+    # It waits for an answer of a run that it called, and lends its place to that run meanwhile.
+    waiting_since = models.DateTimeField(null=True, blank=True)
+    borrowed_from = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
     result_summary = models.TextField(blank=True)
     tokens_in = models.PositiveBigIntegerField(default=0)
     tokens_out = models.PositiveBigIntegerField(default=0)

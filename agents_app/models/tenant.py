@@ -14,6 +14,7 @@ class Tenant(models.Model):
     scale = models.PositiveIntegerField(
         null=True, blank=True, help_text="Cap on all unfinished runs together; empty means none."
     )
+    over_budget_until = models.DateTimeField(null=True, blank=True, editable=False)
     settings = models.JSONField(default=dict, blank=True, editable=False)
     definition_errors = models.JSONField(default=list, blank=True, editable=False)
 

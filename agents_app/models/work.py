@@ -46,6 +46,17 @@ class WorkItem(models.Model):
     requested_by = models.CharField(max_length=200, blank=True)
     # The same key makes no second work item, whoever repeats the request.
     idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
+    # Of a call: who asked, and how many calls deep; a run takes both over.
+    parent_run = models.ForeignKey(
+        "agents_app.Run",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
+    depth = models.PositiveIntegerField(default=0, db_default=0)
     attempts = models.PositiveIntegerField(default=0)
     trace_id = models.CharField(max_length=32, blank=True)
     created_at = models.DateTimeField()

@@ -27,6 +27,27 @@ EXIT_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Runtime:
+    """How a program is kept apart from the rest: as the agent's `runtime` says it."""
+
+    type: str = "process"
+    run_as: str = "drover-agent"
+    image: str = ""
+    memory: str = "4g"
+    cpus: float | None = None
+    network: str = "none"
+    pids_limit: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A directory that the program sees, at the same path as outside."""
+
+    path: Path
+    writable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """Everything a runner needs to know about one run."""
 
@@ -37,6 +58,9 @@ class RunSpec:
     prompt_file: Path
     timeout_seconds: float
     grace_seconds: float = 10.0
+    trace_id: str = ""
+    runtime: Runtime = Runtime()
+    mounts: tuple[Mount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

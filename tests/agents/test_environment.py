@@ -28,6 +28,8 @@ def environment(base=None, declared=None, **changes: object) -> dict[str, str]:
         "trigger": "schedule",
         "schedule_id": 5,
         "attempt": 2,
+        "gateway_url": "http://127.0.0.1:8080",
+        "token": "drover_run_7_canary",
         "timeout_seconds": 90.0,
         "prompt": "Work.",
         "prompt_file": Path("/data/runs/7/prompt.md"),

@@ -89,6 +89,12 @@ def defined_anew(fleet: Fleet) -> Job:
     return job
 
 
+def next_was_called(fleet: Fleet) -> Job:
+    agent, job = busy(fleet, waiting=0)
+    fleet.ask(agent, parent_run_id=job.run_id, depth=2, trace_id="c" * 32)
+    return job
+
+
 def asked_to_stop(fleet: Fleet) -> Job:
     job = plain(fleet)
     control.stop_run(Run.objects.get(pk=job.run_id), "bob", at(1))
@@ -106,13 +112,15 @@ def undone() -> Iterator[None]:
     "situation",
     [
         *(plain, one_waits, several_slots, next_is_scheduled, next_was_tried_before),
-        *(defined_anew, asked_to_stop),
+        *(defined_anew, asked_to_stop, next_was_called),
     ],
 )
 def test_it_leaves_the_same_rows_events_and_job_as_the_long_way(
     fleet: Fleet, monkeypatch, situation: Callable[[Fleet], Job]
 ):
     job = situation(fleet)
+    for module in (handover, lifecycle):
+        monkeypatch.setattr(module, "new_secret", lambda: "the same for both")
     with undone():
         quick = short_cut(job)
         assert quick is not None

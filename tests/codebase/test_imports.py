@@ -26,6 +26,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.firings",
         "agents_app.lease",
         "agents_app.maintenance",
+        "agents_app.perform",
         "agents_app.removal",
         "agents_app.schedule_keys",
         "agents_app.schedules",
