@@ -69,6 +69,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.stack.private_files",
         "agents_app.stack.redis_server",
         "agents_app.triggers",
+        "agents_app.watching",
         "agents_app.webhooks",
     ),
 }
