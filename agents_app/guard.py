@@ -153,16 +153,16 @@ class Guard:
         give_up_at = time.monotonic() + KILL_SECONDS
         while self._reap():
             if time.monotonic() > give_up_at:
-                _say(f"still alive after SIGKILL: {_children()}")
+                _say(f"still alive after SIGKILL: {children_of_this()}")
                 break
-            for pid in _children() or ([self.pid] if self.exit_code is None else []):
-                _kill_with_group(pid)
+            for pid in children_of_this() or ([self.pid] if self.exit_code is None else []):
+                kill_with_group(pid)
             time.sleep(0.002)
         if self.exit_code is None:
             self.exit_code = 128 + signal.SIGKILL
 
 
-def _kill_with_group(pid: int) -> None:
+def kill_with_group(pid: int) -> None:
     """Only for children not reaped yet: such a number can be nobody else's.
 
     The whole group at once, or a fork bomb outruns us; a group of a session that began below
@@ -174,7 +174,7 @@ def _kill_with_group(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _children() -> list[int]:
+def children_of_this() -> list[int]:
     try:
         fd = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
     except OSError:

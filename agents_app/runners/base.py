@@ -27,6 +27,15 @@ EXIT_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may take; nothing stands for no limit."""
+
+    memory_bytes: int | None = None
+    pids: int | None = None
+    cpus: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """How a program is kept apart from the rest: as the agent's `runtime` says it."""
 
@@ -37,6 +46,22 @@ class Runtime:
     cpus: float | None = None
     network: str = "none"
     pids_limit: int = 1024
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(memory_bytes(self.memory), self.pids_limit, self.cpus)
+
+    @property
+    def asked_limits(self) -> Limits | None:
+        """Those that differ from the usual ones, which only containers always have."""
+        usual, mine = Runtime().limits, self.limits
+        if mine == usual:
+            return None
+        return Limits(
+            mine.memory_bytes if mine.memory_bytes != usual.memory_bytes else None,
+            mine.pids if mine.pids != usual.pids else None,
+            mine.cpus,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +109,10 @@ class Verdict:
 class StopRequest:
     reason: str
     grace_seconds: float | None = None
+
+
+class CannotSpawn(Exception):
+    """The program was not started; the message says why, and what to do."""
 
 
 class OutputSink(Protocol):
@@ -143,6 +172,15 @@ class Runner(Protocol):
     def run(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome: ...
 
 
+_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def memory_bytes(text: str) -> int:
+    """`512m`, `4g`, as the agent's file has it: checked when it was read."""
+    unit = text[-1].lower()
+    return int(text[:-1]) * _UNITS[unit] if unit in _UNITS else int(text)
+
+
 _ONE = (1).to_bytes(8, sys.byteorder)  # an eventfd takes a native 64-bit number
 
 
@@ -162,6 +200,8 @@ def verdict(outcome: Outcome) -> Verdict:
     code = outcome.exit_code
     if code is None:
         return Verdict("failed", outcome.error or "ended without an exit code")
+    if outcome.error and code != 0:
+        return Verdict("failed", outcome.error)  # the runner knows better than its number
     if code in (0, EXIT_RERUN):
         return Verdict("succeeded", wants_rerun=code == EXIT_RERUN)
     if code == EXIT_TIMED_OUT:
@@ -206,8 +246,10 @@ _SPAWN_ADVICE = {
 }
 
 
-def spawn_error(spec: RunSpec, error: OSError | ValueError) -> str:
+def spawn_error(spec: RunSpec, error: OSError | ValueError | CannotSpawn) -> str:
     """Why the program did not start: the errno's name, what it was about, what to do."""
+    if isinstance(error, CannotSpawn):
+        return str(error)
     program = repr(spec.argv[0] if spec.argv else "")
     if not isinstance(error, OSError):
         return f"EINVAL: {program} could not start: {error}; correct `command` or `env`"

@@ -4,6 +4,8 @@ import contextlib
 import os
 import signal
 import subprocess
+from dataclasses import dataclass
+from typing import Any
 
 from agents_app.runners.base import RunSpec
 
@@ -54,7 +56,21 @@ class Child:
             os.close(self.pidfd)
 
 
-def spawn(spec: RunSpec) -> Child:
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Another user that a program runs as."""
+
+    name: str
+    uid: int
+    gid: int
+    home: str
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name}
+
+
+def spawn(spec: RunSpec, identity: Identity | None = None) -> Child:
     """Raises OSError or ValueError and leaves nothing behind when the program cannot start."""
     if not spec.argv:
         raise ValueError("the command is empty")
@@ -67,7 +83,7 @@ def spawn(spec: RunSpec) -> Child:
             read_end, write_end = os.pipe()
             ours.append(read_end)
             theirs.append(write_end)
-        popen = _popen(spec, *theirs)
+        popen = _popen(spec, identity, *theirs)
     except BaseException:
         _close(ours)
         raise
@@ -76,7 +92,9 @@ def spawn(spec: RunSpec) -> Child:
     return Child(popen, {ours[0]: STDOUT, ours[1]: STDERR})
 
 
-def _popen(spec: RunSpec, stdin: int, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+def _popen(
+    spec: RunSpec, identity: Identity | None, stdin: int, stdout: int, stderr: int
+) -> subprocess.Popen[bytes]:
     """No preexec_fn, so that Python may vfork; a bare name is looked up in the spec's own PATH."""
     return subprocess.Popen(
         spec.argv,
@@ -86,7 +104,12 @@ def _popen(spec: RunSpec, stdin: int, stdout: int, stderr: int) -> subprocess.Po
         cwd=spec.cwd,
         env=spec.env,
         start_new_session=True,
+        **({} if identity is None else _user(identity)),
     )
+
+
+def _user(identity: Identity) -> dict[str, Any]:
+    return {"user": identity.uid, "group": identity.gid, "extra_groups": []}
 
 
 def _open_pidfd(pid: int) -> int:

@@ -6,10 +6,21 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from agents_app.runners.base import Kind, Outcome, OutputSink, RunControl, RunSpec, spawn_error
+from agents_app.runners.base import (
+    EXIT_RERUN,
+    CannotSpawn,
+    Kind,
+    Outcome,
+    OutputSink,
+    RunControl,
+    RunSpec,
+    spawn_error,
+)
 from agents_app.runners.child import Child, spawn
 from agents_app.runners.family import FAMILY, Family
+from agents_app.runners.limits import Confinement, confine
 
 READ_BYTES = 65536  # a pipe's size; enlarging the pipe was measured to gain nothing
 FLUSH_SECONDS = 0.5
@@ -32,25 +43,47 @@ class ProcessRunner:
             return Outcome("stopped", None, control.request.reason)
         self._family.begin(spec.run_id)
         try:
-            return self._supervise(spec, control, sink)
+            outcome, confinement = self._supervise(spec, control, sink)
         finally:
             self._family.end(spec.run_id)
             control.close()
+        return _with_limits(outcome, confinement)
 
-    def _supervise(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome:
+    def _supervise(
+        self, spec: RunSpec, control: RunControl, sink: OutputSink
+    ) -> tuple[Outcome, Confinement | None]:
         try:
             wake = control.open()
-            child = spawn(spec)
-        except (OSError, ValueError) as error:
-            return Outcome("spawn_failed", None, spawn_error(spec, error))
+            child = self._start(spec)
+        except (OSError, ValueError, CannotSpawn) as error:
+            return Outcome("spawn_failed", None, spawn_error(spec, error)), None
         self._family.lead(spec.run_id, child.pid)
+        confinement = self._confine(spec, child)
         control.pid, control.started_at = child.pid, time.time()
         supervision = _Supervision(spec, control, sink, self._family, child, wake)
         try:
             supervision.watch()
         finally:
             child.bury()
-        return supervision.outcome()
+        return supervision.outcome(), confinement
+
+    def _start(self, spec: RunSpec) -> Child:
+        return spawn(spec)
+
+    def _confine(self, spec: RunSpec, child: Child) -> Confinement | None:
+        """Only an agent that asks for limits has any: they cost as much as starting a program."""
+        asked = spec.runtime.asked_limits
+        return confine(child.pid, spec.run_id, asked) if asked else None
+
+
+def _with_limits(outcome: Outcome, confinement: Confinement | None) -> Outcome:
+    """A program that met a limit most likely failed because of it."""
+    if confinement is None:
+        return outcome
+    met = confinement.end()
+    if not met or outcome.kind != "exited" or outcome.exit_code in (0, EXIT_RERUN):
+        return outcome
+    return replace(outcome, error=met)
 
 
 class _Supervision:

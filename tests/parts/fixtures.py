@@ -11,6 +11,7 @@ from tests.parts.ports import free_port
 from tests.parts.postgres_part import PostgresServer
 from tests.parts.redis_part import BINARIES, RedisServer
 from tests.parts.stack_part import PrivateStack, copy_of
+from tests.parts.users_part import Users
 
 NewStack = Callable[..., PrivateStack]
 
@@ -38,6 +39,14 @@ def postgres() -> Iterator[PostgresServer]:
     server = PostgresServer(getattr(settings, "POSTGRES_PORT", 0) or free_port())
     yield server.create()
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def users() -> Iterator[Users]:
+    """Two more users of this host, for runs that are not the worker's own."""
+    made = Users()
+    yield made
+    made.remove()
 
 
 @pytest.fixture(scope="session")

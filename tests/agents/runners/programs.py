@@ -5,10 +5,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from agents_app.output import OutputBuffer, Segment
-from agents_app.runners.base import Outcome, RunControl, Runner, RunSpec
+from agents_app.runners.base import Mount, Outcome, RunControl, Runner, RunSpec, Runtime
 from agents_app.runners.process import ProcessRunner
 from tests.parts.waiting import wait_for
 
@@ -45,6 +46,7 @@ class Program:
         runner: Runner | None = None,
         timeout: float = 30.0,
         grace: float = 10.0,
+        runtime: Runtime | None = None,
     ) -> None:
         self.run_id = next(RUN_IDS)
         self.runner = runner or ProcessRunner()
@@ -59,6 +61,14 @@ class Program:
         prompt.write_text("hello")
         self.env = {"PATH": os.environ["PATH"], "DROVER_RUN_ID": str(self.run_id)}
         self.spec = RunSpec(self.run_id, argv, self.env, self.cwd, prompt, timeout, grace)
+        if runtime is not None:
+            self.spec = replace(
+                self.spec,
+                runtime=runtime,
+                trace_id="7" * 32,
+                mounts=(Mount(self.cwd, writable=True),),
+                env={**self.env, "PATH": "/usr/bin:/bin", "DROVER_TRACE_ID": "7" * 32},
+            )
 
     def run(self) -> "Program":
         began = time.monotonic()

@@ -1,0 +1,210 @@
+#!/usr/bin/python3 -IS
+"""The other user's side of sudo.py: starts a program, and ends it with everything it started.
+
+Run by sudo as that user, with orders on standard input; when that line ends, so does the run.
+Standard library only, and any Python 3.9 will do: it is the host's own.
+"""
+
+import contextlib
+import json
+import os
+import pwd
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from guard import (  # type: ignore[import-not-found]
+    become_subreaper,
+    children_of_this,
+    kill_with_group,
+)
+
+LINGER_SECONDS = 0.25
+KILL_SECONDS = 5.0
+PIECE = 65536
+
+
+def main(arguments: "list[str]") -> int:
+    if arguments[:1] == ["--kill"]:
+        return kill_leftovers(*arguments[1:3])
+    become_subreaper()
+    orders = read_line()
+    room = Path(tempfile.mkdtemp(prefix="drover-run-"))
+    try:
+        env = prepare(orders, room)
+        return perform(orders, room, env)
+    finally:
+        kill_all()
+        shutil.rmtree(room, ignore_errors=True)
+
+
+# --- getting ready --------------------------------------------------------------------------
+
+
+def read_line() -> "dict[str, Any]":
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            sys.exit(1)
+        line += byte
+    orders: dict[str, Any] = json.loads(line)
+    return orders
+
+
+def prepare(orders: "dict[str, Any]", room: Path) -> "dict[str, str]":
+    """The room again over here, with the same files; whatever names the old one names this."""
+    for name in orders["directories"]:
+        (room / name).mkdir(0o700, parents=True, exist_ok=True)
+    for name, mode, size in orders["files"]:
+        receive(room / name, mode, size)
+    me = pwd.getpwuid(os.getuid())
+    moved = {orders["room"]: str(room)}
+    for old in orders["state"]:
+        kept = Path(me.pw_dir, ".drover", "state", Path(old).name)
+        with contextlib.suppress(OSError):
+            kept.mkdir(0o700, parents=True, exist_ok=True)
+        moved[old] = str(kept)
+    env = {name: relocated(value, moved) for name, value in orders["env"].items()}
+    return {**env, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name}
+
+
+def receive(path: Path, mode: int, size: int) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, mode), "wb") as file:  # noqa: PTH123
+        while size:
+            piece = os.read(0, min(size, PIECE))
+            if not piece:
+                sys.exit(1)
+            file.write(piece)
+            size -= len(piece)
+
+
+def relocated(value: str, moved: "dict[str, str]") -> str:
+    for old, new in moved.items():
+        if value == old or value.startswith(f"{old}/"):
+            return new + value[len(old) :]
+    return value
+
+
+def problem_with(program: str, path: str) -> str:
+    """What an exec would say, while there is still somebody to tell."""
+    if shutil.which(program, path=path):
+        return ""
+    if "/" in program and Path(program).exists():
+        return f"EACCES: {program!r} may not be executed by this user; chmod +x it"
+    return f"ENOENT: {program!r} was not found by this user; install it or correct `command`"
+
+
+def perform(orders: "dict[str, Any]", room: Path, env: "dict[str, str]") -> int:
+    argv = orders["argv"]
+    answer = problem_with(argv[0], env.get("PATH", "")) or "ok"
+    os.write(1, f"{orders['nonce']} {answer}\n".encode())
+    if answer != "ok":
+        return 127
+    limit = orders["pids_limit"] + processes_of_this_user()
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+    with (room / orders["stdin"]).open("rb") as prompt:
+        child = subprocess.Popen(argv, stdin=prompt, cwd=room, env=env, start_new_session=True)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    return ended(child)
+
+
+def processes_of_this_user() -> int:
+    count = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            count += entry.stat().st_uid == os.getuid()
+    return count
+
+
+# --- until it ends --------------------------------------------------------------------------
+
+
+def ended(child: "subprocess.Popen[bytes]") -> int:
+    """Its exit code; when the line ends everything is killed."""
+    wake, wake_end = os.pipe()
+    os.set_blocking(wake_end, False)
+    signal.set_wakeup_fd(wake_end)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: terminate(child))
+    while child.poll() is None:
+        ready, _, _ = select.select([0, wake], [], [], 1.0)
+        if wake in ready:
+            os.read(wake, 4096)
+        if 0 in ready:
+            if not os.read(0, 1):
+                kill_all()
+                break
+            terminate(child)
+    linger()
+    code = child.wait()
+    if code < 0:
+        kill_all()
+        die_of(-code)
+    return code
+
+
+def terminate(child: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGTERM)
+
+
+def linger() -> None:
+    """A `tee` that the program left behind may be about to write its last lines."""
+    until = time.monotonic() + LINGER_SECONDS
+    while time.monotonic() < until and reap():
+        time.sleep(0.01)
+
+
+def reap() -> bool:
+    """False when nothing is left below."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
+
+
+def kill_all() -> None:
+    give_up_at = time.monotonic() + KILL_SECONDS
+    while time.monotonic() < give_up_at:
+        for pid in children_of_this():
+            kill_with_group(pid)
+        if not reap():
+            return
+        time.sleep(0.002)
+
+
+def die_of(number: int) -> None:
+    """So that sudo says of us what is to be said of the program."""
+    with contextlib.suppress(OSError, ValueError):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    time.sleep(1)
+
+
+def kill_leftovers(run_id: str, trace_id: str) -> int:
+    """Of a run whose shim is gone: this user's processes that carry its name."""
+    wanted = {f"DROVER_RUN_ID={run_id}".encode(), f"DROVER_TRACE_ID={trace_id}".encode()}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted <= set((entry / "environ").read_bytes().split(b"\0")):
+                os.kill(int(entry.name), signal.SIGKILL)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

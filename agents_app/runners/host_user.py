@@ -1,0 +1,73 @@
+"""Runs a program as another unix user: by itself where the worker is root, else through sudo."""
+
+import os
+import pwd
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from agents_app.runners.base import CannotSpawn, RunSpec
+from agents_app.runners.child import Child, Identity, spawn
+from agents_app.runners.limits import Confinement, confine, limit_processes
+from agents_app.runners.process import ProcessRunner
+from agents_app.runners.sudo import spawn_through_sudo
+
+
+class HostUserRunner(ProcessRunner):
+    """The kill reaches that user's processes: root may, and sudo's way has a shim over there."""
+
+    def _start(self, spec: RunSpec) -> Child:
+        identity = find_user(spec.runtime.run_as)
+        if os.geteuid() == identity.uid:
+            return spawn(spec)
+        if os.geteuid() == 0:
+            return spawn_as(spec, identity)
+        return spawn_through_sudo(spec, identity)
+
+    def _confine(self, spec: RunSpec, child: Child) -> Confinement | None:
+        """Another user's processes are counted apart from ours, so there is always a limit."""
+        if spec.runtime.asked_limits is None:
+            limit_processes(child.pid, spec.runtime.pids_limit)
+            return None
+        return confine(child.pid, spec.run_id, spec.runtime.limits)
+
+
+def find_user(name: str) -> Identity:
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise CannotSpawn(
+            f"no_such_user: there is no user {name!r} on this host: "
+            f"`useradd --system --create-home {name}`, or name another in `runtime.run_as`"
+        ) from None
+    if entry.pw_uid == 0:
+        raise CannotSpawn("runs_as_root: an agent is not run as root: name another `run_as`")
+    return Identity(entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir)
+
+
+def spawn_as(spec: RunSpec, identity: Identity) -> Child:
+    """For root: what the run may write belongs to the user from now on."""
+    for mount in spec.mounts:
+        if mount.writable:
+            _give(_tree(mount.path), identity)
+    try:
+        return spawn(replace(spec, env={**spec.env, **identity.env}), identity)
+    except PermissionError as error:
+        if error.filename is None or Path(os.fsdecode(error.filename)) != spec.cwd:
+            raise
+        raise CannotSpawn(
+            f"EACCES: the user {identity.name} may not enter {spec.cwd}: "
+            "let others pass the directories above it (chmod o+x), or move DROVER_DATA"
+        ) from None
+
+
+def _tree(top: Path) -> Iterable[str]:
+    yield str(top)
+    for directory, names, files in os.walk(top):
+        yield from (os.path.join(directory, name) for name in (*names, *files))  # noqa: PTH118
+
+
+def _give(paths: Iterable[str], identity: Identity) -> None:
+    for path in paths:
+        # Not through a link: a run of the same agent may have left one to anything.
+        os.chown(path, identity.uid, identity.gid, follow_symlinks=False)

@@ -1,0 +1,172 @@
+"""Memory, processes and CPU that a run may take, by the kernel's control groups where we may use
+them; where not, a limit on the number of processes is all there is."""
+
+import contextlib
+import os
+import resource
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import psutil
+import structlog
+
+from agents_app.runners.base import Limits
+
+log = structlog.get_logger("drover.limits")
+CPU_PERIOD_MICROSECONDS = 100_000
+REMOVE_TRIES, REMOVE_SECONDS = 40, 0.005
+CONTROLLERS = ("memory", "pids", "cpu")
+Settings = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Where groups are made: one directory for everything (version 2), or one a controller."""
+
+    version: int
+    directories: Mapping[str, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """The groups of one run."""
+
+    version: int
+    groups: Mapping[str, Path]
+
+    def end(self) -> str:
+        """After everything in it is dead; says which limit was met, if one was."""
+        met = self._met()
+        for group in set(self.groups.values()):
+            _remove(group)
+        return met
+
+    def _met(self) -> str:
+        if self._count("memory", "oom_kill"):
+            return "oom_killed: it took more memory than its `memory` allows; raise it, or use less"
+        if self._count("pids", "max"):
+            return "pids_limit: it started more processes than its `pids_limit` allows"
+        return ""
+
+    def _count(self, controller: str, event: str) -> int:
+        """How often a limit was met: a line such as `oom_kill 1` in the group's own account."""
+        if controller not in self.groups:
+            return 0
+        name = "memory.oom_control" if (controller, self.version) == ("memory", 1) else ""
+        try:
+            text = (self.groups[controller] / (name or f"{controller}.events")).read_text()
+        except OSError:
+            return 0
+        counts = dict(line.split() for line in text.splitlines())
+        return int(counts.get(event, 0))
+
+
+def _remove(group: Path) -> None:
+    """What was killed a moment ago may still be in it."""
+    for _ in range(REMOVE_TRIES):
+        with contextlib.suppress(OSError):
+            group.rmdir()
+            return
+        time.sleep(REMOVE_SECONDS)
+
+
+def confine(pid: int, run_id: int, limits: Limits) -> Confinement | None:
+    """Puts a process that has just been started, and all it will start, under the limits."""
+    hierarchy = find_hierarchy()
+    settings = group_settings(hierarchy.version, limits) if hierarchy else {}
+    wanted = {name for name in settings if hierarchy and name in hierarchy.directories}
+    try:
+        if hierarchy and wanted:
+            return _enter(hierarchy, {name: settings[name] for name in wanted}, pid, run_id)
+    except OSError as error:
+        log.warning("limits.not_set", run_id=run_id, error=str(error))
+    if limits.pids:
+        limit_processes(pid, limits.pids)
+    return None
+
+
+def limit_processes(pid: int, most: int) -> None:
+    """The kernel counts all processes of a user, so those that there are come on top."""
+    with contextlib.suppress(OSError, ValueError, psutil.Error, AttributeError):
+        user = psutil.Process(pid).uids().real
+        others = sum(_owner(process) == user for process in psutil.process_iter())
+        resource.prlimit(pid, resource.RLIMIT_NPROC, (most + others, most + others))
+
+
+def _owner(process: psutil.Process) -> int | None:
+    try:
+        return process.uids().real
+    except psutil.Error:
+        return None
+
+
+def group_settings(version: int, limits: Limits) -> dict[str, Settings]:
+    """The files of each controller and what to write into them."""
+    found: dict[str, Settings] = {}
+    if limits.memory_bytes:
+        name = "memory.max" if version == 2 else "memory.limit_in_bytes"
+        found["memory"] = {name: str(limits.memory_bytes)}
+    if limits.pids:
+        found["pids"] = {"pids.max": str(limits.pids)}
+    if limits.cpus:
+        quota = int(limits.cpus * CPU_PERIOD_MICROSECONDS)
+        found["cpu"] = (
+            {"cpu.max": f"{quota} {CPU_PERIOD_MICROSECONDS}"}
+            if version == 2
+            else {"cpu.cfs_quota_us": str(quota)}
+        )
+    return found
+
+
+def _enter(
+    hierarchy: Hierarchy, settings: dict[str, Settings], pid: int, run_id: int
+) -> Confinement:
+    # The worker's own number: two installations on one host may run the same number of a run.
+    name = f"drover-{os.getpid()}-{run_id}"
+    groups = {controller: hierarchy.directories[controller] / name for controller in settings}
+    for controller, group in groups.items():
+        group.mkdir(exist_ok=True)
+        for file, value in settings[controller].items():
+            (group / file).write_text(value)
+    for group in set(groups.values()):
+        (group / "cgroup.procs").write_text(str(pid))
+    return Confinement(hierarchy.version, groups)
+
+
+@lru_cache(maxsize=1)
+def find_hierarchy() -> Hierarchy | None:
+    """DROVER_CGROUP names a group of version 2 that was handed over to us; else our own groups."""
+    named = os.environ.get("DROVER_CGROUP", "")
+    if named:
+        return _version_2(Path(named))
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    own = {part: path for _, part, path in (line.split(":", 2) for line in lines)}
+    return _version_1(own) or _version_2(Path(f"/sys/fs/cgroup{own.get('', '')}"))
+
+
+def _version_1(own: Mapping[str, str]) -> Hierarchy | None:
+    found = {}
+    for names, path in own.items():
+        for controller in set(names.split(",")) & set(CONTROLLERS):
+            directory = Path(f"/sys/fs/cgroup/{names}{path}")
+            if os.access(directory, os.W_OK):
+                found[controller] = directory
+    return Hierarchy(1, found) if found else None
+
+
+def _version_2(directory: Path) -> Hierarchy | None:
+    """A group can limit what its parent lets it: that may be nothing."""
+    try:
+        handed_on = (directory / "cgroup.subtree_control").read_text().split()
+    except OSError:
+        return None
+    usable = [name for name in CONTROLLERS if name in handed_on]
+    if not usable or not os.access(directory, os.W_OK):
+        return None
+    return Hierarchy(2, dict.fromkeys(usable, directory))

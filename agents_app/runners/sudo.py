@@ -1,0 +1,185 @@
+"""A program of another user, started by a worker that is not root: sudo runs a shim over there.
+
+We may not signal that user's processes, so the shim does it for us, on a line that ends with us.
+What the program needs goes over the same line: nothing of it stands on a command line.
+"""
+
+import contextlib
+import json
+import os
+import pwd
+import secrets
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from agents_app.runners.base import CannotSpawn, RunSpec
+from agents_app.runners.child import BURY_SECONDS, STDERR, STDOUT, Child, Identity
+
+SHIM = Path(__file__).with_name("host_shim.py")
+ANSWER_SECONDS = 15.0
+KILL_SECONDS = 10.0
+HOW = "allow it in sudoers: `{worker} ALL=({user}) NOPASSWD: {shim}`"
+
+
+class ShimChild(Child):
+    """The leader is sudo, which is root's: everything is asked of the shim behind it."""
+
+    __slots__ = ("_kill_argv", "_line")
+
+    def __init__(
+        self, popen: subprocess.Popen[bytes], streams: dict[int, int], kill_argv: list[str]
+    ) -> None:
+        super().__init__(popen, streams)
+        assert popen.stdin is not None
+        self._line = popen.stdin
+        self._kill_argv = kill_argv
+
+    def signal_group(self, number: signal.Signals) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            if number == signal.SIGKILL:
+                self._line.close()
+            else:
+                os.write(self._line.fileno(), b"T")
+
+    def bury(self) -> None:
+        super().bury()
+        # Somebody killed the shim, or it hangs: another one looks for what is left.
+        if self.exit_code is None or self.exit_code < 0:
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(self._kill_argv, timeout=KILL_SECONDS, check=False)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(BURY_SECONDS)
+
+
+def spawn_through_sudo(spec: RunSpec, identity: Identity) -> Child:
+    popen = _start_sudo(identity)
+    assert popen.stdout is not None
+    assert popen.stderr is not None
+    nonce = secrets.token_hex(8)
+    try:
+        _send(popen, _order(spec, nonce))
+        _await(popen, nonce, identity)
+    except BaseException:
+        _abandon(popen)
+        raise
+    # The descriptors outlive these objects, which would close them.
+    streams = {os.dup(popen.stdout.fileno()): STDOUT, os.dup(popen.stderr.fileno()): STDERR}
+    popen.stdout.close()
+    popen.stderr.close()
+    kill = [*_sudo(identity), "--kill", str(spec.run_id), spec.trace_id]
+    return ShimChild(popen, streams, kill)
+
+
+def _sudo(identity: Identity) -> list[str]:
+    return ["sudo", "-n", "-H", "-u", identity.name, "--", str(SHIM)]
+
+
+def _start_sudo(identity: Identity) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    try:
+        return subprocess.Popen(
+            _sudo(identity),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            cwd="/",
+            bufsize=0,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise CannotSpawn(
+            "sudo_missing: the worker is not root, and there is no sudo on its PATH: install it"
+        ) from None
+
+
+def _order(spec: RunSpec, nonce: str) -> list[bytes]:
+    """One line that says what follows, then the files of the room, one after the other."""
+    files = [path for path in sorted(spec.cwd.rglob("*")) if path.is_file()]
+    contents = [path.read_bytes() for path in files]
+    head = {
+        "nonce": nonce,
+        "argv": list(spec.argv),
+        "env": dict(spec.env),
+        "room": str(spec.cwd),
+        "state": [str(m.path) for m in spec.mounts if m.writable and m.path != spec.cwd],
+        "directories": [
+            str(path.relative_to(spec.cwd)) for path in sorted(spec.cwd.rglob("*")) if path.is_dir()
+        ],
+        "files": [
+            [str(path.relative_to(spec.cwd)), path.stat().st_mode & 0o700, len(data)]
+            for path, data in zip(files, contents, strict=True)
+        ],
+        "stdin": str(spec.prompt_file.relative_to(spec.cwd)),
+        "pids_limit": spec.runtime.pids_limit,
+    }
+    return [json.dumps(head).encode() + b"\n", *contents]
+
+
+def _send(popen: subprocess.Popen[bytes], pieces: list[bytes]) -> None:
+    """A shim that does not read must not hold us for ever."""
+    assert popen.stdin is not None
+    fd = popen.stdin.fileno()
+    os.set_blocking(fd, False)
+    give_up_at = time.monotonic() + ANSWER_SECONDS
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:
+            left = give_up_at - time.monotonic()
+            if left <= 0 or not select.select([], [fd], [], left)[1]:
+                raise CannotSpawn("shim_silent: the other user's shim does not read its orders")
+            try:
+                rest = rest[os.write(fd, rest[:65536]) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                return  # it has ended: what it said is read by who waits for its answer
+
+
+def _await(popen: subprocess.Popen[bytes], nonce: str, identity: Identity) -> None:
+    """Its first line is `<nonce> ok`, or what is wrong; sudo itself says no without a nonce."""
+    assert popen.stdout is not None
+    fd = popen.stdout.fileno()
+    give_up_at = time.monotonic() + ANSWER_SECONDS
+    line = b""
+    while not line.endswith(b"\n"):
+        left = give_up_at - time.monotonic()
+        if left <= 0 or not select.select([fd], [], [], left)[0]:
+            raise CannotSpawn("shim_silent: the other user's shim does not answer")
+        byte = os.read(fd, 1)  # no more: what follows is the program's
+        if not byte:
+            raise _denied(popen, identity)
+        line += byte
+    said_nonce, _, said = line.decode(errors="replace").strip().partition(" ")
+    if said_nonce != nonce:
+        raise CannotSpawn(f"shim_unknown: expected the shim, got {line[:200]!r}")
+    if said != "ok":
+        raise CannotSpawn(said)
+
+
+def _denied(popen: subprocess.Popen[bytes], identity: Identity) -> CannotSpawn:
+    assert popen.stderr is not None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen.wait(BURY_SECONDS)
+    os.set_blocking(popen.stderr.fileno(), False)
+    said = (popen.stderr.read() or b"").decode(errors="replace").strip()[:300]
+    how = HOW.format(worker=_user_name(os.geteuid()), user=identity.name, shim=SHIM)
+    return CannotSpawn(f"sudo_denied: {said or 'sudo said nothing'}; {how}")
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"#{uid}"
+
+
+def _abandon(popen: subprocess.Popen[bytes]) -> None:
+    for pipe in (popen.stdin, popen.stdout, popen.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen.wait(BURY_SECONDS)
