@@ -14,6 +14,7 @@ from tests.benchmarks import (
     loops,
     many_schedules,
     next_fires,
+    overhead,
     punctuality,
     throughput,
 )
@@ -29,6 +30,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "punctuality": punctuality.measure,
     "idle-stack": idle_stack.measure,
     "big-output": big_output.measure,
+    "overhead": overhead.measure,
     "deliveries": deliveries.measure,
 }
 

@@ -40,6 +40,8 @@ class Bed:
             self._directory = Path(
                 parts.enter_context(tempfile.TemporaryDirectory(prefix="drover-bench-"))
             )
+            # Another user's runs pass through it.
+            self._directory.chmod(0o711)
             self._redis = RedisServer(find_server(), self._directory).start()
             parts.callback(self._redis.stop)
             # With fsync, as SQLite has it: numbers without durability would flatter.
