@@ -11,7 +11,7 @@ import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents_app import lifecycle, relay
+from agents_app import journal, lifecycle, relay
 from agents_app.bulk import insert_many
 from agents_app.commit import in_transaction
 from agents_app.errors import NotFound, Refused
@@ -49,6 +49,8 @@ class Request:
     idempotency_key: str | None = None
     schedule_id: int | None = None
     firing_id: int | None = None
+    # Of whoever asks, so that what they see and what runs is one story; empty: a new one.
+    trace_id: str = ""
 
 
 # --- asking ---------------------------------------------------------------------------------
@@ -105,7 +107,7 @@ def _work_values(request: Request, now: datetime) -> tuple[Any, ...]:
     return (
         *(request.tenant_id, request.agent_id, str(WorkItem.State.QUEUED), ""),
         *(str(request.trigger), request.prompt, request.context, request.requested_by),
-        *(request.idempotency_key, uuid4().hex, 0, stamp(now), stamp(now)),
+        *(request.idempotency_key, request.trace_id or uuid4().hex, 0, stamp(now), stamp(now)),
     )
 
 
@@ -118,7 +120,7 @@ def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
         "requested_by": request.requested_by,
         "schedule_id": request.schedule_id,
         "firing_id": request.firing_id,
-        "trace_id": uuid4().hex,
+        "trace_id": request.trace_id or uuid4().hex,
         "created_at": now,
         "available_at": now,
     }
@@ -213,20 +215,30 @@ def _request_stop(run: Run, now: datetime, reason: str) -> bool:
         _admit(run.agent_id, now, at_most=1)
         return True
     running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
-    return running.update(stop_requested_at=now, error=reason) == 1
+    if not running.update(stop_requested_at=now, error=reason):
+        return False
+    whose = (run.tenant_id, run.agent_id, run.pk)
+    journal.record(journal.Entry("run.stop_requested", now, *whose, reason, run.trace_id))
+    return True
 
 
-def rerun(run: Run, requested_by: str, now: datetime) -> WorkItem:
+def rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> WorkItem:
     """The same input as new work; a person's rerun never counts as the schedule's."""
-    item = run.work_item
-    return enqueue(
-        Request(
-            tenant_id=run.tenant_id,
-            agent_id=run.agent_id,
-            trigger=Trigger.MANUAL,
-            prompt=item.prompt,
-            context=item.context,
-            requested_by=f"{requested_by}, rerun of run {run.pk}",
-        ),
-        now,
+    same = Request(
+        tenant_id=run.tenant_id,
+        agent_id=run.agent_id,
+        trigger=Trigger.MANUAL,
+        prompt=run.work_item.prompt,
+        context=run.work_item.context,
+        requested_by=f"{requested_by}, rerun of run {run.pk}",
+        trace_id=trace_id,
     )
+
+    def change() -> WorkItem:
+        item = enqueue_here(same, now)
+        about = f"{requested_by}: work item {item.pk}"
+        whose = (run.tenant_id, run.agent_id, run.pk)
+        journal.record(journal.Entry("run.rerun", now, *whose, about, item.trace_id))
+        return item
+
+    return in_transaction(change)

@@ -109,13 +109,19 @@ def _finish(
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:
             # If it stays away, the lease ends, and the guard ends this process.
-            log.warning("run.finish_delayed", run_id=job.run_id, error=str(error))
+            log.warning("run.finish_delayed", **_told(job), error=str(error))
             connection.close()
         except DatabaseError:
-            log.exception("run.finish_refused", run_id=job.run_id)
+            log.exception("run.finish_refused", **_told(job))
             transcript.forget()
             ending = replace(ending, error="the database refused what was to be said of this run")
         time.sleep(1)
+
+
+def _told(job: Job) -> dict[str, Any]:
+    """What every line about a run says."""
+    whose = {"tenant_id": job.tenant_id, "agent_id": job.agent_id}
+    return {"trace_id": job.trace_id, **whose, "run_id": job.run_id}
 
 
 def _perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
@@ -127,7 +133,7 @@ def _perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
         return Ending("failed", error=str(error))
     except Exception as error:
         # Whatever went wrong, the run ends and its slot is free again.
-        log.exception("run.not_performed", run_id=job.run_id)
+        log.exception("run.not_performed", **_told(job))
         return Ending("failed", error=f"not_performed: {type(error).__name__}: {error}")
     finally:
         remove_room(job.run_id)

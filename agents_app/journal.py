@@ -24,6 +24,8 @@ class Entry:
     agent_id: int | None = None
     run_id: int | None = None
     detail: str = ""
+    # For the log only: the run has it in its row.
+    trace_id: str = ""
 
 
 def record(*entries: Entry) -> None:
@@ -48,4 +50,5 @@ def _log(entries: tuple[Entry, ...]) -> None:
         level = logging.DEBUG if e.name in STEPS else logging.INFO
         if _standard.isEnabledFor(level):
             who = {"tenant_id": e.tenant_id, "agent_id": e.agent_id, "run_id": e.run_id}
-            log.log(level, e.name, **who, detail=e.detail)
+            story = {"trace_id": e.trace_id} if e.trace_id else {}
+            log.log(level, e.name, **story, **who, detail=e.detail)

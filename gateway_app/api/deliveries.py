@@ -18,6 +18,7 @@ from gateway_app.api.fields import Seconds, Shape, Text, moment, utc_now
 from gateway_app.api.owned import deliveries_of, find_delivery, find_source
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.problems import answers
+from gateway_app.api.tracing import trace_of
 
 router = Router(tags=["deliveries"])
 # A body may be megabytes: only the answer for one reads it.
@@ -74,7 +75,7 @@ def replay_delivery(request: HttpRequest, delivery_id: int) -> Answer[Replayed]:
     """The same delivery once more, for whoever wants it now; their work is marked as a replay."""
     caller = caller_of(request)
     delivery = find_delivery(caller.tenant, delivery_id)
-    receipt = deliveries.replay(delivery, caller.by, utc_now())
+    receipt = deliveries.replay(delivery, caller.by, utc_now(), trace_of(request))
     delivery.refresh_from_db(fields=["replays"])
     shape = Replayed(
         delivery=receipt.delivery,

@@ -67,6 +67,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.skills",
         "agents_app.stack.private_files",
         "agents_app.stack.redis_server",
+        "agents_app.trace",
         "agents_app.triggers",
         "agents_app.webhooks",
     ),
