@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -20,7 +19,6 @@ from agents_app.models import Run, Tenant, Trigger, WorkItem
 from agents_app.rows import one, stamp
 from agents_app.slots import Gate, free_place, lock_agents, read_gate
 
-log = structlog.get_logger("drover.dispatch")
 MOST_LOOKED_AT = 1000
 TAKES_NO_WORK = frozenset({"disabled", "tenant_disabled"})
 _QUEUE = """
@@ -138,9 +136,16 @@ def _drop_overflow(agent_id: int, now: datetime) -> None:
     if count <= size:
         return
     waiting = WorkItem.objects.filter(agent=agent_id, state=WorkItem.State.QUEUED).order_by("id")
+    reason = f"overflow: more than {size} items were waiting"
     for item in waiting[: count - size]:
-        if lifecycle.drop(item.pk, now, f"overflow: more than {size} items were waiting"):
-            log.warning("work.dropped", work_item_id=item.pk, agent_id=agent_id, queue_size=size)
+        if lifecycle.drop(item.pk, now, reason):
+            journal.record(_overflow(item, now, reason))
+
+
+def _overflow(item: WorkItem, now: datetime, reason: str) -> journal.Entry:
+    about = f"work item {item.pk}: {reason}"
+    whose = (item.tenant_id, item.agent_id, None)
+    return journal.Entry("work.overflowed", now, *whose, about, item.trace_id)
 
 
 # --- admitting ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from agents_app.models.agent import Agent, queue_name
 from agents_app.models.event import Heartbeat, RunEvent
 from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
+from agents_app.models.metric import MetricCursor, MetricTotal
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import ApiToken, Tenant
@@ -16,6 +17,8 @@ __all__ = [
     "Firing",
     "Heartbeat",
     "MachineSnapshot",
+    "MetricCursor",
+    "MetricTotal",
     "Run",
     "RunEvent",
     "RunOutput",

@@ -41,6 +41,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.journal",
         "agents_app.ledger",
         "agents_app.lifecycle",
+        "agents_app.metric_totals",
         "agents_app.plan",
         "agents_app.relay",
         "agents_app.schedule_states",
