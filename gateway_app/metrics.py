@@ -8,7 +8,6 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port
 from django.views.decorators.http import require_safe
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -41,9 +40,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     except DatabaseError:
         return problem(503, "unavailable", "the database does not answer: try again")
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    registry = CollectorRegistry()
-    registry.register(_Figures(figures))
-    answer = HttpResponse(encode(registry), content_type=content_type)
+    answer = HttpResponse(encode(_Figures(figures)), content_type=content_type)
     answer["Cache-Control"] = "no-store"
     return answer
 
