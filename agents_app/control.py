@@ -1,8 +1,9 @@
-"""What people do to a fleet: pause, resume, scale, stop; each act is noted in the journal.
+"""What people do to a fleet: run, pause, resume, scale, stop; each act is noted in the journal.
 
 What they do to a single schedule is in schedules.py.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 
@@ -10,9 +11,47 @@ from django.db.models import QuerySet
 
 from agents_app import dispatch, journal, lifecycle
 from agents_app.commit import in_transaction
+from agents_app.dispatch import Request
 from agents_app.errors import Refused
-from agents_app.models import Agent, Run, Scheduler, Tenant, WorkItem
+from agents_app.models import Agent, Run, Scheduler, Tenant, Trigger, WorkItem
+from agents_app.skills.sync import DEFAULT_TENANT
 from agents_app.slots import lock_agents
+
+RESTORABLE = frozenset({WorkItem.State.DROPPED, WorkItem.State.CLEARED})
+
+# --- run ------------------------------------------------------------------------------------
+
+
+def run_agent(
+    agent: Agent,
+    by: str,
+    now: datetime,
+    *,
+    prompt: str = "",
+    idempotency_key: str | None = None,
+    trace_id: str = "",
+) -> WorkItem:
+    """At once if a slot is free, else it is queued; the same key once more does nothing."""
+    request = Request(
+        tenant_id=agent.tenant_id,
+        agent_id=agent.pk,
+        trigger=Trigger.MANUAL,
+        prompt=prompt,
+        requested_by=by,
+        idempotency_key=idempotency_key,
+        trace_id=trace_id,
+    )
+
+    def change() -> WorkItem:
+        item = dispatch.enqueue_here(request, now)
+        if item.created_at == now:
+            about = f"{by}: work item {item.pk}"
+            whose = (agent.tenant_id, agent.pk, None)
+            journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
+        return item
+
+    return in_transaction(change)
+
 
 # --- pause and resume -----------------------------------------------------------------------
 
@@ -91,35 +130,66 @@ def stop_run(run: Run, by: str, now: datetime) -> bool:
 
 
 def stop_agent(agent: Agent, by: str, now: datetime) -> int:
-    return dispatch.request_stop(unfinished(agent.runs.all()), now, f"stopped by {by}")
-
-
-def begin_shutdown(now: datetime, *, keep_queue: bool) -> int:
-    """No new runs from here on; returns how many items were cleared, for `restore_cleared`."""
-    reason = "the scheduler was stopped"
-
     def change() -> int:
-        Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
-        if keep_queue:
-            return 0
-        pending = list(Run.objects.filter(state=Run.State.PENDING))
-        lock_agents(run.agent_id for run in pending)
-        cleared = WorkItem.State.CLEARED
-        ended = sum(lifecycle.stop_pending(run, now, reason, cleared) for run in pending)
-        return ended + _clear(WorkItem.objects.all(), now, reason)
+        runs = unfinished(agent.runs.all())
+        stopping = dispatch.request_stop(runs, now, f"stopped by {by}")
+        about = f"{by}: {stopping} run{'' if stopping == 1 else 's'} told to end"
+        entry = journal.Entry("agent.stopped", now, agent.tenant_id, agent.pk, detail=about)
+        if stopping:
+            journal.record(entry)
+        return stopping
 
     return in_transaction(change)
 
 
+def begin_shutdown(by: str, now: datetime, *, keep_queue: bool) -> int:
+    """No new runs from here on; returns how many items were cleared, for `restore_cleared`."""
+
+    def change() -> int:
+        Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
+        cleared = 0 if keep_queue else _clear_all(now, "the scheduler was stopped")
+        # It is everybody's, but who did it is only the business of those who look after it.
+        owner, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+        about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"
+        journal.record(journal.Entry("scheduler.stopping", now, owner.pk, detail=about))
+        return cleared
+
+    return in_transaction(change)
+
+
+# --- the queue ------------------------------------------------------------------------------
+
+
 def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
     """What waits among these; restorable."""
-    return in_transaction(lambda: _clear(items, now, f"cleared by {by}"))
+
+    def change() -> int:
+        cleared = _clear(items, now, f"cleared by {by}")
+        for tenant_id, count in Counter(tenant_id for tenant_id, _ in cleared).items():
+            agents = {agent_id for owner, agent_id in cleared if owner == tenant_id}
+            agent_id = agents.pop() if len(agents) == 1 else None
+            about = f"{by}: {count} of {'all queues' if agent_id is None else 'this queue'}"
+            journal.record(journal.Entry("queue.cleared", now, tenant_id, agent_id, detail=about))
+        return len(cleared)
+
+    return in_transaction(change)
 
 
-def _clear(items: "QuerySet[WorkItem]", now: datetime, reason: str) -> int:
+def _clear_all(now: datetime, reason: str) -> int:
+    """With the runs that no worker has started."""
+    pending = list(Run.objects.filter(state=Run.State.PENDING))
+    lock_agents(run.agent_id for run in pending)
+    cleared = WorkItem.State.CLEARED
+    ended = sum(lifecycle.stop_pending(run, now, reason, cleared) for run in pending)
+    return ended + len(_clear(WorkItem.objects.all(), now, reason))
+
+
+def _clear(items: "QuerySet[WorkItem]", now: datetime, reason: str) -> list[tuple[int, int]]:
+    """Whose they were: tenant and agent of each."""
     # In this order, as whoever else drops or clears several: two never wait for each other.
-    waiting = items.filter(state=WorkItem.State.QUEUED).order_by("pk").values_list("pk", flat=True)
-    return sum(lifecycle.clear(pk, now, reason) for pk in list(waiting))
+    waiting = items.filter(state=WorkItem.State.QUEUED).order_by("pk")
+    found = list(waiting.values_list("pk", "tenant_id", "agent_id"))
+    return [(owner, agent) for pk, owner, agent in found if lifecycle.clear(pk, now, reason)]
 
 
 def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
@@ -137,13 +207,28 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
     )
 
 
-def restore_cleared(tenant: Tenant, now: datetime) -> int:
+def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
+    about = f"work item {item.pk}: restored by {by}"
+    restored = item.state in RESTORABLE and _act(
+        lambda: lifecycle.restore(item.pk, item.state, now),
+        journal.Entry("work.restored", now, item.tenant_id, item.agent_id, detail=about),
+    )
+    if restored:
+        dispatch.admit_waiting(item.agent_id, now)
+    return restored
+
+
+def restore_cleared(tenant: Tenant, by: str, now: datetime) -> int:
     """What a shutdown cleared goes back to its queue, in its old order."""
     cleared = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.CLEARED).order_by("id")
     items = list(cleared.values_list("pk", flat=True))
 
     def change() -> int:
-        return sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk in items)
+        restored = sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk in items)
+        entry = journal.Entry("queue.restored", now, tenant.pk, detail=f"{by}: {restored}")
+        if restored:
+            journal.record(entry)
+        return restored
 
     restored = in_transaction(change)
     dispatch.admit_tenant(tenant.pk, now)

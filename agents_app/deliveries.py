@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from uuid import uuid4
 
 from agents_app import dispatch, journal
 from agents_app.commit import in_transaction
@@ -21,6 +22,7 @@ from agents_app.dispatch import Request
 from agents_app.errors import Refused
 from agents_app.models import Delivery, Trigger, WebhookSource
 from agents_app.rows import one, stamp
+from agents_app.trace import trace_id_of
 from agents_app.webhook_book import Book, Source, read_listeners, read_source
 from agents_app.webhooks import Letter, decide
 
@@ -41,7 +43,8 @@ def _store(arrivals: Sequence[Arrival], now: datetime) -> list[Receipt]:
     expire_ids(arrivals, now)
     written = insert(arrivals)
     closed = dispatch.enqueue_all_here(
-        [each for arrival, key in written for each in _requests(arrival, key)], now
+        [each for arrival, key in written for each in _requests(arrival, key, _trace(arrival))],
+        now,
     )
     if closed:
         written = [(_without(arrival, key, closed), key) for arrival, key in written]
@@ -52,7 +55,14 @@ def _store(arrivals: Sequence[Arrival], now: datetime) -> list[Receipt]:
 # --- work -----------------------------------------------------------------------------------
 
 
-def _requests(arrival: Arrival, key: int, replay: int = 0, by: str = "") -> list[Request]:
+def _trace(arrival: Arrival) -> str:
+    """The sender's, if it sent one; else one that all work of the delivery shares."""
+    return trace_id_of(arrival.letter.headers.get("traceparent")) or uuid4().hex
+
+
+def _requests(
+    arrival: Arrival, key: int, trace_id: str, replay: int = 0, by: str = ""
+) -> list[Request]:
     again = f":replay{replay}" if replay else ""
     context = context_text(arrival.reading, **({"replay": replay} if replay else {}))
     return [
@@ -63,6 +73,7 @@ def _requests(arrival: Arrival, key: int, replay: int = 0, by: str = "") -> list
             context=context,
             requested_by=(by or f"webhook {arrival.source.name}")[:200],
             idempotency_key=f"{work_key(key)}{decision.agent}{again}",
+            trace_id=trace_id,
         )
         for decision in arrival.reading.matched
     ]
@@ -91,7 +102,7 @@ def _without(arrival: Arrival, key: int, closed: dict[int, str]) -> Arrival:
 # --- replaying ------------------------------------------------------------------------------
 
 
-def replay(delivery: Delivery, by: str, now: datetime) -> Receipt:
+def replay(delivery: Delivery, by: str, now: datetime, trace_id: str = "") -> Receipt:
     """The same delivery for whoever wants it now: new work, also for those who had it already."""
     row = WebhookSource.objects.select_related("tenant").get(pk=delivery.source_id)
     source = read_source(row, ())
@@ -100,7 +111,9 @@ def replay(delivery: Delivery, by: str, now: datetime) -> Receipt:
     if row.tenant.disabled_at:
         raise Refused("the tenant is disabled: enable it first")
     arrival = again(delivery, source)
-    return in_transaction(lambda: _replay(arrival, delivery.pk, by, now))
+    # Not the sender's: this is the story of whoever asks for it.
+    trace_id = trace_id or uuid4().hex
+    return in_transaction(lambda: _replay(arrival, delivery.pk, by, now, trace_id))
 
 
 def again(delivery: Delivery, source: Source) -> Arrival:
@@ -110,7 +123,7 @@ def again(delivery: Delivery, source: Source) -> Arrival:
     return arrive(Book((source,), read_listeners()), source, letter, delivery.signed_by)
 
 
-def _replay(arrival: Arrival, key: int, by: str, now: datetime) -> Receipt:
+def _replay(arrival: Arrival, key: int, by: str, now: datetime, trace_id: str) -> Receipt:
     row = one(
         "UPDATE drover_delivery SET replays = replays + 1, replayed_at = %s WHERE id = %s "
         "RETURNING replays",
@@ -120,9 +133,11 @@ def _replay(arrival: Arrival, key: int, by: str, now: datetime) -> Receipt:
         raise Refused(f"delivery {key} is gone: old ones are removed after a while")
     asked_by = f"{by}, replay {row[0]} of delivery {key}"
     rewrite(key, arrival.reading)
-    closed = dispatch.enqueue_all_here(_requests(arrival, key, row[0], asked_by), now)
+    wanted = _requests(arrival, key, trace_id, row[0], asked_by)
+    closed = dispatch.enqueue_all_here(wanted, now)
     reading = _without(arrival, key, closed).reading
     about = f"{by}: delivery {key}, {len(reading.matched)} matched"
     tenant_id = arrival.source.tenant_id
-    journal.record(journal.Entry("delivery.replayed", now, tenant_id, detail=about))
+    entry = journal.Entry("delivery.replayed", now, tenant_id, detail=about, trace_id=trace_id)
+    journal.record(entry)
     return receipt(reading, key)

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents_app import lifecycle, relay
+from agents_app import journal, lifecycle, relay
 from agents_app.bulk import insert_many
 from agents_app.commit import in_transaction
 from agents_app.errors import NotFound, Refused
@@ -20,7 +19,6 @@ from agents_app.models import Run, Tenant, Trigger, WorkItem
 from agents_app.rows import one, stamp
 from agents_app.slots import Gate, free_place, lock_agents, read_gate
 
-log = structlog.get_logger("drover.dispatch")
 MOST_LOOKED_AT = 1000
 TAKES_NO_WORK = frozenset({"disabled", "tenant_disabled"})
 _QUEUE = """
@@ -49,9 +47,10 @@ class Request:
     idempotency_key: str | None = None
     schedule_id: int | None = None
     firing_id: int | None = None
-    # Of a call: the run that asks, and the trace that both belong to.
+    # Of a call: the run that asks, and how deep it is itself.
     parent_run_id: int | None = None
     depth: int = 0
+    # Of whoever asks, so that what they see and what runs is one story; empty: a new one.
     trace_id: str = ""
 
 
@@ -109,7 +108,7 @@ def _work_values(request: Request, now: datetime) -> tuple[Any, ...]:
     return (
         *(request.tenant_id, request.agent_id, str(WorkItem.State.QUEUED), ""),
         *(str(request.trigger), request.prompt, request.context, request.requested_by),
-        *(request.idempotency_key, uuid4().hex, 0, stamp(now), stamp(now)),
+        *(request.idempotency_key, request.trace_id or uuid4().hex, 0, stamp(now), stamp(now)),
     )
 
 
@@ -142,9 +141,16 @@ def _drop_overflow(agent_id: int, now: datetime) -> None:
     if count <= size:
         return
     waiting = WorkItem.objects.filter(agent=agent_id, state=WorkItem.State.QUEUED).order_by("id")
+    reason = f"overflow: more than {size} items were waiting"
     for item in waiting[: count - size]:
-        if lifecycle.drop(item.pk, now, f"overflow: more than {size} items were waiting"):
-            log.warning("work.dropped", work_item_id=item.pk, agent_id=agent_id, queue_size=size)
+        if lifecycle.drop(item.pk, now, reason):
+            journal.record(_overflow(item, now, reason))
+
+
+def _overflow(item: WorkItem, now: datetime, reason: str) -> journal.Entry:
+    about = f"work item {item.pk}: {reason}"
+    whose = (item.tenant_id, item.agent_id, None)
+    return journal.Entry("work.overflowed", now, *whose, about, item.trace_id)
 
 
 # --- admitting ------------------------------------------------------------------------------
@@ -219,20 +225,30 @@ def _request_stop(run: Run, now: datetime, reason: str) -> bool:
         _admit(run.agent_id, now, at_most=1)
         return True
     running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
-    return running.update(stop_requested_at=now, error=reason) == 1
+    if not running.update(stop_requested_at=now, error=reason):
+        return False
+    whose = (run.tenant_id, run.agent_id, run.pk)
+    journal.record(journal.Entry("run.stop_requested", now, *whose, reason, run.trace_id))
+    return True
 
 
-def rerun(run: Run, requested_by: str, now: datetime) -> WorkItem:
+def rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> WorkItem:
     """The same input as new work; a person's rerun never counts as the schedule's."""
-    item = run.work_item
-    return enqueue(
-        Request(
-            tenant_id=run.tenant_id,
-            agent_id=run.agent_id,
-            trigger=Trigger.MANUAL,
-            prompt=item.prompt,
-            context=item.context,
-            requested_by=f"{requested_by}, rerun of run {run.pk}",
-        ),
-        now,
+    same = Request(
+        tenant_id=run.tenant_id,
+        agent_id=run.agent_id,
+        trigger=Trigger.MANUAL,
+        prompt=run.work_item.prompt,
+        context=run.work_item.context,
+        requested_by=f"{requested_by}, rerun of run {run.pk}",
+        trace_id=trace_id,
     )
+
+    def change() -> WorkItem:
+        item = enqueue_here(same, now)
+        about = f"{requested_by}: work item {item.pk}"
+        whose = (run.tenant_id, run.agent_id, run.pk)
+        journal.record(journal.Entry("run.rerun", now, *whose, about, item.trace_id))
+        return item
+
+    return in_transaction(change)

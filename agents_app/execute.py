@@ -88,10 +88,10 @@ def _finish(
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:
             # If it stays away, the lease ends, and the guard ends this process.
-            log.warning("run.finish_delayed", run_id=job.run_id, error=str(error))
+            log.warning("run.finish_delayed", **job.told, error=str(error))
             connection.close()
         except DatabaseError:
-            log.exception("run.finish_refused", run_id=job.run_id)
+            log.exception("run.finish_refused", **job.told)
             transcript.forget()
             ending = replace(ending, error="the database refused what was to be said of this run")
         time.sleep(1)

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from dataclasses import dataclass, field
+from typing import Any
 
 # Says what it is to whoever finds one; the run's number saves an index on the hash.
 TOKEN_PREFIX = "drover_run_"  # noqa: S105
@@ -43,6 +44,12 @@ class Job:
     @property
     def token(self) -> str:
         return f"{TOKEN_PREFIX}{self.run_id}_{self.secret}"
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What every line about the run says."""
+        whose = {"tenant_id": self.tenant_id, "agent_id": self.agent_id}
+        return {"trace_id": self.trace_id, **whose, "run_id": self.run_id}
 
     @property
     def secret_sha256(self) -> str:

@@ -12,6 +12,7 @@ from agents_app.rows import run, stamp
 log = structlog.get_logger("drover")
 _standard = logging.getLogger("drover")
 STEPS = frozenset({"run.admitted", "run.started"})
+LOSSES = frozenset({"work.overflowed", "run.lost", "run.dead"})
 
 _COLUMNS = "(tenant_id, agent_id, run_id, name, at, detail)"
 
@@ -24,6 +25,8 @@ class Entry:
     agent_id: int | None = None
     run_id: int | None = None
     detail: str = ""
+    # For the log only: the run has it in its row.
+    trace_id: str = ""
 
 
 def record(*entries: Entry) -> None:
@@ -45,7 +48,14 @@ def log_after_commit(*entries: Entry) -> None:
 def _log(entries: tuple[Entry, ...]) -> None:
     """One line a run at INFO, the one that says how it ended: logging costs more than SQL."""
     for e in entries:
-        level = logging.DEBUG if e.name in STEPS else logging.INFO
+        level = _level(e.name)
         if _standard.isEnabledFor(level):
             who = {"tenant_id": e.tenant_id, "agent_id": e.agent_id, "run_id": e.run_id}
-            log.log(level, e.name, **who, detail=e.detail)
+            story = {"trace_id": e.trace_id} if e.trace_id else {}
+            log.log(level, e.name, **story, **who, detail=e.detail)
+
+
+def _level(name: str) -> int:
+    if name in STEPS:
+        return logging.DEBUG
+    return logging.WARNING if name in LOSSES else logging.INFO

@@ -269,7 +269,7 @@ def _losses(work_item_id: int, now: datetime) -> int:
 
 def _entry(name: str, run: Job | Run, now: datetime, detail: str = "") -> journal.Entry:
     run_id = run.run_id if isinstance(run, Job) else run.pk
-    return journal.Entry(name, now, run.tenant_id, run.agent_id, run_id, detail)
+    return journal.Entry(name, now, run.tenant_id, run.agent_id, run_id, detail, run.trace_id)
 
 
 def _move_run(

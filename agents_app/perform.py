@@ -45,7 +45,7 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
     except DroverError as error:
         return Ending("failed", error=str(error))
     except Exception as error:
-        log.exception("run.not_performed", run_id=job.run_id)
+        log.exception("run.not_performed", **job.told)
         return Ending("failed", error=f"not_performed: {type(error).__name__}: {error}")
     finally:
         remove_room(job.run_id)

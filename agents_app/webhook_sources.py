@@ -10,6 +10,7 @@ from django.db.models import F
 from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.errors import Refused
+from agents_app.metric_totals import add
 from agents_app.models import Tenant, WebhookSecret, WebhookSource
 from agents_app.sealing import reseal, seal
 from agents_app.skills.specs import WebhookSourceSpec
@@ -119,14 +120,17 @@ def reseal_secrets() -> int:
     return len(old)
 
 
-def count_refused(counts: Mapping[int, int], now: datetime) -> None:
-    """Of each source: requests that its secrets did not let in."""
+def count_refused(
+    counts: Mapping[int, int], reasons: Mapping[tuple[str, str], int], now: datetime
+) -> None:
+    """Of each source: requests that its secrets did not let in; and why, by provider and reason."""
 
     def change() -> None:
         for source_id, count in sorted(counts.items()):
             WebhookSource.objects.filter(pk=source_id).update(
                 refused_count=F("refused_count") + count, last_refused_at=now
             )
+        add({("deliveries_refused", *why): count for why, count in reasons.items()})
 
     if counts:
         in_transaction(change)

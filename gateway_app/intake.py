@@ -49,8 +49,10 @@ class Parcel:
 class Intake:
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self.clock = clock
-        # By provider and reason; for /metrics.
+        # By provider and reason, since this process began.
         self.refused: Counter[tuple[str, str]] = Counter()
+        # What is not in the database yet, and by source.
+        self._reasons: Counter[tuple[str, str]] = Counter()
         self._uncounted: Counter[int] = Counter()
         self._waiting: SimpleQueue[Parcel | None] = SimpleQueue()
         self._making = threading.Lock()
@@ -75,6 +77,7 @@ class Intake:
         self._start()
         self.refused[kind, reason] += 1
         with self._making:
+            self._reasons[kind, reason] += 1
             self._uncounted.update(source.id for source in sources)
 
     def stop(self) -> None:
@@ -160,12 +163,14 @@ class Intake:
     def _count(self) -> None:
         with self._making:
             counts, self._uncounted = self._uncounted, Counter()
+            reasons, self._reasons = self._reasons, Counter()
         try:
-            webhook_sources.count_refused(counts, self.clock())
+            webhook_sources.count_refused(counts, reasons, self.clock())
         except DatabaseError:
             connection.close()
             with self._making:
                 self._uncounted.update(counts)
+                self._reasons.update(reasons)
 
 
 def _arrive(parcel: Parcel) -> Arrival:

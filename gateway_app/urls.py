@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from gateway_app import health
+from gateway_app import health, metrics
 from gateway_app.api.app import API
 from gateway_app.api.edge import api_urls
 
@@ -11,6 +11,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     # Last: they answer for every address below /v1.
     *api_urls(API),
 ]

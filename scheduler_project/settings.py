@@ -118,5 +118,6 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": CONF.reconcile_seconds,
     },
     "drover: snapshot": {"task": "agents_app.tasks.take_snapshot", "schedule": 60.0},
+    "drover: totals": {"task": "agents_app.tasks.count_totals", "schedule": 15.0},
     "drover: retention": {"task": "agents_app.tasks.retention", "schedule": 3600.0},
 }

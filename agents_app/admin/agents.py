@@ -8,12 +8,12 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents_app import control, dispatch
+from agents_app import control
 from agents_app.admin.base import Act, DroverAdmin, Verb, utc_now
 from agents_app.admin.lines import AgentLine, run_lines, runs_url, with_figures
 from agents_app.admin.schedule_lines import schedule_lines
 from agents_app.errors import Refused
-from agents_app.models import Agent, Schedule, Trigger, WorkItem
+from agents_app.models import Agent, Schedule, WorkItem
 
 RECENT_RUNS = 10
 # What control.scale_agent refuses too; said here so that the field can say it.
@@ -28,14 +28,7 @@ SCALE_HELP = (
 
 
 def _run(agent: Agent, act: Act) -> str:
-    request = dispatch.Request(
-        tenant_id=agent.tenant_id,
-        agent_id=agent.pk,
-        trigger=Trigger.MANUAL,
-        prompt=act.text,
-        requested_by=act.by,
-    )
-    item = dispatch.enqueue(request, act.now)
+    item = control.run_agent(agent, act.by, act.now, prompt=act.text)
     if item.state == WorkItem.State.QUEUED:
         return f"{agent}: queued, it starts as soon as the agent may run"
     return f"{agent}: a run was started"

@@ -7,11 +7,10 @@ from django.db.models import Case, Value, When
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents_app import control, dispatch, journal, lifecycle
+from agents_app import control
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.lines import run_lines
 from agents_app.admin.show import badge, when
-from agents_app.commit import in_transaction
 from agents_app.errors import Refused
 from agents_app.models import WorkItem
 
@@ -28,24 +27,15 @@ def _drop(item: WorkItem, act: Act) -> str:
 
 
 def _restore(item: WorkItem, act: Act) -> str:
-    detail = f"work item {item.pk}: restored by {act.by}"
-    entry = journal.Entry("work.restored", act.now, item.tenant_id, item.agent_id, detail=detail)
-
-    def change() -> bool:
-        moved = item.state in RESTORABLE and lifecycle.restore(item.pk, item.state, act.now)
-        if moved:
-            journal.record(entry)
-        return moved
-
-    if not in_transaction(change):
+    if not control.restore_work(item, act.by, act.now):
         raise Refused("only dropped or cleared work can be restored")
-    dispatch.admit_waiting(item.agent_id, act.now)
     return f"{item} of {item.agent} is back in the queue"
 
 
-RESTORABLE = frozenset({S.DROPPED, S.CLEARED})
 DROP = Verb("drop", "Drop", "delete", _drop, lambda item: item.state == S.QUEUED, danger=True)
-RESTORE = Verb("restore", "Restore", "undo", _restore, lambda item: item.state in RESTORABLE)
+RESTORE = Verb(
+    "restore", "Restore", "undo", _restore, lambda item: item.state in control.RESTORABLE
+)
 
 
 # --- pages ----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from agents_app import deliveries, webhook_sources
 from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
 from agents_app.admin.show import badge, link_to, when
 from agents_app.admin.webhook_form import SourceForm
-from agents_app.cli.deliveries import work_of
+from agents_app.cli.deliveries import headers_of, work_of
 from agents_app.errors import DroverError, Refused
 from agents_app.models import Delivery, WebhookSecret, WebhookSource
 from agents_app.output import as_text
@@ -140,7 +140,7 @@ class DeliveryAdmin(RecordAdmin):
     ordering = ["-id"]
     fields = [
         *("source", "provider", "delivery_id", "signed_by", "event", "action", "outcome", "reason"),
-        *("matched", "skipped", "received_at", "replays", "replayed_at", "headers"),
+        *("matched", "skipped", "received_at", "replays", "replayed_at", "shown_headers"),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
@@ -156,6 +156,11 @@ class DeliveryAdmin(RecordAdmin):
             "raw": as_text(body[:LONGEST_BODY]),
             "left_out": max(0, len(body) - LONGEST_BODY),
         }
+
+    @admin.display(description="Headers")
+    def shown_headers(self, delivery: Delivery) -> SafeString:
+        lines = json.dumps(headers_of(delivery), indent=2, ensure_ascii=False)
+        return format_html("<pre>{}</pre>", lines)
 
     @admin.display(description="Delivery", ordering="id")
     def number(self, delivery: Delivery) -> str:

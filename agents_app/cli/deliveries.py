@@ -6,6 +6,7 @@ from typing import Any
 from agents_app.deliveries import work_key
 from agents_app.models import Delivery, WorkItem
 from agents_app.output import as_text
+from agents_app.webhooks import shown_headers
 
 LONGEST_BODY = 2000
 
@@ -33,12 +34,16 @@ def described(delivery: Delivery) -> dict[str, Any]:
 def shown(delivery: Delivery) -> dict[str, Any]:
     """Everything of it, with what became of its work."""
     return described(delivery) | {
-        "headers": json.loads(delivery.headers),
+        "headers": headers_of(delivery),
         "body": as_text(bytes(delivery.body)),
         "context": json.loads(delivery.context) if delivery.context else None,
         "agents": json.loads(delivery.decisions),
         "work": [worked(item) for item in work_of(delivery)],
     }
+
+
+def headers_of(delivery: Delivery) -> dict[str, str]:
+    return shown_headers(json.loads(delivery.headers), delivery.source.options)
 
 
 def work_of(delivery: Delivery) -> list[WorkItem]:

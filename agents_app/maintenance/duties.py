@@ -7,6 +7,7 @@ from agents_app.lease import this_host
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.maintenance.retention import retention
 from agents_app.maintenance.snapshots import take_snapshot
+from agents_app.maintenance.totals import count_totals
 
 
 def _reconcile(now: datetime) -> None:
@@ -17,4 +18,5 @@ DUTIES: Mapping[str, Callable[[datetime], None]] = {
     "agents_app.tasks.reconcile": _reconcile,
     "agents_app.tasks.take_snapshot": take_snapshot,
     "agents_app.tasks.retention": retention,
+    "agents_app.tasks.count_totals": count_totals,
 }

@@ -6,6 +6,7 @@ from agents_app.models.credential import Credential, Usage
 from agents_app.models.event import Heartbeat, RunEvent
 from agents_app.models.lock import LockWait, ResourceLock
 from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
+from agents_app.models.metric import MetricCursor, MetricTotal
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import ApiToken, Tenant
@@ -23,6 +24,8 @@ __all__ = [
     "LockWait",
     "MachineSnapshot",
     "Message",
+    "MetricCursor",
+    "MetricTotal",
     "ResourceLock",
     "Run",
     "RunEvent",

@@ -9,6 +9,7 @@ from agents_app.webhooks.match import Match, Miss, match
 from agents_app.webhooks.provider import BODY_HASH_WINDOW_SECONDS, Provider
 from agents_app.webhooks.providers import PROVIDERS, TRIAL_PROVIDERS
 from agents_app.webhooks.reading import Unparseable, read_json
+from agents_app.webhooks.shown_headers import shown_headers
 from agents_app.webhooks.signing import Signed
 
 __all__ = [
@@ -34,5 +35,6 @@ __all__ = [
     "payload_of",
     "provider_for",
     "read_json",
+    "shown_headers",
     "unknown_filters",
 ]

@@ -6,8 +6,7 @@ from ninja.responses import Status as Answer
 from pydantic import Field
 
 from agents_app import control
-from agents_app.dispatch import Request, enqueue
-from agents_app.models import Agent, Trigger
+from agents_app.models import Agent
 from gateway_app.api.agent_shapes import AgentShape, agent_shapes
 from gateway_app.api.auth import TO_OPERATE, TO_READ, Caller, caller_of
 from gateway_app.api.fields import Note, Payload, Shape, Text, Whole, utc_now
@@ -16,6 +15,7 @@ from gateway_app.api.owned import find_agent
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.problems import answers
 from gateway_app.api.run_shapes import Asked, asked
+from gateway_app.api.tracing import trace_of
 
 router = Router(tags=["agents"])
 
@@ -91,18 +91,17 @@ def run_agent(
     body: Prompt = NO_PROMPT,
     idempotency_key: IdempotencyKey = None,
 ) -> Answer[Asked]:
-    """Starts at once if a slot is free, else it is queued."""
+    """Starts at once if a slot is free, else it is queued; a `traceparent` header is passed on."""
     caller, now = caller_of(request), utc_now()
     agent = find_agent(caller.tenant, name)
-    wanted = Request(
-        tenant_id=caller.tenant.pk,
-        agent_id=agent.pk,
-        trigger=Trigger.MANUAL,
+    item = control.run_agent(
+        agent,
+        caller.by,
+        now,
         prompt=body.prompt,
-        requested_by=caller.by,
         idempotency_key=stored_key(idempotency_key),
+        trace_id=trace_of(request),
     )
-    item = enqueue(wanted, now)
     repeated = item.created_at != now
     refuse_another(same=(item.agent_id, item.prompt) == (agent.pk, body.prompt))
     return Answer(202, asked(item, repeated=repeated))

@@ -5,6 +5,7 @@ from ninja.operation import Operation
 
 from gateway_app.api import (
     agents,
+    deliveries,
     events,
     logs,
     queue,
@@ -44,7 +45,7 @@ def build() -> DroverAPI:
         parser=StrictParser(),
     )
     for part in (
-        *(agents, schedule_acts, runs, logs, queue, events),
+        *(agents, schedule_acts, runs, logs, queue, deliveries, events),
         *(scheduler, tenants, tokens),
     ):
         api.add_router("", part.router)

@@ -19,8 +19,8 @@ from gateway_app.api.problems import CsrfFailed, Forbidden, TenantDisabled, TooM
 READ, OPERATE, ADMIN = ApiToken.Scope.READ, ApiToken.Scope.OPERATE, ApiToken.Scope.ADMIN
 # Each includes those before it.
 SCOPES = (READ, OPERATE, ADMIN)
-_TABLES = ("agent", "schedule", "run", "workitem", "runevent")
-_ACTED_ON = ("agent", "schedule", "run", "workitem")
+_ACTED_ON = ("agent", "schedule", "run", "workitem", "delivery")
+_TABLES = (*_ACTED_ON, "runevent")
 
 
 @dataclass(frozen=True, slots=True)

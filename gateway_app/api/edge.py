@@ -12,6 +12,7 @@ from ninja import NinjaAPI
 
 from gateway_app.api.docs import asset
 from gateway_app.api.problems import TooLarge, problem
+from gateway_app.api.tracing import traced
 
 LARGEST_BODY = 1_000_000
 View = Callable[..., HttpResponseBase]
@@ -47,7 +48,7 @@ def guarded(view: View) -> View:
         response.headers.setdefault("Cache-Control", "no-store")
         return response
 
-    return guard
+    return traced(guard)
 
 
 def _refuse_large(request: HttpRequest) -> None:

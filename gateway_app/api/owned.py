@@ -11,12 +11,14 @@ from agents_app.errors import NotFound
 from agents_app.models import (
     Agent,
     ApiToken,
+    Delivery,
     Run,
     RunEvent,
     RunOutput,
     Schedule,
     Scheduler,
     Tenant,
+    WebhookSource,
     WorkItem,
 )
 from agents_app.skills.names import agent_name_problem
@@ -37,6 +39,10 @@ def work_of(tenant: Tenant) -> QuerySet[WorkItem]:
 
 def events_of(tenant: Tenant) -> QuerySet[RunEvent]:
     return RunEvent.objects.filter(tenant=tenant).select_related("agent")
+
+
+def deliveries_of(tenant: Tenant) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(tenant=tenant).select_related("source")
 
 
 def output_of(run: Run) -> QuerySet[RunOutput]:
@@ -81,6 +87,15 @@ def find_run(tenant: Tenant, key: int) -> Run:
 
 def find_work(tenant: Tenant, key: int) -> WorkItem:
     return _there(_by_key(work_of(tenant), key), "work item")
+
+
+def find_delivery(tenant: Tenant, key: int) -> Delivery:
+    return _there(_by_key(deliveries_of(tenant), key), "delivery")
+
+
+def find_source(tenant: Tenant, name: str) -> WebhookSource:
+    found = tenant.webhook_sources.filter(name=name).first() if "\0" not in name else None
+    return _there(found, "webhook source")
 
 
 def find_token(tenant: Tenant, key: int) -> ApiToken:

@@ -86,4 +86,4 @@ def clear_queue(request: HttpRequest, body: WhichQueue = ALL_QUEUES) -> Cleared:
 def restore_queue(request: HttpRequest) -> Restored:
     """What was cleared goes back to its queue, in its old order."""
     caller = caller_of(request)
-    return Restored(restored=control.restore_cleared(caller.tenant, utc_now()))
+    return Restored(restored=control.restore_cleared(caller.tenant, caller.by, utc_now()))

@@ -120,6 +120,7 @@ class Asked(Shape):
     run_id: int | None
     agent: str
     state: WorkState
+    trace_id: str
     repeated: bool = Field(
         description="The same Idempotency-Key was used before: nothing was done."
     )
@@ -132,5 +133,6 @@ def asked(item: WorkItem, *, repeated: bool = False) -> Asked:
         run_id=run.pk if run else None,
         agent=item.agent.name,
         state=cast("WorkState", item.state),
+        trace_id=item.trace_id,
         repeated=repeated,
     )

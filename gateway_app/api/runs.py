@@ -20,6 +20,7 @@ from gateway_app.api.run_shapes import (
     asked,
     run_shape,
 )
+from gateway_app.api.tracing import trace_of
 
 router = Router(tags=["runs"])
 
@@ -77,4 +78,4 @@ def rerun_run(request: HttpRequest, run_id: int) -> Answer[Asked]:
     """The same input as new work."""
     caller = caller_of(request)
     run = find_run(caller.tenant, run_id)
-    return Answer(202, asked(dispatch.rerun(run, caller.by, utc_now())))
+    return Answer(202, asked(dispatch.rerun(run, caller.by, utc_now(), trace_of(request))))

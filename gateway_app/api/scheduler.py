@@ -82,8 +82,8 @@ def resume_scheduler(request: HttpRequest) -> SchedulerShape:
 @router.post("/scheduler/stop", response=answers(StoppingShape, 202), auth=TO_ADMINISTER)
 def stop_scheduler(request: HttpRequest, body: Stop = CLEARING) -> Answer[StoppingShape]:
     """For everybody: nothing new starts, what runs finishes, then all processes exit."""
-    operator_of(request)
-    cleared = control.begin_shutdown(utc_now(), keep_queue=body.keep_queue)
+    caller = operator_of(request)
+    cleared = control.begin_shutdown(caller.by, utc_now(), keep_queue=body.keep_queue)
     finish_when_idle()
     return Answer(202, StoppingShape(state=_state(), cleared=cleared))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_app import control, due, schedules
+from agents_app import control, dispatch, due, schedules
 from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
 from tests.agents.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
@@ -113,6 +113,8 @@ def test_stopping_an_agent_ends_what_waits_for_a_worker_and_tells_what_runs(flee
     assert (running.state, running.stop_requested_at) == ("running", at(5))
     assert (pending.state, pending.error) == ("stopped", "stopped by ann")
     assert run_states(other) == ["pending"]
+    assert told("agent.stopped") == ["ann: 2 runs told to end"]
+    assert (told("run.stop_requested"), told("run.stopped")) == (["stopped by ann"],) * 2
 
 
 def test_stopping_a_run_says_whether_there_was_something_to_stop(fleet: Fleet):
@@ -122,6 +124,9 @@ def test_stopping_a_run_says_whether_there_was_something_to_stop(fleet: Fleet):
     assert control.stop_run(run, "ann", at(5))
     fleet.finish(job, "stopped")
     assert not control.stop_run(run, "ann", at(6))
+    assert told("run.stop_requested") == ["stopped by ann"]
+    assert control.stop_agent(agent, "ann", at(7)) == 0
+    assert told("agent.stopped") == []
 
 
 # --- shutdown -------------------------------------------------------------------------------
@@ -131,8 +136,9 @@ def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent))
     fleet.ask(agent), fleet.ask(agent)
-    assert control.begin_shutdown(at(5), keep_queue=False) == 2
+    assert control.begin_shutdown("ann", at(5), keep_queue=False) == 2
     assert work_states(agent) == ["admitted", "cleared", "cleared"]
+    assert told("scheduler.stopping") == ["ann: 2 cleared"]
     assert fleet.finish(job, hand_over=True) is None
     assert run_states(agent) == ["succeeded"]
 
@@ -140,23 +146,33 @@ def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
 def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
     agent = fleet.agent()
     fleet.ask(agent), fleet.ask(agent)
-    assert control.begin_shutdown(at(5), keep_queue=True) == 0
+    assert control.begin_shutdown("ann", at(5), keep_queue=True) == 0
     assert work_states(agent) == ["admitted", "queued"]
+    assert told("scheduler.stopping") == ["ann: queues kept"]
+
+
+def test_who_shut_all_down_is_not_told_to_those_who_only_rent(fleet: Fleet):
+    other = Fleet(Tenant.objects.create(name="other"))
+    other.ask(other.agent())
+    control.begin_shutdown("ann", at(5), keep_queue=False)
+    theirs = RunEvent.objects.filter(tenant=other.tenant).values_list("detail", flat=True)
+    assert not [detail for detail in theirs if "ann" in detail]
+    assert WorkItem.objects.get(state="cleared").reason == "the scheduler was stopped"
 
 
 def test_work_asked_for_during_a_shutdown_is_kept_and_not_started(fleet: Fleet):
     agent = fleet.agent()
-    control.begin_shutdown(NOON, keep_queue=True)
+    control.begin_shutdown("ann", NOON, keep_queue=True)
     assert fleet.ask(agent).state == "queued"
 
 
 def test_cleared_work_comes_back_in_its_old_order(fleet: Fleet):
     agent = fleet.agent()
-    control.begin_shutdown(NOON, keep_queue=True)
+    control.begin_shutdown("ann", NOON, keep_queue=True)
     items = [fleet.ask(agent) for _ in range(3)]
-    control.begin_shutdown(at(1), keep_queue=False)
+    control.begin_shutdown("ann", at(1), keep_queue=False)
     control.set_scheduler_state(Scheduler.State.RUNNING)
-    assert control.restore_cleared(fleet.tenant, at(9)) == 3
+    assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 3
     assert live_run(items[0]).state == "pending"
     assert work_states(agent) == ["admitted", "queued", "queued"]
 
@@ -164,25 +180,25 @@ def test_cleared_work_comes_back_in_its_old_order(fleet: Fleet):
 def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet):
     agent = fleet.agent()
     item = fleet.ask(agent)
-    assert control.begin_shutdown(at(5), keep_queue=False) == 1
+    assert control.begin_shutdown("ann", at(5), keep_queue=False) == 1
     assert (run_states(agent), work_states(agent)) == (["stopped"], ["cleared"])
     control.begin(at(8))
-    assert control.restore_cleared(fleet.tenant, at(9)) == 1
+    assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 1
     assert live_run(item).attempt == 2
 
 
 def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
     agent = fleet.agent()
     fleet.ask(agent), fleet.ask(agent)
-    control.begin_shutdown(NOON, keep_queue=False)
-    assert control.restore_cleared(Tenant.objects.create(name="other"), at(9)) == 0
+    control.begin_shutdown("ann", NOON, keep_queue=False)
+    assert control.restore_cleared(Tenant.objects.create(name="other"), "ann", at(9)) == 0
     assert WorkItem.objects.filter(state="cleared").count() == 2
 
 
 def test_a_beat_begins_where_all_was_stopped_and_not_in_the_middle_of_a_shutdown(fleet: Fleet):
     control.begin_if_stopped(NOON)
     assert Scheduler.objects.get().state == "running"
-    control.begin_shutdown(at(1), keep_queue=True)
+    control.begin_shutdown("ann", at(1), keep_queue=True)
     control.begin_if_stopped(at(2))
     assert Scheduler.objects.get().state == "stopping"
 
@@ -194,8 +210,46 @@ def test_a_cleared_queue_names_who_did_it_and_can_be_restored(fleet: Fleet):
     assert control.clear_queue(agent.work_items.all(), "ann", at(1)) == 1
     waiting.refresh_from_db()
     assert (waiting.state, waiting.reason) == ("cleared", "cleared by ann")
-    assert control.restore_cleared(fleet.tenant, at(2)) == 1
+    assert control.restore_cleared(fleet.tenant, "bob", at(2)) == 1
     assert work_states(agent) == ["admitted", "queued"]
+    assert (told("queue.cleared"), told("queue.restored")) == (["ann: 1 of this queue"], ["bob: 1"])
+    assert RunEvent.objects.get(name="queue.cleared").agent == agent
+
+
+def test_what_is_cleared_of_several_queues_is_one_entry_for_each_tenant(fleet: Fleet):
+    other = Fleet(Tenant.objects.create(name="other"))
+    for agent in (fleet.agent("a", paused_at=NOON), fleet.agent("b", paused_at=NOON)):
+        fleet.ask(agent)
+    other.ask(other.agent(paused_at=NOON))
+    assert control.clear_queue(WorkItem.objects.all(), "ann", at(1)) == 3
+    assert sorted(told("queue.cleared")) == ["ann: 1 of this queue", "ann: 2 of all queues"]
+
+
+def test_one_that_was_dropped_or_cleared_is_restored_with_a_name(fleet: Fleet):
+    agent = fleet.agent(paused_at=NOON)
+    item = fleet.ask(agent)
+    assert not control.restore_work(item, "ann", at(1))
+    control.drop_work(item, "ann", at(1))
+    item.refresh_from_db()
+    assert control.restore_work(item, "bob", at(2))
+    assert work_states(agent) == ["queued"]
+    assert told("work.restored") == [f"work item {item.pk}: restored by bob"]
+
+
+# --- run ------------------------------------------------------------------------------------
+
+
+def test_a_run_by_a_person_is_noted_once_for_each_key(fleet: Fleet):
+    agent = fleet.agent()
+    items = {
+        control.run_agent(agent, "ann", at(number), prompt="x", idempotency_key="k").pk
+        for number in range(2)
+    }
+    assert told("work.requested") == [f"ann: work item {pk}" for pk in items]
+    run = agent.runs.get()
+    again = dispatch.rerun(run, "bob", at(5))
+    assert told("run.rerun") == [f"bob: work item {again.pk}"]
+    assert (again.prompt, again.requested_by) == ("x", f"bob, rerun of run {run.pk}")
 
 
 def test_a_dropped_item_is_noted_with_who_did_it(fleet: Fleet):

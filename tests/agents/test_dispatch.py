@@ -4,7 +4,7 @@ import pytest
 
 from agents_app import dispatch
 from agents_app.errors import NotFound, Refused
-from agents_app.models import Trigger, WorkItem
+from agents_app.models import RunEvent, Trigger, WorkItem
 from tests.agents.fleet import NOON, Fleet, live_run, work_states
 
 # --- asking ---------------------------------------------------------------------------------
@@ -95,11 +95,13 @@ def test_a_full_queue_drops_its_oldest_item_and_says_why(fleet: Fleet):
     assert live_run(running).state == "pending"
 
 
-def test_a_dropped_item_is_logged(fleet: Fleet, caplog):
-    agent = fleet.agent(work_queue_size=1)
-    _, dropped, _ = (fleet.ask(agent) for _ in range(3))
-    lines = [r.msg for r in caplog.records if r.msg["event"] == "work.dropped"]
-    assert [line["work_item_id"] for line in lines] == [dropped.pk]
+def test_a_dropped_item_is_logged(durable_fleet: Fleet, caplog):
+    agent = durable_fleet.agent(work_queue_size=1)
+    _, dropped, _ = (durable_fleet.ask(agent) for _ in range(3))
+    (line,) = [r for r in caplog.records if r.msg["event"] == "work.overflowed"]
+    assert (line.levelname, line.msg["agent_id"]) == ("WARNING", agent.pk)
+    assert line.msg["detail"].startswith(f"work item {dropped.pk}: overflow")
+    assert RunEvent.objects.filter(name="work.overflowed", agent=agent).count() == 1
 
 
 def test_a_queue_always_has_room_for_the_newest(fleet: Fleet):

@@ -151,11 +151,11 @@ def test_dropped_work_that_is_restored_says_after_all_how_the_one_shot_ended(fle
 def test_a_one_shot_whose_work_was_cleared_by_a_shutdown_goes_on_when_it_is_restored(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     tick(DUE)
-    control.begin_shutdown(AFTER, keep_queue=False)
+    control.begin_shutdown("ann", AFTER, keep_queue=False)
     assert states(schedule) == ("active", "")
     assert violations(at(hours=1)) == []
     control.begin(at(hours=2))
-    control.restore_cleared(fleet.tenant, at(hours=2))
+    control.restore_cleared(fleet.tenant, "ann", at(hours=2))
     fleet.finish(start(fleet, schedule, at(hours=2)), now=at(hours=2))
     assert states(schedule) == ("completed", "")
 

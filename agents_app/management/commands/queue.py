@@ -36,7 +36,7 @@ class Command(DroverCommand):
         if verb == "drop":
             self._drop(find_work_item(owner, options["item"]), json=json)
         elif verb == "restore":
-            self._say("restored", control.restore_cleared(owner, self.now), json=json)
+            self._say("restored", control.restore_cleared(owner, self.by, self.now), json=json)
         elif verb == "clear":
             cleared = control.clear_queue(waiting(owner, options["agent"]), self.by, self.now)
             self._say("cleared", cleared, json=json)

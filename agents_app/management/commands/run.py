@@ -4,10 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from agents_app import control
 from agents_app.cli.asking import AskingCommand
 from agents_app.cli.find import find_agent, find_tenant
-from agents_app.dispatch import Request, enqueue
-from agents_app.models import Trigger
 
 
 class Command(AskingCommand):
@@ -25,11 +24,5 @@ class Command(AskingCommand):
         self, *, tenant: str, agent: str, prompt: str, wait: bool, json: bool, **_: Any
     ) -> None:
         found = find_agent(find_tenant(tenant), agent)
-        request = Request(
-            tenant_id=found.tenant_id,
-            agent_id=found.pk,
-            trigger=Trigger.MANUAL,
-            prompt=prompt,
-            requested_by=self.by,
-        )
-        self.report(enqueue(request, self.now), json=json, wait=wait)
+        item = control.run_agent(found, self.by, self.now, prompt=prompt)
+        self.report(item, json=json, wait=wait)

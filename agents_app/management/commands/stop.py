@@ -59,7 +59,7 @@ class Command(DroverCommand):
         return runs, f"{agent.name}: {len(runs)} run{'' if len(runs) == 1 else 's'} told to end"
 
     def _shut_down(self, seconds: float | None, *, keep_queue: bool, json: bool) -> None:
-        cleared = control.begin_shutdown(self.now, keep_queue=keep_queue)
+        cleared = control.begin_shutdown(self.by, self.now, keep_queue=keep_queue)
         if cleared:
             self.remark(f"cleared {cleared} waiting (manage.py queue restore brings them back)")
         try:

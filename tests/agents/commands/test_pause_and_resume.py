@@ -15,7 +15,8 @@ def test_an_agent_is_paused_with_a_note_and_resumed(durable_fleet: Fleet):
     assert call("resume", "reporter").out == "reporter goes on\n"
     assert work_states(agent) == ["admitted"]
     events = RunEvent.objects.filter(run__isnull=True).order_by("pk")
-    assert list(events.values_list("name", flat=True)) == ["agent.paused", "agent.resumed"]
+    names = list(events.values_list("name", flat=True))
+    assert names == ["agent.paused", "work.requested", "agent.resumed"]
 
 
 def test_without_a_name_it_is_the_scheduler(durable_fleet: Fleet):

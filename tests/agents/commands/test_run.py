@@ -27,7 +27,7 @@ def test_a_request_that_must_wait_says_why(durable_fleet: Fleet):
     assert call("run", "reporter").out.endswith("waits: no slot is free, 1 before it\n")
     control.pause_agent(agent, "ann", NOON)
     assert call("run", "reporter").out.endswith("the agent or the scheduler is paused\n")
-    control.begin_shutdown(NOON, keep_queue=True)
+    control.begin_shutdown("ann", NOON, keep_queue=True)
     assert call("run", "reporter").out.endswith("waits: the scheduler is stopping\n")
 
 

@@ -1,10 +1,20 @@
 """Something of everything that a tenant can own, each marked with a word that is nobody else's."""
 
+import json
 from dataclasses import dataclass
 
 from agents_app import journal
 from agents_app.commit import in_transaction
-from agents_app.models import Agent, Heartbeat, Run, RunOutput, Schedule, WorkItem
+from agents_app.models import (
+    Agent,
+    Delivery,
+    Heartbeat,
+    Run,
+    RunOutput,
+    Schedule,
+    WebhookSource,
+    WorkItem,
+)
 from agents_app.tokens import create_token
 from tests.agents.fleet import NOON, Fleet
 
@@ -16,6 +26,7 @@ class Belongings:
     run: Run
     item: WorkItem
     token_id: int
+    delivery: Delivery
 
 
 def settle(fleet: Fleet, mark: str) -> Belongings:
@@ -36,4 +47,21 @@ def settle(fleet: Fleet, mark: str) -> Belongings:
     token = create_token(fleet.tenant, mark, "read", mark, NOON).row
     note = journal.Entry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
     in_transaction(lambda: journal.record(note))
-    return Belongings(agent, schedule, Run.objects.get(pk=job.run_id), item, token.pk)
+    run = Run.objects.get(pk=job.run_id)
+    return Belongings(agent, schedule, run, item, token.pk, deliver(fleet, mark))
+
+
+def deliver(fleet: Fleet, mark: str) -> Delivery:
+    source = WebhookSource.objects.create(tenant=fleet.tenant, name=f"{mark}-hooks", type="github")
+    return Delivery.objects.create(
+        tenant=fleet.tenant,
+        source=source,
+        provider="github",
+        delivery_id=mark,
+        received_at=NOON,
+        signed_by=mark,
+        event="issues",
+        outcome="matched",
+        headers=json.dumps({"x-github-event": "issues", "x-mark": mark}),
+        body=json.dumps({"action": "opened", "title": mark}).encode(),
+    )

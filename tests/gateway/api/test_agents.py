@@ -78,6 +78,7 @@ def test_a_run_is_asked_for_with_a_prompt(fleet: Fleet, api: Api):
         "run_id": item.runs.get().pk,
         "agent": "reporter",
         "state": "admitted",
+        "trace_id": item.trace_id,
         "repeated": False,
     }
     assert (item.prompt, item.requested_by, item.trigger) == ("look at this", "token ci", "manual")

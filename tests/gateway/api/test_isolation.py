@@ -17,7 +17,8 @@ from tests.gateway.api.belongings import Belongings, settle
 from tests.gateway.api.calling import Api, api_of
 
 MARK = "belongs-to-somebody-else"
-UNKNOWN = {"schedule_id": 987654, "run_id": 987654, "item_id": 987654, "token_id": 987654}
+KEYS = ("schedule_id", "run_id", "item_id", "token_id", "delivery_id")
+UNKNOWN = {**dict.fromkeys(KEYS, 987654), "source": "nobody-hooks"}
 # What an operation needs to get as far as looking for its object.
 BODIES: Mapping[str, Any] = {
     "scale_agent": {"scale": 3},
@@ -29,7 +30,7 @@ BODIES: Mapping[str, Any] = {
     "create_token": {"name": "mine"},
     "create_tenant": {"name": "mine"},
 }
-FILTERS = {"agent": "name", "schedule_id": "schedule_id", "run_id": "run_id"}
+FILTERS = {"agent": "name", "schedule_id": "schedule_id", "run_id": "run_id", "source": "source"}
 # These act on the caller's own tenant as a whole: nothing in them names an object.
 OF_NOBODY = {"stop_scheduler", "rotate_tenant"}
 
@@ -74,6 +75,8 @@ def names_of(belongings: Belongings) -> dict[str, Any]:
         "run_id": belongings.run.pk,
         "item_id": belongings.item.pk,
         "token_id": belongings.token_id,
+        "delivery_id": belongings.delivery.pk,
+        "source": belongings.delivery.source.name,
     }
 
 

@@ -18,6 +18,7 @@ from tests.parts.fixtures import NewStack
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
+HOOKS = '[webhooks.hooks]\ntype = "generic"\nallowUnsigned = true\n'
 SKILL = '---\ndescription: Says hello\ncommand: ["true"]\nscale: 2\n---\nSay hello.\n'
 # A token that is being used must not be taken away halfway: these get one of their own.
 TAKE_THE_TOKEN_AWAY = ("revoke_token", "rotate_tenant")
@@ -55,6 +56,7 @@ def server(new_stack: NewStack) -> Server:
     """Only the gateway; what is asked for waits for a worker that never comes."""
     stack = new_stack(DROVER_API_RATE="100000")
     stack.write_agent("hello", SKILL)
+    (stack.project / "config.toml").write_text(HOOKS)
     synced = stack.manage("discover", "--sync")
     assert synced.returncode == 0, synced.stderr
     stack.start("gateway")
@@ -91,6 +93,9 @@ def test_nothing_in_the_document_is_answered_with_a_fault_or_in_another_shape(
         assert server.ask("POST", "/agents/hello/run", {"prompt": "x"})[0] == 202
     body = {"schedule": "every day at 09:00", "message": "x"}
     assert server.ask("POST", "/schedules", body)[0] == 201
+    delivered = urllib.request.Request(f"{server.stack.url}/webhooks/generic/hooks", data=b"{}")
+    with urllib.request.urlopen(delivered, timeout=20) as response:
+        assert json.load(response)["delivery"] == 1
     others = [("--exclude-operation-id", name) for name in TAKE_THE_TOKEN_AWAY]
     fuzz(server, server.token, tmp_path, *(text for pair in others for text in pair))
     # It got beyond the door: the token still opens it, and much was done with it.
@@ -101,7 +106,13 @@ def test_nothing_in_the_document_is_answered_with_a_fault_or_in_another_shape(
     fuzz(server, spent, tmp_path, *(text for pair in these for text in pair))
     names = server.stack.rows("SELECT DISTINCT name FROM drover_run_event")
     done = {row["name"] for row in names}
-    assert {"schedule.created", "schedule.deleted", "agent.scaled", "token.created"} <= done
+    assert {
+        "schedule.created",
+        "schedule.deleted",
+        "agent.scaled",
+        "token.created",
+        "delivery.replayed",
+    } <= done
     assert "api.failed" not in server.stack.log("gateway")
 
 

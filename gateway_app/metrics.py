@@ -1,0 +1,111 @@
+"""/metrics for Prometheus: open while only this machine can ask, else for a token of `default`."""
+
+import ipaddress
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
+from django.views.decorators.http import require_safe
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from agents_app.conf import CONF
+from agents_app.errors import DroverError
+from agents_app.maintenance.figures import Figure, Histogram, read_figures
+from agents_app.skills.sync import DEFAULT_TENANT
+from gateway_app.api.auth import READ, admit, caller_with_token
+from gateway_app.api.problems import Forbidden, problem
+
+PREFIX = "drover_"
+# Whoever came through a proxy is somewhere else, wherever the proxy is.
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    try:
+        if not is_local(request, CONF.host):
+            _admit(request)
+        figures = read_figures(datetime.now(UTC))
+    except DroverError as error:
+        return _refusal(error)
+    except DatabaseError:
+        return problem(503, "unavailable", "the database does not answer: try again")
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    answer = HttpResponse(encode(_Figures(figures)), content_type=content_type)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+# --- who may look ---------------------------------------------------------------------------
+
+
+class NoToken(DroverError):
+    """Nobody is known by what was sent."""
+
+    code = "unauthorized"
+    http_status = 401
+
+
+def is_local(request: HttpRequest, listens_on: str) -> bool:
+    if any(name in request.headers for name in FORWARDED):
+        return False
+    asked_for, _ = split_domain_port(request.get_host())
+    return _is_loopback(listens_on) and _is_loopback(asked_for)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _admit(request: HttpRequest) -> None:
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    caller = caller_with_token(secret.strip()) if scheme.lower() == "bearer" else None
+    if caller is None:
+        raise NoToken("missing or invalid bearer token")
+    admit(caller, READ)
+    if caller.tenant.name != DEFAULT_TENANT:
+        raise Forbidden(f"only a token of the tenant {DEFAULT_TENANT!r} may see this")
+
+
+def _refusal(error: DroverError) -> HttpResponse:
+    answer = problem(error.http_status, error.code, str(error))
+    if error.http_status == NoToken.http_status:
+        answer["WWW-Authenticate"] = "Bearer"
+    return answer
+
+
+# --- as Prometheus reads them ---------------------------------------------------------------
+
+
+class _Figures(Collector):
+    def __init__(self, figures: Iterable[Figure | Histogram]) -> None:
+        self.figures = figures
+
+    def collect(self) -> Iterable[Metric]:
+        return [_family(figure) for figure in self.figures]
+
+
+def _family(figure: Figure | Histogram) -> Metric:
+    name, labels = PREFIX + figure.name, list(figure.labels)
+    if isinstance(figure, Histogram):
+        histogram = HistogramMetricFamily(name, figure.about, labels=labels)
+        for values, buckets, total in figure.samples:
+            histogram.add_metric(list(values), buckets, total)
+        return histogram
+    kind = GaugeMetricFamily if figure.kind == "gauge" else CounterMetricFamily
+    family = kind(name, figure.about, labels=labels)
+    for values, value in figure.samples:
+        family.add_metric(list(values), value)
+    return family
