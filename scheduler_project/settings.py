@@ -73,6 +73,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = f"drover_session_{CONF.port}"
 CSRF_COOKIE_NAME = f"drover_csrf_{CONF.port}"
+LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
 CSRF_TRUSTED_ORIGINS = [CONF.public_url] if CONF.public_url else []
 # Behind TLS when DROVER_PUBLIC_URL says so. Whether a request came by it is for uvicorn to know,
 # which believes X-Forwarded-Proto and -For of DROVER_TRUSTED_PROXIES alone.

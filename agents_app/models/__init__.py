@@ -2,6 +2,7 @@
 
 from agents_app.models.agent import Agent, queue_name
 from agents_app.models.event import Heartbeat, RunEvent
+from agents_app.models.login import LoginFailure
 from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
@@ -15,6 +16,7 @@ __all__ = [
     "Delivery",
     "Firing",
     "Heartbeat",
+    "LoginFailure",
     "MachineSnapshot",
     "Run",
     "RunEvent",

@@ -25,6 +25,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.execute",
         "agents_app.firings",
         "agents_app.lease",
+        "agents_app.logins",
         "agents_app.maintenance",
         "agents_app.removal",
         "agents_app.schedule_keys",
