@@ -130,6 +130,7 @@ CELERY_BEAT_SCHEDULE = {
         "task": "agents_app.tasks.reconcile",
         "schedule": CONF.reconcile_seconds,
     },
+    "drover: notify": {"task": "agents_app.tasks.notify", "schedule": 10.0},
     "drover: snapshot": {"task": "agents_app.tasks.take_snapshot", "schedule": 60.0},
     "drover: retention": {"task": "agents_app.tasks.retention", "schedule": 3600.0},
 }

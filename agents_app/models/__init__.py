@@ -4,6 +4,7 @@ from agents_app.models.agent import Agent, queue_name
 from agents_app.models.event import Heartbeat, RunEvent
 from agents_app.models.login import LoginFailure
 from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
+from agents_app.models.notify import NotifyTarget
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import ApiToken, Tenant
@@ -18,6 +19,7 @@ __all__ = [
     "Heartbeat",
     "LoginFailure",
     "MachineSnapshot",
+    "NotifyTarget",
     "Run",
     "RunEvent",
     "RunOutput",
