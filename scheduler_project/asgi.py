@@ -15,9 +15,10 @@ from django.conf import settings  # noqa: E402
 
 from agents_app.conf import CONF  # noqa: E402
 from gateway_app.bounded import Bounded  # noqa: E402
+from gateway_app.framing import OneLength  # noqa: E402
 from gateway_app.headers import SecureHeaders  # noqa: E402
 from gateway_app.receive import Webhooks  # noqa: E402
 
 _bounded = Bounded(_django, CONF.body_seconds)
 _webhooks = Webhooks(_bounded, lambda: datetime.now(UTC), CONF.body_seconds)
-application = SecureHeaders(_webhooks, settings.SECURE_HSTS_SECONDS)
+application = SecureHeaders(OneLength(_webhooks), settings.SECURE_HSTS_SECONDS)
