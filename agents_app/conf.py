@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -22,6 +23,9 @@ class Conf:
     data: Path
     host: str
     port: int
+    public_url: str
+    trusted_proxies: tuple[str, ...]
+    outgoing_hosts: frozenset[str]
     flower_port: int
     database_url: str
     redis_url: str
@@ -50,6 +54,15 @@ class Conf:
         """Keeps two installations apart that share one Redis."""
         return os.environ.get("DROVER_REDIS_PREFIX", "drover:")
 
+    @property
+    def public_host(self) -> str:
+        return urlsplit(self.public_url).hostname or ""
+
+    @property
+    def tls(self) -> bool:
+        """People come by https: a proxy of theirs ends it, and says so of each request."""
+        return self.public_url.startswith("https://")
+
 
 def read_conf(env: Mapping[str, str]) -> Conf:
     data = Path(env.get("DROVER_DATA") or ROOT / "var").resolve()
@@ -58,6 +71,9 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         data=data,
         host=env.get("DROVER_HOST") or "127.0.0.1",
         port=_whole(env, "DROVER_PORT", 8080, 0, 65535),
+        public_url=_public_url(env.get("DROVER_PUBLIC_URL", "")),
+        trusted_proxies=tuple(map(_network, _words(env, "DROVER_TRUSTED_PROXIES"))),
+        outgoing_hosts=frozenset(word.lower() for word in _words(env, "DROVER_OUTGOING_HOSTS")),
         flower_port=_whole(env, "DROVER_FLOWER_PORT", 5555, 0, 65535),
         database_url=env.get("DATABASE_URL") or f"sqlite:///{data / 'drover.sqlite3'}",
         redis_url=_redis_url(env.get("REDIS_URL", "")),
@@ -84,6 +100,33 @@ def _redis_url(url: str) -> str:
             f"REDIS_URL starts with {scheme!r}: expected redis://, rediss:// or unix://"
         )
     return url
+
+
+def _public_url(url: str) -> str:
+    try:
+        parts = urlsplit(url.rstrip("/"))
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if url and not (usable and parts._replace(scheme="", netloc="").geturl() == ""):
+        raise ConfigError(
+            f"DROVER_PUBLIC_URL={url!r}: expected the address that people type, without a path: "
+            "https://drover.example.com"
+        )
+    return url.rstrip("/")
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text))
+    except ValueError as error:
+        raise ConfigError(
+            f"DROVER_TRUSTED_PROXIES: {error}: expected addresses or networks: 10.0.0.5,10.1.0.0/16"
+        ) from None
+
+
+def _words(env: Mapping[str, str], name: str) -> list[str]:
+    return [word for part in env.get(name, "").split(",") if (word := part.strip())]
 
 
 def _whole(env: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:

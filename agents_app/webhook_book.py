@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -14,11 +13,11 @@ import structlog
 from agents_app.conf import CONF
 from agents_app.errors import ConfigError
 from agents_app.models import Agent, WebhookSecret, WebhookSource
+from agents_app.outside import read_secret
 from agents_app.sealing import BrokenSeal, Keys, read_keys, unseal
 from agents_app.webhooks import TRIAL_PROVIDERS, Listener, Provider, provider_for
 
 log = structlog.get_logger("drover.webhooks")
-LONGEST_SECRET_FILE = 4096
 Listeners = Mapping[tuple[int, str], tuple[Listener, ...]]
 
 
@@ -115,19 +114,10 @@ def _secrets(row: WebhookSource, kept: Iterable[WebhookSecret]) -> dict[str, str
 
 
 def _outside(ref: str, source: str) -> str:
-    kind, _, where = ref.partition(":")
-    text = os.environ.get(where, "") if kind == "env" else _content(CONF.project / where)
+    text = read_secret(ref)
     if not text:
         _complain("webhook.secret_missing", source, f"{ref} is not there or empty")
     return text
-
-
-def _content(path: Path) -> str:
-    try:
-        with path.open(encoding="utf-8") as file:
-            return file.read(LONGEST_SECRET_FILE).strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _opened(secret: WebhookSecret, source: str) -> str:

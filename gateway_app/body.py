@@ -8,6 +8,7 @@ from typing import Any
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[..., Awaitable[None]]
 MEGABYTE = 2**20
 
 

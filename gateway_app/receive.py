@@ -4,7 +4,7 @@ The order is fixed: size while it streams, signature, time, one commit, the answ
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,11 +20,10 @@ from gateway_app.answers import (
     refused,
     unavailable,
 )
-from gateway_app.body import Body, BodyError, Budget, Gone, Message, Receive, Send
+from gateway_app.body import App, Body, BodyError, Budget, Gone, Message, Receive, Send
 from gateway_app.bookshelf import Bookshelf
 from gateway_app.intake import Intake, Unavailable
 
-App = Callable[..., Awaitable[None]]
 PREFIX = "/webhooks/"
 # Hashing more than this at once would hold up everybody else on the event loop.
 BIG_BODY_BYTES = 256 * 1024

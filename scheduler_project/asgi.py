@@ -11,7 +11,14 @@ _django = get_asgi_application()
 # WhiteNoise reads its files in a thread's way: they are small, and nobody could act on this.
 warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
 
+from django.conf import settings  # noqa: E402
+
 from agents_app.conf import CONF  # noqa: E402
+from gateway_app.bounded import Bounded  # noqa: E402
+from gateway_app.framing import OneLength  # noqa: E402
+from gateway_app.headers import SecureHeaders  # noqa: E402
 from gateway_app.receive import Webhooks  # noqa: E402
 
-application = Webhooks(_django, lambda: datetime.now(UTC), CONF.body_seconds)
+_bounded = Bounded(_django, CONF.body_seconds)
+_webhooks = Webhooks(_bounded, lambda: datetime.now(UTC), CONF.body_seconds)
+application = SecureHeaders(OneLength(_webhooks), settings.SECURE_HSTS_SECONDS)

@@ -54,6 +54,9 @@ def _settings(log_format: str, level: str) -> dict[str, Any]:
             "kombu": {"level": "WARNING"},
             "django_celery_beat": {"level": "WARNING"},
             "watchfiles": {"level": "WARNING"},
+            # They say whom they call, and such an address may hold a secret.
+            "httpcore": {"level": "WARNING"},
+            "httpx": {"level": "WARNING"},
         },
     }
 

@@ -15,6 +15,7 @@ SECRET_KEY = secret_key(CONF.data)
 # The loopback names always: `up` asks the gateway by them whether it is there.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS += filter(None, os.environ.get("DROVER_ALLOWED_HOSTS", "").split(","))
+ALLOWED_HOSTS += filter(None, [CONF.public_host])
 ROOT_URLCONF = "scheduler_project.urls"
 ASGI_APPLICATION = "scheduler_project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -52,6 +53,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "gateway_app.refusals.Refusals",
 ]
 TEMPLATES = [
     {
@@ -67,9 +69,21 @@ TEMPLATES = [
     }
 ]
 WHITENOISE_USE_FINDERS = True
+# What gateway_app/bounded.py lets through stays in memory, and is never refused a second time.
+DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = f"drover_session_{CONF.port}"
 CSRF_COOKIE_NAME = f"drover_csrf_{CONF.port}"
+LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
+CSRF_TRUSTED_ORIGINS = [CONF.public_url] if CONF.public_url else []
+# Behind TLS when DROVER_PUBLIC_URL says so. Whether a request came by it is for uvicorn to know,
+# which believes X-Forwarded-Proto and -For of DROVER_TRUSTED_PROXIES alone.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = CONF.tls
+SECURE_HSTS_SECONDS = 365 * 86_400 if CONF.tls else 0
+# Asked from this machine, without TLS, by `up` and by whoever measures.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
+# Subdomains and browsers' preload lists: what others have below this name is not ours to promise.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 
 def _database() -> dict[str, Any]:
@@ -117,6 +131,7 @@ CELERY_BEAT_SCHEDULE = {
         "task": "agents_app.tasks.reconcile",
         "schedule": CONF.reconcile_seconds,
     },
+    "drover: notify": {"task": "agents_app.tasks.notify", "schedule": 10.0},
     "drover: snapshot": {"task": "agents_app.tasks.take_snapshot", "schedule": 60.0},
     "drover: totals": {"task": "agents_app.tasks.count_totals", "schedule": 15.0},
     "drover: retention": {"task": "agents_app.tasks.retention", "schedule": 3600.0},

@@ -22,7 +22,8 @@ from agents_app.environment import base_environment
 from agents_app.errors import DroverError
 from agents_app.lease import boot_id, this_host
 from agents_app.maintenance.readiness import SILENT_BEAT_SECONDS
-from agents_app.models import Agent, Schedule, Scheduler, Tenant, Worker, WorkItem
+from agents_app.models import Agent, NotifyTarget, Schedule, Scheduler, Tenant, Worker, WorkItem
+from agents_app.notify_targets import shown
 from agents_app.rows import one
 from agents_app.runners import RUNNERS
 from agents_app.skills.discover import discover
@@ -227,6 +228,13 @@ def check_queues(_: datetime) -> Said:
             yield verdict, detail, "raise its scale or its work_queue_size"
 
 
+def check_notifications(_: datetime) -> Said:
+    """Those who were to be told of failures, and are not."""
+    for target in NotifyTarget.objects.filter(failing_since__isnull=False).order_by("pk"):
+        detail = f"{shown(target)}: {target.last_error} (since {target.failing_since:%F %H:%M} UTC)"
+        yield WARNING, detail, "check [[notify]] in config.toml; it is tried again for a day"
+
+
 def _line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -245,4 +253,5 @@ WITH_DATABASE: Mapping[str, Check] = {
     "agents": check_agents,
     "schedules": check_schedules,
     "queues": check_queues,
+    "notifications": check_notifications,
 }

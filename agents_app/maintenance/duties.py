@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from agents_app.lease import this_host
+from agents_app.maintenance.notify import notify
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.maintenance.retention import retention
 from agents_app.maintenance.snapshots import take_snapshot
@@ -16,6 +17,7 @@ def _reconcile(now: datetime) -> None:
 
 DUTIES: Mapping[str, Callable[[datetime], None]] = {
     "agents_app.tasks.reconcile": _reconcile,
+    "agents_app.tasks.notify": notify,
     "agents_app.tasks.take_snapshot": take_snapshot,
     "agents_app.tasks.retention": retention,
     "agents_app.tasks.count_totals": count_totals,

@@ -10,6 +10,7 @@ from agents_app.models import (
     Delivery,
     Firing,
     Heartbeat,
+    LoginFailure,
     MachineSnapshot,
     RunEvent,
     Tenant,
@@ -21,6 +22,7 @@ log = structlog.get_logger("drover.retention")
 ROWS_IN_ONE_BITE = 500
 DEFAULT_RUN_DAYS = 14
 HEARTBEAT_DAYS, SNAPSHOT_DAYS, WORKER_DAYS, DELIVERY_DAYS = 7, 30, 30, 30
+LOGIN_FAILURE_DAYS = 1
 
 
 def retention(now: datetime) -> None:
@@ -29,6 +31,7 @@ def retention(now: datetime) -> None:
     removed += _delete(MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS)))
     removed += _delete(Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS)))
     removed += _delete(Delivery.objects.filter(received_at__lt=now - timedelta(days=DELIVERY_DAYS)))
+    removed += _delete(LoginFailure.objects.filter(at__lt=now - timedelta(days=LOGIN_FAILURE_DAYS)))
     if removed:
         log.info("retention.removed", rows=removed)
 

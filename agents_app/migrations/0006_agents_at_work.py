@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents_app", "0004_api"),
+        ("agents_app", "0005_login_attempts"),
     ]
 
     operations = [

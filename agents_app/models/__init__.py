@@ -5,8 +5,10 @@ from agents_app.models.call import AgentCall, Message
 from agents_app.models.credential import Credential, Usage
 from agents_app.models.event import Heartbeat, RunEvent
 from agents_app.models.lock import LockWait, ResourceLock
+from agents_app.models.login import LoginFailure
 from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
 from agents_app.models.metric import MetricCursor, MetricTotal
+from agents_app.models.notify import NotifyTarget
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import ApiToken, Tenant
@@ -22,10 +24,12 @@ __all__ = [
     "Firing",
     "Heartbeat",
     "LockWait",
+    "LoginFailure",
     "MachineSnapshot",
     "Message",
     "MetricCursor",
     "MetricTotal",
+    "NotifyTarget",
     "ResourceLock",
     "Run",
     "RunEvent",

@@ -8,6 +8,8 @@ from annotated_types import Ge, Le, Len
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, Strict
 
 from agents_app.errors import TriggerParseError
+from agents_app.notices import EVENTS
+from agents_app.outgoing import Blocked, read_target
 from agents_app.triggers import parse_duration, zone
 
 MAX_SECONDS = 366 * 86_400
@@ -106,10 +108,27 @@ def secret_ref(text: str) -> str:
     return text
 
 
+def callback_url(text: str) -> str:
+    """Where it leads is judged when it is called; one that is a secret is kept elsewhere."""
+    if _SECRET_REF.fullmatch(text):
+        return text
+    try:
+        read_target(text)
+    except Blocked as error:
+        raise ValueError(f"is a URL that is never called: {error}") from None
+    return text
+
+
 def filter_value(value: Any) -> str | tuple[str, ...]:
     if isinstance(value, list | tuple):
         return tuple(_filter_text(item) for item in value)
     return _filter_text(value)
+
+
+def event_name(text: str) -> str:
+    if text not in EVENTS:
+        raise ValueError(f"must be one of {', '.join(EVENTS)}, not {text[:60]!r}")
+    return text
 
 
 def _filter_text(value: Any) -> str:
@@ -136,6 +155,8 @@ Zone = Annotated[str, AfterValidator(zone_name)]
 Variable = Annotated[str, AfterValidator(variable)]
 VariableText = Annotated[str, BeforeValidator(variable_text)]
 SecretRef = Annotated[str, AfterValidator(secret_ref)]
+CallbackUrl = Annotated[str, AfterValidator(callback_url)]
+EventName = Annotated[str, AfterValidator(event_name)]
 Filter = Annotated[str | tuple[str, ...], PlainValidator(filter_value)]
 
 Whole = Annotated[int, Strict(), Ge(0), Le(1_000_000)]

@@ -7,6 +7,7 @@ from agents_app.skills.document import Document, Source, check_text
 from agents_app.skills.errors import Place, Problems, SkillError
 from agents_app.skills.frontmatter import read_frontmatter, unclosed
 from agents_app.skills.names import agent_name_problem, canonical, mistyped, unknown_field
+from agents_app.skills.notify import read_targets
 from agents_app.skills.schedules import read_schedules
 from agents_app.skills.specs import AgentSpec, ProjectSpec
 from agents_app.skills.tables import Layer, build, file_fields, fold, fold_nested, merge
@@ -43,6 +44,7 @@ def parse_project(source: Source) -> ProjectSpec:
     layer = Layer(read_toml(source), problems)
     table = fold(layer.document.data, file_fields(ProjectSpec), layer)
     table["webhooks"] = read_sources(table.get("webhooks", {}), layer)
+    table["notify"] = read_targets(table.get("notify", []), layer)
     spec = build(ProjectSpec, fold_nested(table, ProjectSpec, layer), layer)
     problems.raise_any()
     assert spec is not None

@@ -7,10 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
+from agents_app.notices import FAILURES, Format
 from agents_app.skills.fields import (
     Argv,
+    CallbackUrl,
     Cpus,
     Credential,
+    EventName,
     Few,
     Filter,
     Line,
@@ -146,6 +149,16 @@ class WebhookSourceSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotifySpec:
+    """Who is told what happened to runs; `url` may say where the URL is, as `secret` does."""
+
+    url: CallbackUrl
+    on: Annotated[tuple[EventName, ...], BeforeValidator(several)] = FAILURES
+    secret: SecretRef | None = None
+    format: Format = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSpec:
     """The project's config.toml; no `scale` means no cap, no `timezone` means the host's."""
 
@@ -161,3 +174,4 @@ class ProjectSpec:
     gateway: GatewaySpec = field(default_factory=GatewaySpec)
     local: LocalSpec = field(default_factory=LocalSpec)
     webhooks: tuple[WebhookSourceSpec, ...] = ()
+    notify: tuple[NotifySpec, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from agents_app import dispatch, schedule_states, webhook_sources
+from agents_app import dispatch, notify_targets, schedule_states, webhook_sources
 from agents_app.commit import in_transaction
 from agents_app.conf import HOST_ZONE
 from agents_app.due import goes_on_at
@@ -82,6 +82,7 @@ def _sync_project_settings(tenant: Tenant, discovery: Discovery, now: datetime) 
     tenant.scale = discovery.project.scale
     tenant.save(update_fields=["settings", "scale"])
     webhook_sources.sync_sources(tenant, discovery.project.webhooks, now)
+    notify_targets.sync_targets(tenant, discovery.project.notify)
     return True
 
 

@@ -90,6 +90,7 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
         *("--timeout-graceful-shutdown", "5", "--no-access-log", "--log-level", "warning"),
         *("--ws", "none", "--lifespan", "off", "--no-server-header"),
         *("--http", "gateway_app.protocol:ImpatientProtocol"),
+        *_proxy_options(conf),
     )
     return Role(
         name="gateway",
@@ -102,6 +103,13 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
         # It finishes the requests it has begun.
         death_signal=SIGTERM,
     )
+
+
+def _proxy_options(conf: Conf) -> tuple[str, ...]:
+    """uvicorn's default believes whatever anybody on this machine says of where it came from."""
+    if not conf.trusted_proxies:
+        return ("--no-proxy-headers",)
+    return ("--proxy-headers", "--forwarded-allow-ips", ",".join(conf.trusted_proxies))
 
 
 def flower_role(conf: Conf, env: Environment) -> Role:

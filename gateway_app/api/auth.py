@@ -13,7 +13,7 @@ from ninja.utils import check_csrf
 from agents_app.models import ApiToken, Tenant
 from agents_app.skills.sync import DEFAULT_TENANT
 from agents_app.tokens import find_token
-from gateway_app.api import rate
+from gateway_app.api import guesses, rate
 from gateway_app.api.problems import CsrfFailed, Forbidden, TenantDisabled, TooMany
 
 READ, OPERATE, ADMIN = ApiToken.Scope.READ, ApiToken.Scope.OPERATE, ApiToken.Scope.ADMIN
@@ -107,8 +107,8 @@ class BearerToken(HttpBearer):
         super().__init__()
         self.scope = scope
 
-    def authenticate(self, _request: HttpRequest, token: str) -> Caller | None:
-        caller = caller_with_token(token)
+    def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
+        caller = guesses.ask(token, request.META.get("REMOTE_ADDR", ""), caller_with_token)
         return caller and admit(caller, self.scope)
 
 

@@ -59,13 +59,6 @@ class CsrfFailed(Forbidden):
     code = "csrf"
 
 
-class TooLarge(DroverError):
-    """The body has more bytes than the API takes."""
-
-    code = "too_large"
-    http_status = 413
-
-
 class TooMany(DroverError):
     """More requests than this token may make."""
 

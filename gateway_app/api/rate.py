@@ -29,15 +29,24 @@ class RateLimit:
     def wait_seconds(self, who: str, now: float) -> int:
         """0 if the request may pass, which is then counted; else when to try again."""
         with self._lock:
-            bucket = self._buckets.get(who)
-            if bucket is None:
-                bucket = self._new(who, now)
-            bucket.left = min(self.burst, bucket.left + (now - bucket.at) * self.rate)
-            bucket.at = now
-            if bucket.left >= 1:
-                bucket.left -= 1
-                return 0
-            return max(1, math.ceil((1 - bucket.left) / self.rate))
+            bucket = self._filled(who, now)
+            wait = self._wait(bucket)
+            bucket.left -= 0 if wait else 1
+            return wait
+
+    def look(self, who: str, now: float) -> int:
+        """The same, and nothing is counted."""
+        with self._lock:
+            return self._wait(self._filled(who, now))
+
+    def _wait(self, bucket: _Bucket) -> int:
+        return 0 if bucket.left >= 1 else max(1, math.ceil((1 - bucket.left) / self.rate))
+
+    def _filled(self, who: str, now: float) -> _Bucket:
+        bucket = self._buckets.get(who) or self._new(who, now)
+        bucket.left = min(self.burst, bucket.left + (now - bucket.at) * self.rate)
+        bucket.at = now
+        return bucket
 
     def _new(self, who: str, now: float) -> _Bucket:
         if len(self._buckets) >= MOST_BUCKETS:

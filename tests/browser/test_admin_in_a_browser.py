@@ -160,6 +160,32 @@ def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page, stack
     expect(fires.locator(".dv-below", has_text=skipped_or_both)).to_be_visible()
 
 
+def test_no_page_is_hindered_by_the_content_security_policy(page: Page, stack: PrivateStack):
+    """Chromium would complain on the console, and the page's watch fail the test."""
+    links = page.locator("#nav-sidebar a, #nav-sidebar-apps a, aside a").evaluate_all(
+        "all => all.map(a => a.href)"
+    )
+    pages = {link for link in links if link.startswith(f"{stack.url}/admin/")}
+    assert len(pages) > 12
+    for link in sorted(pages):
+        answer = page.goto(link)
+        assert answer is not None
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        # Alpine has started, and with it the switch between light and dark.
+        assert page.evaluate("typeof window.Alpine") == "object", link
+
+
+def test_the_api_is_documented_by_a_page_that_works_without_eval(page: Page, stack: PrivateStack):
+    answer = page.goto(f"{stack.url}/v1/docs")
+    assert answer is not None
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self';" in policy and "eval" not in policy
+    page.locator(".opblock-summary", has_text="/v1/agents").first.click()
+    page.get_by_role("button", name="Try it out").click()
+    page.get_by_role("button", name="Execute").click()
+    expect(page.locator(".live-responses-table").first).to_contain_text("200")
+
+
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_nothing_is_wider_than_the_window(page: Page, look: Literal["light", "dark"]):
     page.emulate_media(color_scheme=look)

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.checks import run_checks
+from django.core.checks import CheckMessage, run_checks
 from django.core.management.base import BaseCommand
 from django.db import connections
 
@@ -36,7 +36,8 @@ class Command(BaseCommand):
             preflight.ensure_data(CONF.data)
             with hold_lock(CONF.data) as lock_fd:
                 ports = preflight.choose_ports(CONF, os.environ)
-                ensure_checks()
+                for line in ensure_checks():
+                    self.stderr.write(f"warning: {line}")
                 self._prepare_database()
                 prepare()
                 become_supervisor(lock_fd, {**ports, STARTED_AT: str(started_at)})
@@ -53,11 +54,18 @@ class Command(BaseCommand):
             self.stdout.write(f"login: user admin, password {made_up} (shown only this once)")
 
 
-def ensure_checks() -> None:
-    """Django's system checks, in one line a problem instead of a report."""
-    serious = [message for message in run_checks() if message.is_serious()]
-    if serious:
-        raise ConfigError("; ".join(f"{m.msg} {m.hint or ''} ({m.id})" for m in serious))
+def ensure_checks() -> list[str]:
+    """Django's system checks, in one line a problem instead of a report; those one may live with.
+
+    Whoever silenced a check has read it."""
+    found = [message for message in run_checks() if not message.is_silenced()]
+    if serious := [_line(message) for message in found if message.is_serious()]:
+        raise ConfigError("; ".join(serious))
+    return [_line(message) for message in found]
+
+
+def _line(message: CheckMessage) -> str:
+    return f"{message.msg} {message.hint or ''} ({message.id})"
 
 
 def prepare() -> None:

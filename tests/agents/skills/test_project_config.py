@@ -1,6 +1,6 @@
 import pytest
 
-from agents_app.skills import GatewaySpec, LocalSpec, ProjectSpec, WebhookSourceSpec
+from agents_app.skills import GatewaySpec, LocalSpec, NotifySpec, ProjectSpec, WebhookSourceSpec
 from tests.agents.skills.reading import problem, problems, project
 
 
@@ -79,3 +79,37 @@ def test_a_setting_that_cannot_be_used_is_refused_with_its_line(written, reason)
 
 def test_everything_wrong_with_a_config_is_said_at_once():
     assert len(problems(project, "scale = -1\nimage = 5\nzzz = 1\n[local]\ntimeout = 0\n")) == 4
+
+
+def test_those_who_are_told_are_read_with_failures_as_the_default():
+    text = '[[notify]]\nurl = "https://hooks.example/x"\n'
+    first, second = project(text + '[[notify]]\nurl = "env:URL"\non = "run.lost"').notify
+    assert first == NotifySpec(url="https://hooks.example/x")
+    assert first.on == ("run.failed", "run.timed_out", "run.lost", "run.dead")
+    assert second == NotifySpec(url="env:URL", on=("run.lost",))
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ('url = "http://2130706433/"', "notify.1.url: is a URL that is never called: an address"),
+        ('url = "ftp://x"', "notify.1.url: is a URL that is never called: only http"),
+        (
+            'url = "https://x"\nsecrt = "env:X"',
+            "notify.1.secrt: unknown field; did you mean",
+        ),
+        ('url = "https://x"\non = ["run.lots"]', "notify.1.on.1: must be one of run.started"),
+        ('url = "https://x"\nsecret = "hunter2"', "notify.1.secret: must say where the secret is"),
+        ('url = "https://x"\nformat = "xml"', "notify.1.format: must be 'json' or 'slack'"),
+        ('on = "run.lost"', "notify.1.url: is missing"),
+        ('url = "https://x"\n[[notify]]\nurl = "https://x"', "notify.2.url: is told already"),
+    ],
+)
+def test_a_target_that_cannot_be_told_is_a_problem(written, reason):
+    found = problems(project, f"[[notify]]\n{written}\n")
+    assert reason in found[0]
+    assert "hunter2" not in found[0]
+
+
+def test_targets_are_a_list_of_tables():
+    assert "must be a list of tables ([[notify]])" in problem(project, "notify = 5")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agents_app.models import Tenant
-from gateway_app.api import ending, rate
+from gateway_app.api import ending, guesses, rate
 from tests.agents.fleet import Fleet
 from tests.gateway.api.calling import Api, api_of
 
@@ -14,6 +14,8 @@ from tests.gateway.api.calling import Api, api_of
 def _fresh_rate_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids start again with every test: what one has used up is not the next one's fault."""
     monkeypatch.setattr(rate, "LIMIT", rate.RateLimit(rate=10_000, burst=10_000))
+    monkeypatch.setattr(guesses, "WRONG", rate.RateLimit(rate=0.5, burst=100))
+    monkeypatch.setattr(guesses, "_right", set())
 
 
 @pytest.fixture(autouse=True)

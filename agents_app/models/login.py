@@ -1,0 +1,21 @@
+"""Failed logins, kept until they are too old to matter; only the admin has a password."""
+
+from django.db import models
+
+
+class LoginFailure(models.Model):
+    """One try that has not succeeded (yet), by whom and from where."""
+
+    user_name = models.CharField(max_length=150)
+    address = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "drover_login_failure"
+        indexes = [
+            models.Index(fields=["address", "at"], name="login_failure_of_address"),
+            models.Index(fields=["at"], name="login_failure_expired"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_name} from {self.address}"

@@ -1,0 +1,224 @@
+"""Calls to addresses that somebody else has written down: never to anything but the open internet.
+
+A name is resolved once, every address it has is judged, and the connection goes to one of those
+very addresses; asking again could bring another answer. Redirects are not followed. Hosts that an
+operator has named in DROVER_OUTGOING_HOSTS may be anywhere.
+"""
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+import certifi
+
+from agents_app.errors import DroverError
+
+if TYPE_CHECKING:
+    import httpx
+
+Address = IPv4Address | IPv6Address
+SECONDS = 5.0
+LARGEST_REPLY = 64 * 1024
+LONGEST_URL = 2000
+# Below 1024 live mail, files, directories and the like, which may understand half an HTTP request.
+LOW_PORTS = frozenset({80, 443})
+PORTS = {"http": 80, "https": 443}
+# What Python takes for open, in some of its versions, and is not: addresses that wrap an IPv4
+# address (6to4, Teredo), those of protocols and of documents, and the one at which a cloud tells
+# its guests their secrets.
+INWARD = (
+    *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
+    *("2001::/23", "2002::/16", "3fff::/20"),
+)
+_INWARD = tuple(map(ip_network, INWARD))
+OPEN_V6 = ip_network("2000::/3")
+_PLAIN = re.compile(r"[\x21-\x5b\x5d-\x7e]+")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
+# What the oldest of resolvers take for a number: 2130706433, 0x7f.1, 0177.0.0.1.
+_ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
+
+
+class Blocked(DroverError):
+    """The address leads where strangers must not be led."""
+
+    code = "blocked"
+
+
+class Unreachable(DroverError):
+    """Nobody answered in time, or not in a way that makes sense."""
+
+    code = "unreachable"
+    permanent = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that may be asked for, unless its host turns out to be somewhere else."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    trusted: bool
+
+    @property
+    def host_header(self) -> str:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return name if self.port == PORTS[self.scheme] else f"{name}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    body: bytes
+
+
+# --- what may be asked for, by its looks ----------------------------------------------------
+
+
+def read_target(url: str, trusted_hosts: Collection[str] = ()) -> Target:
+    if len(url) > LONGEST_URL or not _PLAIN.fullmatch(url):
+        raise Blocked("the URL is too long, or holds characters that no URL has")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise Blocked(f"the URL makes no sense: {error}") from None
+    if parts.scheme not in PORTS:
+        raise Blocked("only http:// and https:// are asked for")
+    if "@" in parts.netloc:
+        raise Blocked("a URL with a user or a password in it is not asked for")
+    host = _host(parts)
+    port = PORTS[parts.scheme] if port is None else port
+    trusted = bool({host, f"{host}:{port}"} & set(trusted_hosts))
+    if not trusted and port < 1024 and port not in LOW_PORTS:
+        raise Blocked(f"port {port} is not asked for: 80, 443, or 1024 and above")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(parts.scheme, host, port, path, trusted)
+
+
+def _host(parts: SplitResult) -> str:
+    host = (parts.hostname or "").removesuffix(".")
+    if _is_address(host):
+        return str(ip_address(host))
+    if _ENDS_IN_A_NUMBER.fullmatch(host):
+        raise Blocked("an address is written with four decimal numbers, or in brackets")
+    if not _NAME.fullmatch(host):
+        raise Blocked("the URL has no host, or one that is no name")
+    return host
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return "%" not in host and bool(ip_address(host))
+    except ValueError:
+        return False
+
+
+# --- where it leads -------------------------------------------------------------------------
+
+
+def is_open(address: Address) -> bool:
+    """Somewhere on the internet that anybody could ask, and nowhere else."""
+    if isinstance(address, IPv6Address) and address not in OPEN_V6:
+        return False
+    if address.is_multicast or address.is_reserved or not address.is_global:
+        return False
+    return not any(address in network for network in _INWARD if network.version == address.version)
+
+
+async def resolve(target: Target) -> list[Address]:
+    """Every address of the host; one that is not open spoils them all."""
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise Unreachable(f"{target.host} is not known: {error}") from None
+    addresses = list(
+        dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in found)
+    )
+    if not target.trusted and not all(map(is_open, addresses)):
+        raise Blocked(
+            f"{target.host} is not on the open internet; if it is meant, name it in "
+            "DROVER_OUTGOING_HOSTS"
+        )
+    return addresses
+
+
+# --- the call -------------------------------------------------------------------------------
+
+
+async def post(
+    url: str, body: bytes, headers: Mapping[str, str], trusted_hosts: Collection[str] = ()
+) -> Reply:
+    """The answer, whatever its status; all of it takes at most `SECONDS`."""
+    target = read_target(url, trusted_hosts)
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await _post_to_first(target, await resolve(target), body, headers)
+    except TimeoutError:
+        raise Unreachable(f"{target.host} has not answered after {SECONDS:g} s") from None
+
+
+async def _post_to_first(
+    target: Target, addresses: list[Address], body: bytes, headers: Mapping[str, str]
+) -> Reply:
+    # Only who calls somebody pays for it: it takes longer to load than beat takes to start.
+    import httpx
+
+    own = {"Host": target.host_header, "Accept-Encoding": "identity", "User-Agent": "Drover"}
+    # Without the proxies of the environment: they would resolve the name themselves.
+    async with httpx.AsyncClient(
+        verify=_trust(), trust_env=False, follow_redirects=False, timeout=SECONDS
+    ) as client:
+        for address in addresses:
+            try:
+                return await _post_to(client, target, address, body, {**headers, **own})
+            except httpx.ConnectError as error:
+                problem = f"{target.host} cannot be reached: {error}"
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise Unreachable(f"{target.host}: {error or type(error).__name__}") from None
+    raise Unreachable(problem if addresses else f"{target.host} has no address")
+
+
+async def _post_to(
+    client: "httpx.AsyncClient",
+    target: Target,
+    address: Address,
+    body: bytes,
+    headers: Mapping[str, str],
+) -> Reply:
+    literal = f"[{address}]" if address.version == 6 else str(address)
+    url = f"{target.scheme}://{literal}:{target.port}{target.path}"
+    # The certificate must be the name's, although the connection goes to the address.
+    named = {"sni_hostname": target.host}
+    async with client.stream(
+        "POST", url, content=body, headers=dict(headers), extensions=named
+    ) as response:
+        return Reply(response.status_code, await _first_bytes(response))
+
+
+async def _first_bytes(response: "httpx.Response") -> bytes:
+    """As it comes, not unpacked: a few bytes could become many."""
+    read = b""
+    async for piece in response.aiter_raw():
+        read += piece
+        if len(read) >= LARGEST_REPLY:
+            break
+    return read[:LARGEST_REPLY]
+
+
+@lru_cache(maxsize=1)
+def _trust() -> ssl.SSLContext:
+    """Whom browsers trust, and whom this machine does."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.load_default_certs()
+    return context

@@ -1,0 +1,22 @@
+"""Secrets that are kept outside of the database: `env:NAME`, or `file:path` below the project."""
+
+import os
+from pathlib import Path
+
+from agents_app.conf import CONF
+
+LONGEST_FILE = 4096
+
+
+def read_secret(ref: str) -> str:
+    """Empty if it is not there."""
+    kind, _, where = ref.partition(":")
+    return os.environ.get(where, "") if kind == "env" else _content(CONF.project / where)
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(LONGEST_FILE).strip()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,88 @@
+"""Settings for the open world: clean behind TLS, refused or warned about where they cannot hold."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from agents_app.conf import ROOT, read_conf
+from agents_app.errors import ConfigError
+from agents_app.stack.roles import gateway_role
+
+PRODUCTION = {
+    "DROVER_PUBLIC_URL": "https://drover.example.com",
+    "DROVER_TRUSTED_PROXIES": "127.0.0.1",
+}
+
+
+def manage(tmp_path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    base = {"PATH": os.environ["PATH"], "DROVER_DATA": str(tmp_path)}
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=base | env, capture_output=True, text=True)
+
+
+def deploy(tmp_path, **env: str) -> subprocess.CompletedProcess[str]:
+    return manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING", **env)
+
+
+def test_the_deployment_check_is_clean_behind_tls(tmp_path):
+    done = deploy(tmp_path, **PRODUCTION)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_deployment_check_complains_without_tls(tmp_path):
+    """So that the one above means something."""
+    done = deploy(tmp_path)
+    assert done.returncode == 1
+    assert all(f"security.{name}" in done.stderr for name in ("W004", "W008", "W012", "W016"))
+
+
+def test_https_without_a_proxy_that_says_so_is_refused_in_a_line_that_says_what_to_do(tmp_path):
+    done = manage(tmp_path, "up", DROVER_PUBLIC_URL="https://drover.example.com")
+    assert done.returncode == 1
+    (line,) = done.stderr.strip().splitlines()
+    assert "DROVER_TRUSTED_PROXIES" in line and "(drover.E003)" in line
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({"DROVER_HOST": "0.0.0.0"}, "drover.W001"),
+        ({"DROVER_HOST": "0.0.0.0", "DROVER_ALLOWED_HOSTS": "drover.lan"}, ""),
+        ({"DROVER_HOST": "::1"}, ""),
+        ({"DROVER_PUBLIC_URL": "http://drover.lan"}, "drover.W002"),
+        ({"DROVER_PUBLIC_URL": "http://localhost:8080", "DROVER_HOST": "0.0.0.0"}, ""),
+        ({**PRODUCTION, "DROVER_HOST": "0.0.0.0"}, ""),
+    ],
+)
+def test_an_open_door_is_warned_about(tmp_path, env, expected):
+    done = manage(tmp_path, "check", "--fail-level", "WARNING", **env)
+    assert (done.returncode == 1) == bool(expected), done.stderr
+    assert expected in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("DROVER_PUBLIC_URL", "drover.example.com"),
+        ("DROVER_PUBLIC_URL", "ftp://drover.example.com"),
+        ("DROVER_PUBLIC_URL", "https://"),
+        ("DROVER_PUBLIC_URL", "https://x/drover"),
+        ("DROVER_PUBLIC_URL", "https://x?y"),
+        ("DROVER_PUBLIC_URL", "https://x:99999"),
+        ("DROVER_TRUSTED_PROXIES", "*"),
+        ("DROVER_TRUSTED_PROXIES", "127.0.0.1,proxy"),
+        ("DROVER_TRUSTED_PROXIES", "10.0.0.1/8"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(name, text):
+    with pytest.raises(ConfigError, match=name):
+        read_conf({name: text})
+
+
+def test_nobody_is_believed_where_a_request_came_from_unless_named():
+    assert "--no-proxy-headers" in gateway_role(read_conf({}), {}).argv
+    conf = read_conf({"DROVER_TRUSTED_PROXIES": "10.0.0.5, 10.1.0.0/16"})
+    argv = gateway_role(conf, {}).argv
+    assert argv[argv.index("--forwarded-allow-ips") + 1] == "10.0.0.5/32,10.1.0.0/16"
