@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography.fernet import Fernet
 
-from agents_app import webhook_sources
+from agents_app import resealing, webhook_sources
 from agents_app.errors import Refused
 from agents_app.models import Delivery, RunEvent, Tenant, WebhookSecret, WebhookSource
-from agents_app.webhook_book import keys
+from agents_app.sealing import keys
 from tests.agents.fleet import Fleet
 from tests.gateway.posting import ISSUE, SECRET, Door, Post, signed, source
 from tests.gateway.webhooks import signing
@@ -72,8 +72,8 @@ def test_after_a_new_key_all_secrets_are_sealed_with_it(tenant, monkeypatch):
     webhook_sources.add_secret(gh, "main", SECRET, "ann", NOW)
     monkeypatch.setenv("DROVER_CREDENTIAL_KEYS", f"{new},{old}")
     keys.cache_clear()
-    assert webhook_sources.reseal_secrets() == 1
-    assert webhook_sources.reseal_secrets() == 0
+    assert resealing.reseal_all()["webhook secrets"].done == 1
+    assert resealing.reseal_all()["webhook secrets"].done == 0
     monkeypatch.setenv("DROVER_CREDENTIAL_KEYS", new)
     keys.cache_clear()
     assert Door().one(signed(ISSUE)).status == 200
