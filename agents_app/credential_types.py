@@ -96,6 +96,7 @@ CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
     "gcp_service_account": CredentialType(
         {VALUE: Field(())}, {"GOOGLE_APPLICATION_CREDENTIALS": "{path}"}
     ),
+    "kubeconfig": CredentialType({VALUE: Field(())}, {"KUBECONFIG": "{path}"}),
     "git_ssh": CredentialType(
         {VALUE: Field(())},
         {
