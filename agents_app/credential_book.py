@@ -45,6 +45,16 @@ def for_run(tenant_id: int, declared: Sequence[str]) -> Secrets:
     return _gathered({name: given(name, opened(kept[name])) for name in wanted})
 
 
+def redactor_for(tenant_id: int, declared: Sequence[str], token: str) -> Redactor:
+    """For what a live run says elsewhere than in its output: its status, what it returns.
+
+    Without those that were removed since it began: nobody knows them any more."""
+    wanted = [parse_name(text) for text in declared]
+    kept = _kept(tenant_id, wanted) if wanted else {}
+    found = {name: given(name, opened(kept[name])) for name in wanted if name in kept}
+    return _gathered(found).redactor(token)
+
+
 def name_of(credential: Credential) -> Name:
     return Name(credential.type, credential.instance)
 

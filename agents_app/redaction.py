@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agents_app.disguises import VIEWS, View
+from agents_app.disguises import PLAIN, VIEWS, View
 from agents_app.runners.base import Outcome, OutputSink, RunControl, Runner, RunSpec
 
 # A shorter text may turn up by chance, and taking it out would spoil what people read.
@@ -38,6 +38,28 @@ def _lines(secret: str) -> set[str]:
     return {ln for ln in lines if len(ln) >= SHORTEST_LINE and not ln.startswith("-----")}
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is looked for in one view: each form, and the name it is replaced by."""
+
+    view: View
+    forms: Mapping[bytes, str]
+    # So many bytes at the end of an output may be the beginning of one.
+    reach: int
+    letters: frozenset[int]
+
+    @classmethod
+    def of(cls, view: View, parts: Iterable[tuple[bytes, str]]) -> "_Wanted":
+        forms = {form: name for part, name in parts for form in view.forms(part)}
+        return cls(view, forms, max(map(len, forms)) * view.width, frozenset(b"".join(forms)))
+
+    def unfinished_bytes(self, data: bytes) -> int:
+        # Most pieces end with a line, and few secrets have line ends in them.
+        if self.view is PLAIN and data[-1:] and data[-1] not in self.letters:
+            return 0
+        return _unfinished(self.view, self.forms, data[-self.reach :])
+
+
 class Redactor:
     """The secrets of one run, each by the name that people see instead."""
 
@@ -45,7 +67,7 @@ class Redactor:
         self._secrets = secrets
 
     @cached_property
-    def _wanted(self) -> list[tuple[View, dict[bytes, str]]]:
+    def _wanted(self) -> list[_Wanted]:
         """Made when it is needed: many a run prints nothing."""
         parts = [
             (part.encode(errors="surrogateescape"), name)
@@ -54,7 +76,7 @@ class Redactor:
             for part in parts_of(text)
             if len(part) >= SHORTEST_SECRET
         ]
-        return [(view, _forms(view, parts)) for view in VIEWS] if parts else []
+        return [_Wanted.of(view, parts) for view in VIEWS] if parts else []
 
     def clean(self, data: bytes) -> bytes:
         return _without(data, self.spans(data))
@@ -67,18 +89,14 @@ class Redactor:
     def spans(self, data: bytes) -> list[Span]:
         """Where something stands that must not; in order, and without overlaps."""
         found: list[Span] = []
-        for view, forms in self._wanted:
-            if view.is_worth_it(data):
-                found += _spans(view, forms, data)
+        for wanted in self._wanted:
+            if wanted.view.is_worth_it(data):
+                found += _spans(wanted.view, wanted.forms, data)
         return _merged(found) if found else found
 
     def unfinished_bytes(self, data: bytes) -> int:
         """How much at its end may become a secret with what is to come."""
-        longest = 0
-        for view, forms in self._wanted:
-            reach = max(map(len, forms)) * view.width
-            longest = max(longest, _unfinished(view, forms, data[-reach:]))
-        return longest
+        return max((wanted.unfinished_bytes(data) for wanted in self._wanted), default=0)
 
 
 class Redacting:
@@ -130,10 +148,6 @@ class RedactingRunner:
 
 
 # --- searching ------------------------------------------------------------------------------
-
-
-def _forms(view: View, parts: Iterable[tuple[bytes, str]]) -> dict[bytes, str]:
-    return {form: name for part, name in parts for form in view.forms(part)}
 
 
 def _spans(view: View, forms: Mapping[bytes, str], data: bytes) -> Iterator[Span]:

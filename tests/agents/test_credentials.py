@@ -9,7 +9,7 @@ import structlog
 from cryptography.fernet import Fernet
 
 from agents_app import redacted_log
-from agents_app.credential_book import NO_SECRETS, for_run, missing_of, value_of
+from agents_app.credential_book import NO_SECRETS, for_run, missing_of, redactor_for, value_of
 from agents_app.credential_types import parse_name
 from agents_app.credentials import remove_credential, set_credential
 from agents_app.execute import Host
@@ -192,6 +192,16 @@ def test_an_error_that_names_a_secret_does_not_say_it(fleet: Fleet, host: Host):
     give(fleet)
     agent = fleet.agent(command=[f"/no/such/{CANARY}"], credentials=["github_token"])
     assert "[redacted github_token]" in do(fleet, host, agent).error
+
+
+def test_what_a_live_run_says_to_the_gateway_can_be_cleaned_there(fleet: Fleet):
+    give(fleet)
+    redactor = redactor_for(fleet.tenant.pk, ["github_token", "removed_since"], "the-run-token")
+    assert redactor.clean_text(f"{CANARY} the-run-token") == (
+        "[redacted github_token] [redacted run token]"
+    )
+    plain = redactor_for(fleet.tenant.pk, [], "the-run-token")
+    assert plain.clean_text("the-run-token") == "[redacted run token]"
 
 
 @pytest.fixture
