@@ -1,6 +1,7 @@
 """The rows of deliveries: how one is written, found again and written anew; not what follows."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ from agents_app.webhooks import BODY_HASH_WINDOW_SECONDS, Letter, Reading
 
 HASHED = "sha256:"
 # Names and secrets of people, and what only mattered on the way here.
-NOT_KEPT = frozenset({"authorization", "proxy-authorization", "cookie"})
+NOT_KEPT = re.compile(r"authorization|cookie|token|secret|passw|api-?key|x-auth(?:-|$)")
 LONGEST_HEADER, LONGEST_REASON, MOST_DECISIONS = 1000, 500, 1000
 _COLUMNS = {
     **dict.fromkeys(("tenant_id", "source_id"), "bigint"),
@@ -96,7 +97,7 @@ def _understood(reading: Reading) -> dict[str, Any]:
 
 
 def _headers(letter: Letter) -> str:
-    kept = {n: v[:LONGEST_HEADER] for n, v in letter.headers.items() if n not in NOT_KEPT}
+    kept = {n: v[:LONGEST_HEADER] for n, v in letter.headers.items() if not NOT_KEPT.search(n)}
     return json.dumps(kept)
 
 

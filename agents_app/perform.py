@@ -9,13 +9,17 @@ from typing import Any
 
 import structlog
 
+from agents_app import redacted_log
 from agents_app.conf import CONF, ROOT
+from agents_app.credential_book import NO_SECRETS, Secrets, for_run
+from agents_app.credential_types import located
 from agents_app.environment import base_environment, run_environment
 from agents_app.errors import DroverError, Refused
 from agents_app.job import Ending, Job
 from agents_app.models import Agent
 from agents_app.prompt import build_prompt
-from agents_app.room import make_room, remove_room
+from agents_app.redaction import RedactingRunner
+from agents_app.room import make_room, remove_room, write_secret
 from agents_app.runners import RUNNERS
 from agents_app.runners.base import Mount, Outcome, RunControl, RunSpec, Runtime, verdict
 from agents_app.transcript import Transcript
@@ -35,29 +39,30 @@ class Definition:
     params: dict[str, Any]
     env: dict[str, str]
     runtime: Runtime
+    credentials: tuple[str, ...]
 
 
 def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
     """Whatever goes wrong, the run ends and its slot is free again."""
+    redactor = NO_SECRETS.redactor(job.token)
     try:
         definition = definition_of(job.agent_id, job.revision)
-        outcome = _run_program(job, definition, control, transcript)
+        secrets = for_run(job.tenant_id, definition.credentials)
+        if secrets is not NO_SECRETS:
+            redactor = redacted_log.watch_for(job.run_id, secrets.redactor(job.token))
+        runner = RedactingRunner(RUNNERS[definition.runtime.type], redactor)
+        outcome = runner.run(_prepare(job, definition, secrets), control, transcript)
     except DroverError as error:
-        return Ending("failed", error=str(error))
+        return Ending("failed", error=redactor.clean_text(str(error)))
     except Exception as error:
         log.exception("run.not_performed", **job.told)
-        return Ending("failed", error=f"not_performed: {type(error).__name__}: {error}")
+        said = f"not_performed: {type(error).__name__}: {error}"
+        return Ending("failed", error=redactor.clean_text(said))
     finally:
+        redacted_log.forget(job.run_id)
         remove_room(job.run_id)
         transcript.close()
     return _ending(outcome, transcript)
-
-
-def _run_program(
-    job: Job, definition: Definition, control: RunControl, transcript: Transcript
-) -> Outcome:
-    spec = _prepare(job, definition)
-    return RUNNERS[definition.runtime.type].run(spec, control, transcript)
 
 
 def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
@@ -73,8 +78,8 @@ def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
     )
 
 
-def _prepare(job: Job, definition: Definition) -> RunSpec:
-    """A private directory with the prompt in it, and the environment."""
+def _prepare(job: Job, definition: Definition, secrets: Secrets) -> RunSpec:
+    """A private directory with the prompt and secret files in it, and the environment."""
     prompt = build_prompt(
         definition.instructions, definition.params, job.trigger, job.prompt, job.context
     )
@@ -83,7 +88,7 @@ def _prepare(job: Job, definition: Definition) -> RunSpec:
     return RunSpec(
         run_id=job.run_id,
         argv=_resolve(definition),
-        env=_environment(job, definition, prompt, prompt_file, state_dir),
+        env=_environment(job, definition, _given(secrets, room), prompt, prompt_file, state_dir),
         cwd=room,
         prompt_file=prompt_file,
         timeout_seconds=job.timeout_seconds,
@@ -94,12 +99,25 @@ def _prepare(job: Job, definition: Definition) -> RunSpec:
     )
 
 
+def _given(secrets: Secrets, room: Path) -> dict[str, str]:
+    """The variables of the run's credentials; some say where a file is."""
+    env: dict[str, str] = {}
+    for file in secrets.files:
+        env = located(file.variables, write_secret(room, file.name, file.text)) | env
+    return {**env, **secrets.env}
+
+
 def _environment(
-    job: Job, definition: Definition, prompt: str, prompt_file: Path, state_dir: Path
+    job: Job,
+    definition: Definition,
+    given: Mapping[str, str],
+    prompt: str,
+    prompt_file: Path,
+    state_dir: Path,
 ) -> dict[str, str]:
     return run_environment(
         _server_environment(),
-        definition.env,
+        {**definition.env, **given},
         run_id=job.run_id,
         agent=definition.name,
         agent_dir=definition.directory,
@@ -163,6 +181,7 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         params=agent.params,
         env={name: str(value) for name, value in agent.env.items()},
         runtime=_runtime(agent.runtime),
+        credentials=tuple(agent.credentials),
     )
 
 

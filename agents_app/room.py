@@ -11,6 +11,7 @@ from agents_app.conf import CONF
 # Plain system calls, not pathlib: this is done for every run, and costs as much as starting one.
 _RUNS = str(CONF.data / "runs")
 _PROMPT = "prompt.md"
+_SECRETS = ".credentials"
 
 
 def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
@@ -27,6 +28,18 @@ def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
     with open(os.open(prompt_file, flags, 0o600), "wb") as file:
         file.write(prompt.encode(errors="replace"))
     return Path(directory), Path(prompt_file)
+
+
+def write_secret(room: Path, name: str, text: str) -> Path:
+    """A file beside the prompt that nobody can change, and that goes with the room."""
+    directory = room / _SECRETS
+    directory.mkdir(mode=0o700, exist_ok=True)
+    path = directory / name
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o400), "wb") as file:
+        file.write(text.encode())
+    return path
 
 
 def remove_room(run_id: int) -> None:

@@ -6,10 +6,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
+from agents_app.conf import CONF
 from agents_app.errors import ConfigError, DroverError
 
 VARIABLE = "DROVER_CREDENTIAL_KEYS"
@@ -32,8 +34,12 @@ class Keys:
 
     @property
     def first_id(self) -> str:
-        """Tells keys apart without telling anything about them."""
-        return hashlib.sha256(self.all[0].encode()).hexdigest()[:16]
+        return self.ids[0]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Tell keys apart without telling anything about them."""
+        return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] for key in self.all)
 
     @property
     def fernet(self) -> MultiFernet:
@@ -52,6 +58,26 @@ def read_keys(env: Mapping[str, str], data: Path) -> Keys:
     return keys
 
 
+@lru_cache(maxsize=1)
+def keys() -> Keys:
+    return read_keys(os.environ, CONF.data)
+
+
+def keys_again() -> Keys:
+    """A new one may have come since this process read them."""
+    keys.cache_clear()
+    return keys()
+
+
+def add_key(env: Mapping[str, str], data: Path) -> None:
+    """A new one before the others, in the file; whoever keeps them elsewhere adds it there."""
+    if env.get(VARIABLE):
+        raise ConfigError(f"the keys are in {VARIABLE}: put a new one first, there; {HOW}")
+    listed = _kept(data / FILE)
+    draft = _draft(data / FILE, Fernet.generate_key() + b"\n" + listed.encode())
+    draft.replace(data / FILE)
+
+
 def seal(keys: Keys, tenant_id: int, name: str, secret: str) -> str:
     return keys.fernet.encrypt(json.dumps([tenant_id, name, secret]).encode()).decode()
 
@@ -68,6 +94,14 @@ def unseal(keys: Keys, sealed: str, tenant_id: int, name: str) -> str:
     if (of_tenant, of_name) != (tenant_id, name):
         raise BrokenSeal(f"the secret {name!r} was sealed for another name or tenant")
     return str(secret)
+
+
+def unseal_kept(sealed: str, tenant_id: int, name: str) -> str:
+    """With the keys of this installation, as they are now."""
+    try:
+        return unseal(keys(), sealed, tenant_id, name)
+    except BrokenSeal:
+        return unseal(keys_again(), sealed, tenant_id, name)
 
 
 def reseal(keys: Keys, sealed: str) -> str:
@@ -89,13 +123,7 @@ def _kept(path: Path) -> str:
 
 def _make(path: Path) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(Fernet.generate_key())
-        # Before anything is sealed with it: what it has sealed will be on disk for good.
-        file.flush()
-        os.fsync(file.fileno())
+    draft = _draft(path, Fernet.generate_key())
     try:
         # link, not rename: of several processes that start at once the first one's key counts.
         with contextlib.suppress(FileExistsError):
@@ -103,3 +131,14 @@ def _make(path: Path) -> str:
     finally:
         draft.unlink()
     return path.read_text()
+
+
+def _draft(path: Path, content: bytes) -> Path:
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        # Before anything is sealed with it: what it has sealed will be on disk for good.
+        file.flush()
+        os.fsync(file.fileno())
+    return draft

@@ -1,7 +1,7 @@
 """Who may send and who listens, read from the rows at once; the rest happens in memory."""
 
+import contextlib
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from typing import Any
 
 import structlog
 
-from agents_app.conf import CONF
-from agents_app.errors import ConfigError
+from agents_app.credential_book import value_of
+from agents_app.errors import ConfigError, DroverError
 from agents_app.models import Agent, WebhookSecret, WebhookSource
 from agents_app.outside import read_secret
-from agents_app.sealing import BrokenSeal, Keys, read_keys, unseal
+from agents_app.sealing import BrokenSeal, keys, keys_again, unseal
 from agents_app.webhooks import TRIAL_PROVIDERS, Listener, Provider, provider_for
 
 log = structlog.get_logger("drover.webhooks")
@@ -110,7 +110,18 @@ def _secrets(row: WebhookSource, kept: Iterable[WebhookSecret]) -> dict[str, str
         if mine or shared:
             label = secret.name if mine else f"{secret.name} of source {secret.source_id}"
             found[label] = _opened(secret, row.name)
+    if row.credential and (value := _credential(row)):
+        found[f"credential {row.credential}"] = value
     return found
+
+
+def _credential(row: WebhookSource) -> str:
+    """What runs are given under this name may also be what the sender signs with."""
+    try:
+        return value_of(row.tenant_id, row.credential)
+    except DroverError as error:
+        _complain("webhook.secret_missing", row.name, str(error))
+        return ""
 
 
 def _outside(ref: str, source: str) -> str:
@@ -121,16 +132,14 @@ def _outside(ref: str, source: str) -> str:
 
 
 def _opened(secret: WebhookSecret, source: str) -> str:
+    what = (secret.sealed, secret.tenant_id, secret.name)
     try:
-        return _unsealed(keys(), secret.sealed, secret.tenant_id, secret.name)
+        with contextlib.suppress(BrokenSeal):
+            return _unsealed(keys(), *what)
+        return _unsealed(keys_again(), *what)
     except (BrokenSeal, ConfigError) as error:
         _complain("webhook.secret_missing", source, str(error))
         return ""
-
-
-@lru_cache(maxsize=1)
-def keys() -> Keys:
-    return read_keys(os.environ, CONF.data)
 
 
 _unsealed = lru_cache(maxsize=1024)(unseal)

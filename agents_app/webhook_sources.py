@@ -12,9 +12,8 @@ from agents_app.commit import in_transaction
 from agents_app.errors import Refused
 from agents_app.metric_totals import add
 from agents_app.models import Tenant, WebhookSecret, WebhookSource
-from agents_app.sealing import reseal, seal
+from agents_app.sealing import keys, seal
 from agents_app.skills.specs import WebhookSourceSpec
-from agents_app.webhook_book import keys
 
 SHORTEST_SECRET = 8
 
@@ -107,17 +106,6 @@ def _columns(spec: WebhookSourceSpec) -> dict[str, Any]:
         "allow_unsigned": spec.allow_unsigned,
         "options": dict(spec.options),
     }
-
-
-def reseal_secrets() -> int:
-    """After a new key was put first: all rows are sealed with it, and the old one may go."""
-    first = keys().first_id
-    old = list(WebhookSecret.objects.exclude(key_id=first))
-    for secret in old:
-        columns = {"sealed": reseal(keys(), secret.sealed), "key_id": first}
-        rows = WebhookSecret.objects.filter(pk=secret.pk)
-        in_transaction(lambda rows=rows, columns=columns: rows.update(**columns))  # type: ignore[misc]
-    return len(old)
 
 
 def count_refused(

@@ -30,6 +30,7 @@ _FLEET = [
     _table("Schedules", "schedule", "agents_app.schedule"),
     _table("Queue", "inbox", "agents_app.workitem"),
     _table("Runs", "play_circle", "agents_app.run"),
+    _table("Credentials", "key", "agents_app.credential"),
 ]
 _WEBHOOKS = [
     _table("Deliveries", "webhook", "agents_app.delivery"),

@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 
 from agents_app.conf import Conf
+from agents_app.redacted_log import clean_line
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
@@ -65,8 +66,17 @@ def _formatter(renderer: Any) -> dict[str, Any]:
     return {
         "()": structlog.stdlib.ProcessorFormatter,
         "foreign_pre_chain": _SHARED,
-        "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        "processors": [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            renderer,
+            _without_secrets,
+        ],
     }
+
+
+def _without_secrets(_logger: Any, _method: str, line: str) -> str:
+    """Last, on the line as it is written: whatever a value was part of, it is text by now."""
+    return clean_line(line)
 
 
 def _add_file(settings: dict[str, Any], path: Path) -> None:

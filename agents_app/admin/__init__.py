@@ -4,6 +4,7 @@ from django.contrib import admin
 
 from agents_app.admin import (
     agents,
+    credentials,
     duties,
     firings,
     journal,
@@ -20,6 +21,7 @@ admin.site.index_template = "drover/overview.html"
 
 __all__ = [
     "agents",
+    "credentials",
     "duties",
     "firings",
     "journal",

@@ -18,14 +18,25 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q
 
 from agents_app.conf import CONF
+from agents_app.credential_book import how_to_set, missing_of
 from agents_app.environment import base_environment
 from agents_app.errors import DroverError
 from agents_app.lease import boot_id, this_host
 from agents_app.maintenance.readiness import SILENT_BEAT_SECONDS
-from agents_app.models import Agent, NotifyTarget, Schedule, Scheduler, Tenant, Worker, WorkItem
+from agents_app.models import (
+    Agent,
+    Credential,
+    NotifyTarget,
+    Schedule,
+    Scheduler,
+    Tenant,
+    Worker,
+    WorkItem,
+)
 from agents_app.notify_targets import shown
 from agents_app.rows import one
 from agents_app.runners import RUNNERS
+from agents_app.sealing import keys_again
 from agents_app.skills.discover import discover
 from agents_app.stack.redis_server import client_url, redis_url
 from agents_app.triggers import next_fire, parse_trigger, zone
@@ -202,6 +213,22 @@ def _program_problem(agent: Agent, path: str) -> str:
     return "" if shutil.which(program, path=path) else f"cannot run {program}: no such program"
 
 
+def check_credentials(_: datetime) -> Said:
+    """By their names and keys: nothing is opened here."""
+    agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0).exclude(credentials=[])
+    for agent in agents.select_related("tenant").order_by("name"):
+        for name in missing_of(agent.tenant_id, agent.credentials):
+            detail = f"{agent.name}: nobody has set {name}: its runs fail"
+            yield WRONG, detail, how_to_set(name, agent.tenant.name)
+    kept = list(Credential.objects.order_by("pk"))
+    # Looking for keys makes one where there is none.
+    known = keys_again().ids if kept else ()
+    for credential in kept:
+        if credential.key_id not in known:
+            yield WRONG, f"{credential}: its key is gone", "put the key back, or set it again"
+    yield OK, f"{len(kept)} set", ""
+
+
 def check_schedules(now: datetime) -> Said:
     """Whatever was refused when it was saved, and got here all the same."""
     active = Schedule.objects.filter(state=Schedule.State.ACTIVE).select_related("agent")
@@ -251,6 +278,7 @@ WITH_DATABASE: Mapping[str, Check] = {
     "beat": check_beat,
     "clock": check_clock,
     "agents": check_agents,
+    "credentials": check_credentials,
     "schedules": check_schedules,
     "queues": check_queues,
     "notifications": check_notifications,

@@ -19,6 +19,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "verbs": (
         "agents_app.control",
+        "agents_app.credentials",
         "agents_app.deliveries",
         "agents_app.dispatch",
         "agents_app.due",
@@ -30,6 +31,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.perform",
         "agents_app.notify_targets",
         "agents_app.removal",
+        "agents_app.resealing",
         "agents_app.schedule_keys",
         "agents_app.schedules",
         "agents_app.skills.sync",
@@ -39,6 +41,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.why",
     ),
     "bookkeeping": (
+        "agents_app.credential_book",
         "agents_app.delivery_rows",
         "agents_app.handover",
         "agents_app.journal",
@@ -57,6 +60,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "pure": (
         "agents_app",
         "agents_app.conf",
+        "agents_app.credential_types",
+        "agents_app.disguises",
         "agents_app.environment",
         "agents_app.errors",
         "agents_app.guard",
@@ -67,6 +72,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.outside",
         "agents_app.output",
         "agents_app.prompt",
+        "agents_app.redacted_log",
+        "agents_app.redaction",
         "agents_app.room",
         "agents_app.runners",
         "agents_app.sealing",

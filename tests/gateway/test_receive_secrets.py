@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography.fernet import Fernet
 
-from agents_app import webhook_sources
+from agents_app import resealing, webhook_sources
+from agents_app.credential_types import Name
+from agents_app.credentials import remove_credential, set_credential
 from agents_app.errors import Refused
 from agents_app.models import Delivery, RunEvent, Tenant, WebhookSecret, WebhookSource
-from agents_app.webhook_book import keys
+from agents_app.sealing import keys
 from tests.agents.fleet import Fleet
 from tests.gateway.posting import ISSUE, SECRET, Door, Post, signed, source
 from tests.gateway.webhooks import signing
@@ -72,13 +74,25 @@ def test_after_a_new_key_all_secrets_are_sealed_with_it(tenant, monkeypatch):
     webhook_sources.add_secret(gh, "main", SECRET, "ann", NOW)
     monkeypatch.setenv("DROVER_CREDENTIAL_KEYS", f"{new},{old}")
     keys.cache_clear()
-    assert webhook_sources.reseal_secrets() == 1
-    assert webhook_sources.reseal_secrets() == 0
+    assert resealing.reseal_all()["webhook secrets"].done == 1
+    assert resealing.reseal_all()["webhook secrets"].done == 0
     monkeypatch.setenv("DROVER_CREDENTIAL_KEYS", new)
     keys.cache_clear()
     assert Door().one(signed(ISSUE)).status == 200
     monkeypatch.delenv("DROVER_CREDENTIAL_KEYS")
     keys.cache_clear()
+
+
+def test_a_credential_that_runs_are_given_may_be_the_secret_as_well(tenant):
+    """Guard: only of its own tenant, and only while it is there."""
+    source(tenant, secret_refs=[], credential="hook_key:main")
+    mallory = Tenant.objects.create(name="mallory")
+    set_credential(mallory, Name("hook_key", "main"), {"value": SECRET}, "mallory", NOW)
+    assert Door().one(signed(ISSUE)).status == 401
+    set_credential(tenant, Name("hook_key", "main"), {"value": SECRET}, "ann", NOW)
+    assert Door().one(signed(ISSUE)).status == 200
+    remove_credential(tenant.credentials.get(), "ann", NOW)
+    assert Door().one(signed(ISSUE, 2)).status == 401
 
 
 def test_a_secret_may_lie_in_a_file_of_the_project(tenant, tmp_path):

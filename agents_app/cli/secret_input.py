@@ -1,0 +1,56 @@
+"""Where a secret comes from: a file, a pipe or a prompt that shows nothing; never an argument."""
+
+import getpass
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from agents_app.credential_types import VALUE, Field, Name, type_of
+from agents_app.errors import Refused
+
+
+def read_values(name: Name, file: str | None) -> dict[str, str]:
+    """By field; a type with several takes a JSON object of them."""
+    fields = type_of(name.type).fields
+    if file is None and sys.stdin.isatty():
+        return _asked(name)
+    text = _content(Path(file)) if file else _piped()
+    return {VALUE: text} if VALUE in fields else _object(name, text, ", ".join(fields))
+
+
+def _asked(name: Name) -> dict[str, str]:
+    return {
+        key: getpass.getpass(_question(name, key, one))
+        for key, one in type_of(name.type).fields.items()
+    }
+
+
+def _question(name: Name, key: str, of: Field) -> str:
+    what = f"{name}" if key == VALUE else f"{name} {key}"
+    return f"{what}: " if of.is_needed else f"{what} (may be empty): "
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise Refused(f"{path} is not text: encode it first, for example with base64") from None
+
+
+def _piped() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise Refused("the input is not text: encode it first, for example with base64") from None
+
+
+def _object(name: Name, text: str, fields: str) -> dict[str, str]:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    # Not repeated in the message: it is a secret.
+    if not isinstance(values, Mapping) or not all(isinstance(v, str) for v in values.values()):
+        raise Refused(f"{name} has several fields: give a JSON object of texts with {fields}")
+    return dict(values)

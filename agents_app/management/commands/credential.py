@@ -1,0 +1,119 @@
+"""Sets the secrets that runs are given, lists and removes them, and seals them anew."""
+
+import os
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app import sealing
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.find import find_tenant
+from agents_app.cli.secret_input import read_values
+from agents_app.conf import CONF
+from agents_app.credential_book import name_of
+from agents_app.credential_types import CREDENTIAL_TYPES, parse_name
+from agents_app.credentials import find_credential, remove_credential, set_credential
+from agents_app.errors import Refused
+from agents_app.models import Credential, Tenant
+from agents_app.resealing import Resealed, reseal_all
+
+COLUMNS = ("credential", "set", "by", "agents")
+
+
+class Command(DroverCommand):
+    help = "Set, list, remove or rotate the secrets that agents declare in `credentials`."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        known = ", ".join(CREDENTIAL_TYPES)
+        setting = verbs.add_parser(
+            "set", help="From a file, a pipe or a prompt; it cannot be shown again."
+        )
+        setting.add_argument(
+            "name", metavar="TYPE[:INSTANCE]", help=f"{known}, or a name of your own."
+        )
+        setting.add_argument("--file", metavar="PATH", help="Where its value is.")
+        listing = verbs.add_parser("list", help="Their names, and who set them when.")
+        remove = verbs.add_parser("remove", help="Runs that need it fail from now on.")
+        remove.add_argument("name", metavar="TYPE[:INSTANCE]")
+        rotate = verbs.add_parser("rotate", help="Seal everything with the newest key.")
+        rotate.add_argument("--new-key", action="store_true", help="Make that key first.")
+        for verb in (setting, listing, remove, rotate):
+            self.add_common(verb)
+
+    def handle(self, *, verb: str, tenant: str, json: bool, **options: Any) -> None:
+        if verb == "rotate":
+            self._rotate(json=json, new_key=options["new_key"])
+        elif verb == "set":
+            self._set(find_tenant(tenant), options["name"], options["file"], json=json)
+        elif verb == "remove":
+            self._remove(find_credential(find_tenant(tenant), options["name"]), json=json)
+        else:
+            self._list(find_tenant(tenant), json=json)
+
+    def _set(self, tenant: Tenant, text: str, file: str | None, *, json: bool) -> None:
+        name = parse_name(text)
+        is_new = set_credential(tenant, name, read_values(name, file), self.by, self.now)
+        said = f"{name} is {'set' if is_new else 'replaced'}; runs get it from now on"
+        self.result(said, {"credential": str(name), "new": is_new}, json=json)
+
+    def _list(self, tenant: Tenant, *, json: bool) -> None:
+        found = list(tenant.credentials.order_by("type", "instance"))
+        users = users_of(tenant)
+        if json:
+            self.screen.json([described(one, users) for one in found])
+        elif found:
+            self.screen.table(COLUMNS, [row(one, users) for one in found])
+        else:
+            self.screen.say(f"{tenant} has no credentials (manage.py credential set makes one)")
+
+    def _remove(self, credential: Credential, *, json: bool) -> None:
+        name = str(name_of(credential))
+        removed = remove_credential(credential, self.by, self.now)
+        self.result(f"{name} is removed", {"credential": name, "removed": removed}, json=json)
+
+    def _rotate(self, *, json: bool, new_key: bool) -> None:
+        if new_key:
+            sealing.add_key(os.environ, CONF.data)
+        done = reseal_all(lambda what, count: self.remark(f"{what}: {count} sealed anew"))
+        said = ", ".join(f"{one.done} {what}" for what, one in done.items())
+        self.result(f"sealed with the newest key: {said}", rotated(done), json=json)
+        if broken := [name for one in done.values() for name in one.broken]:
+            raise Refused(
+                f"no key opens {', '.join(broken)}: put the old key back, or set them again"
+            )
+
+
+def users_of(tenant: Tenant) -> dict[str, list[str]]:
+    """The agents that declare each credential."""
+    users: dict[str, list[str]] = {}
+    for agent in tenant.agents.exclude(credentials=[]).order_by("name"):
+        for text in agent.credentials:
+            users.setdefault(str(parse_name(text)), []).append(agent.name)
+    return users
+
+
+def row(credential: Credential, users: dict[str, list[str]]) -> tuple[object, ...]:
+    name = str(name_of(credential))
+    who = ", ".join(users.get(name, [])) or "-"
+    return name, credential.changed_at, credential.changed_by, who
+
+
+def described(credential: Credential, users: dict[str, list[str]]) -> dict[str, object]:
+    name = name_of(credential)
+    return {
+        "credential": str(name),
+        "type": name.type,
+        "instance": name.instance,
+        "created_at": credential.created_at,
+        "changed_at": credential.changed_at,
+        "changed_by": credential.changed_by,
+        "agents": users.get(str(name), []),
+    }
+
+
+def rotated(done: dict[str, Resealed]) -> dict[str, object]:
+    return {
+        what.replace(" ", "_"): {"sealed": one.done, "broken": list(one.broken)}
+        for what, one in done.items()
+    }
