@@ -1,4 +1,4 @@
-"""The gateway's entry point for uvicorn: webhooks go to their own door, all else to Django."""
+"""The gateway's entry point for uvicorn: webhooks and streams have doors of their own."""
 
 import os
 import warnings
@@ -13,5 +13,8 @@ warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronou
 
 from agents_app.conf import CONF  # noqa: E402
 from gateway_app.receive import Webhooks  # noqa: E402
+from gateway_app.streams.door import Streams  # noqa: E402
+from gateway_app.streams.hub import Hub  # noqa: E402
 
-application = Webhooks(_django, lambda: datetime.now(UTC), CONF.body_seconds)
+_streams = Streams(_django, Hub(CONF.stream_heartbeat_seconds))
+application = Webhooks(_streams, lambda: datetime.now(UTC), CONF.body_seconds)

@@ -7,6 +7,7 @@ from gateway_app.api import (
     agents,
     events,
     logs,
+    notifications,
     queue,
     runs,
     schedule_acts,
@@ -44,7 +45,7 @@ def build() -> DroverAPI:
         parser=StrictParser(),
     )
     for part in (
-        *(agents, schedule_acts, runs, logs, queue, events),
+        *(agents, schedule_acts, runs, logs, queue, events, notifications),
         *(scheduler, tenants, tokens),
     ):
         api.add_router("", part.router)
