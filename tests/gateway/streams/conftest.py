@@ -1,6 +1,8 @@
-"""A real gateway of a module, and somebody who writes the journal behind its back."""
+"""A real gateway for all of these, and somebody who writes the journal behind its back."""
 
+import json
 import os
+import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,25 +24,58 @@ ENTRY = (
 )
 
 
+# One process instead of many, each of which takes a second.
+SETTLE = """
+import json
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from datetime import UTC, datetime
+from agents_app.conf import CONF
+from agents_app.models import Tenant
+from agents_app.skills.sync import sync_project
+from agents_app.tenants import create_tenant
+from agents_app.tokens import create_token
+now = datetime.now(UTC)
+sync_project(CONF.project, now)
+create_tenant("acme", "a test", now)
+tenants = [Tenant.objects.get(name=name) for name in ("default", "acme")]
+wanted = [(tenants[0], "read"), (tenants[1], "read"), (tenants[0], "admin")]
+tokens = [create_token(tenant, "test", scope, "a test", now).secret for tenant, scope in wanted]
+browser = Client()
+browser.force_login(User.objects.create_superuser("ann", password="secret"))
+session = browser.cookies[settings.SESSION_COOKIE_NAME]
+cookie = f"{session.key}={session.value}"
+print(json.dumps({"tenants": {t.name: t.pk for t in tenants}, "tokens": tokens, "cookie": cookie}))
+"""
+
+
 class Gateway:
     """With two tenants; nothing else runs, so nothing happens but what a test writes."""
 
     def __init__(self, stack: PrivateStack) -> None:
         self.stack = stack
         self.port = stack.conf.port
-        self.made("discover", "--sync")
-        self.made("tenant", "create", "acme")
-        self.tenants = {row["name"]: row["id"] for row in stack.rows("SELECT * FROM drover_tenant")}
-        self.token = self.new_token("default")
-        self.theirs = self.new_token("acme")
+        made = json.loads(self.made("shell", "--no-imports", "-c", SETTLE))
+        self.tenants: dict[str, int] = made["tenants"]
+        self.token, self.theirs, self.boss = made["tokens"]
+        self.cookie: str = made["cookie"]
 
     def made(self, *command: str) -> str:
         done = self.stack.manage(*command)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    def new_token(self, tenant: str, scope: str = "read") -> str:
-        return self.made("token", "create", "test", "--scope", scope, "--tenant", tenant)
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """As an admin."""
+        request = urllib.request.Request(
+            f"{self.stack.url}/v1{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self.boss}"},
+        )
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
 
     def listen(self, path: str = NOTIFICATIONS, **options: Any) -> Stream:
         return listen(self.port, self.token, path, **options)
@@ -62,11 +97,11 @@ class Gateway:
 NewGateway = Callable[..., Gateway]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def new_gateway(
     tmp_path_factory: pytest.TempPathFactory, migrated_database: Callable[[Path], str]
 ) -> Iterator[NewGateway]:
-    """Keyword arguments become variables; all end with the module."""
+    """Keyword arguments become variables; all end with the package."""
     made: list[PrivateStack] = []
 
     def make(**env: str) -> Gateway:
@@ -83,6 +118,6 @@ def new_gateway(
         stack.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def gateway(new_gateway: NewGateway) -> Gateway:
     return new_gateway(DROVER_STREAM_HEARTBEAT_SECONDS="0.5")

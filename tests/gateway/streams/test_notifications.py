@@ -1,8 +1,7 @@
 """/v1/notifications/stream on a real server: what is told, to whom, in which order, how it ends."""
 
 import json
-import socket
-import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ SLOW = {
     "error": "notification stream backlog exceeded; reconnect",
     "error_code": "slow_consumer",
 }
+ENTRIES = "INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail) VALUES"
 UNAUTHORIZED = {"error": "missing or invalid bearer token", "error_code": "unauthorized"}
 
 
@@ -138,14 +138,17 @@ def test_a_number_from_another_database_means_from_now_on(gateway: Gateway):
 
 def test_who_reads_too_slowly_is_cut_off_and_nobody_else_notices(gateway: Gateway):
     all_of_it = f"{NOTIFICATIONS}?events=all"
-    with gateway.listen(all_of_it) as slow, gateway.listen(all_of_it) as quick:
-        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with (
+        gateway.listen(all_of_it) as slow,
+        gateway.listen(all_of_it) as quick,
+        ThreadPoolExecutor(1) as pool,
+    ):
         count, one = 8000, gateway.columns("agent.noted", detail="x" * 450)
+        reading = pool.submit(quick.take, count)
         for _ in range(0, count, 500):
             values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * 500)
-            sql = f"{ENTRIES} {values}"
-            gateway.stack.rows(sql, *one * 500)
-        assert len(quick.take(count)) == count
+            gateway.stack.rows(f"{ENTRIES} {values}", *one * 500)
+        assert len(reading.result()) == count
         events = list(slow.events())
         assert events[-1] == Event("error", SLOW)
         assert len(events) < count
@@ -154,30 +157,12 @@ def test_who_reads_too_slowly_is_cut_off_and_nobody_else_notices(gateway: Gatewa
             assert len(again.take(count - len(events) + 1)) == count - len(events) + 1
 
 
-ENTRIES = "INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail) VALUES"
-
-
-def revoke(gateway: Gateway, token_id: int) -> None:
-    boss = gateway.new_token("default", "admin")
-    request = urllib.request.Request(
-        f"{gateway.stack.url}/v1/tokens/{token_id}",
-        method="DELETE",
-        headers={"Authorization": f"Bearer {boss}"},
-    )
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status in {200, 204}
-
-
-def newest_token(gateway: Gateway) -> int:
-    return int(gateway.stack.rows("SELECT max(id) AS id FROM drover_api_token")[0]["id"])
-
-
 def test_a_token_that_is_revoked_hears_no_more(gateway: Gateway):
-    spent = gateway.new_token("default")
-    number = newest_token(gateway)
+    made = gateway.ask("POST", "/tokens", {"name": "soon gone", "scope": "read"})
+    spent = made["token"]
     with Stream(gateway.port, spent) as stream, gateway.listen() as other:
         assert stream.next().name == "open"
-        revoke(gateway, number)
+        gateway.ask("DELETE", f"/tokens/{made['id']}")
         gateway.tell("run.started", 9)
         assert list(stream.events()) == [Event("error", UNAUTHORIZED)]
         assert other.next().data["run_id"] == 9
@@ -195,20 +180,8 @@ def test_a_tenant_that_is_disabled_hears_no_more(gateway: Gateway):
     gateway.stack.rows("UPDATE drover_tenant SET disabled_at = NULL")
 
 
-def log_in(gateway: Gateway) -> str:
-    """A session, as a browser has it after the login page."""
-    script = (
-        "from django.contrib.auth.models import User; from django.test import Client; "
-        "from django.conf import settings; c = Client(); "
-        "c.force_login(User.objects.get_or_create("
-        "username='ann', is_staff=True, is_superuser=True)[0]); "
-        "print(settings.SESSION_COOKIE_NAME + '=' + c.cookies[settings.SESSION_COOKIE_NAME].value)"
-    )
-    return gateway.made("shell", "--no-imports", "-c", script)
-
-
 def test_somebody_who_is_logged_in_listens_until_they_log_out(gateway: Gateway):
-    with Stream(gateway.port, cookie=log_in(gateway)) as stream:
+    with Stream(gateway.port, cookie=gateway.cookie) as stream:
         assert (stream.status, stream.next().name) == (200, "open")
         mine = gateway.tell("run.started", 3)
         assert stream.next().id == mine
