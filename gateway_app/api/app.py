@@ -26,6 +26,9 @@ may use their session, with the CSRF token on everything but GET.
 
 Times are seconds since 1970. Long lists come in pages: `next_cursor` of one is `cursor` of the
 next. Whatever goes wrong has one shape: `{"error": {"code": ..., "message": ...}}`.
+
+Streams are Server-Sent Events. One that breaks is resumed with `Last-Event-ID`: nothing is missed
+for as long as it is kept, and nothing comes twice. After `event: error` the stream ends.
 """
 
 

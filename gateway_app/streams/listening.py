@@ -27,8 +27,9 @@ async def listen(hub: Hub, ticket: Listen, outlet: Outlet) -> AsyncGenerator[byt
             yield data
         # Nothing was awaited since the cursor was looked at: no gap, and nothing twice.
         with hub.listener(ticket.wanted, outlet):
+            outlet.fill_silence(hub.heartbeat_seconds)
             while not outlet.over:
-                yield await outlet.take(hub.heartbeat_seconds)
+                yield await outlet.take()
 
 
 def _history(wanted: Wanted, after: int, up_to: int) -> tuple[bytes, int]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from django.db import connection
 
 from agents_app.cli.follow import Progress, progress_of
+from agents_app.rows import on_sqlite
 from agents_app.tail import Tail, Told
 from gateway_app.streams.standing import ABOUT_RIGHTS, without_rights
 from gateway_app.streams.ticket import Guest
@@ -36,8 +37,12 @@ def look(tail: Tail | None, runs: Collection[int], guests: Collection[Guest], as
 
 
 def closing(read: Callable[[], T]) -> T:
-    """A pool wants its connections back: a stream is open for hours and reads for milliseconds."""
+    """A pool wants its connections back: a stream is open for hours and reads for milliseconds.
+
+    SQLite has no pool, and opening its file costs more than most of what is read.
+    """
     try:
         return read()
     finally:
-        connection.close()
+        if not on_sqlite():
+            connection.close()

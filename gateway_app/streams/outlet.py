@@ -17,6 +17,7 @@ class Outlet:
         self._waiting: list[bytes] = []
         self._size = 0
         self._woken = asyncio.Event()
+        self._taken_at = asyncio.get_running_loop().time()
 
     def put(self, data: bytes) -> None:
         """Whoever leaves too much lying about is told so and has to come back."""
@@ -36,15 +37,23 @@ class Outlet:
             self._waiting.clear()
             self._woken.set()
 
-    async def take(self, silence_seconds: float) -> bytes:
-        """All that waits; nothing when it is over, a sign of life when nothing has come."""
-        try:
-            async with asyncio.timeout(silence_seconds):
-                await self._woken.wait()
-        except TimeoutError:
-            return wire.HEARTBEAT
+    async def take(self) -> bytes:
+        """All that waits; nothing when it is over."""
+        await self._woken.wait()
         self._woken.clear()
         data = b"".join(self._waiting)
         self._waiting.clear()
         self._size = 0
+        self._taken_at = asyncio.get_running_loop().time()
         return data
+
+    def fill_silence(self, seconds: float) -> None:
+        """From now on, until it is over. One timer a stream: one for every event costs more."""
+        loop = asyncio.get_running_loop()
+        left = self._taken_at + seconds - loop.time()
+        if left <= 0:
+            left = seconds
+            if not self._waiting:
+                self.put(wire.HEARTBEAT)
+        if not self.over:
+            loop.call_later(left, self.fill_silence, seconds)

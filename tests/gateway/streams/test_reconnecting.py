@@ -5,18 +5,25 @@ import random
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPException
+from pathlib import Path
 
 import pytest
 
 from tests.gateway.streams.client import Event, Stream
 from tests.parts.fixtures import NewStack
 from tests.parts.redis_part import RedisServer, valkey_binary
+from tests.parts.stack_part import PrivateStack
 
 SKILL = '---\ncommand: ["sh", "-c", "test $((DROVER_RUN_ID % 5)) != 0"]\nscale: 4\n---\nHello.\n'
 RUNS, CLIENTS = 60, 6
+HAPPENED = (
+    "SELECT id, run_id, name FROM drover_run_event WHERE name IN "
+    "('run.started', 'run.succeeded', 'run.failed') ORDER BY id"
+)
 
 
 class Reader:
@@ -53,40 +60,44 @@ class Reader:
             cut.cancel()
 
 
-@pytest.mark.slow
-def test_nothing_is_missed_and_nothing_is_heard_twice(new_stack: NewStack, tmp_path):
+@pytest.fixture
+def stack(new_stack: NewStack, tmp_path: Path) -> Iterator[PrivateStack]:
+    """A worker and the gateway, and a Redis between them."""
     redis = RedisServer(valkey_binary(), tmp_path).start()
     stack = new_stack(redis.url, DROVER_API_RATE="100000")
     stack.write_agent("hello", SKILL)
     assert stack.manage("discover", "--sync").returncode == 0
     for name in ("worker-1", "gateway"):
         stack.start(name)
+    yield stack
+    stack.close()
+    redis.stop()
+
+
+def ask(stack: PrivateStack, token: str) -> None:
+    request = urllib.request.Request(
+        f"{stack.url}/v1/agents/hello/run",
+        data=json.dumps({"prompt": "x"}).encode(),
+        headers={"Authorization": f"Bearer {token}"},
+    )
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        assert answer.status == 202
+    time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_nothing_is_missed_and_nothing_is_heard_twice(stack: PrivateStack):
     token = stack.manage("token", "create", "test", "--scope", "operate").stdout.strip()
-
-    def ask(_: int) -> None:
-        request = urllib.request.Request(
-            f"{stack.url}/v1/agents/hello/run",
-            data=json.dumps({"prompt": "x"}).encode(),
-            headers={"Authorization": f"Bearer {token}"},
-        )
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            assert answer.status == 202
-        time.sleep(0.01)
-
     readers = [Reader(stack.conf.port, token, number) for number in range(CLIENTS)]
     done = threading.Event()
     with ThreadPoolExecutor(CLIENTS) as pool:
         reading = [pool.submit(reader.read, done, 2 * RUNS) for reader in readers]
-        for number in range(RUNS):
-            ask(number)
+        for _ in range(RUNS):
+            ask(stack, token)
         done.set()
         for each in reading:
-            each.result(60)
-    sql = (
-        "SELECT id, run_id, name FROM drover_run_event WHERE name IN "
-        "('run.started', 'run.succeeded', 'run.failed') ORDER BY id"
-    )
-    rows = stack.rows(sql)
+            each.result(90)
+    rows = stack.rows(HAPPENED)
     assert len(rows) == 2 * RUNS and {"run.failed", "run.succeeded"} < {r["name"] for r in rows}
     for reader in readers:
         assert [event.id for event in reader.heard] == [row["id"] for row in rows]
@@ -94,4 +105,3 @@ def test_nothing_is_missed_and_nothing_is_heard_twice(new_stack: NewStack, tmp_p
     kinds = {"run.succeeded": "run.completed"}
     told = [(event.data["run_id"], event.data["kind"]) for event in readers[0].heard]
     assert told == [(row["run_id"], kinds.get(row["name"], row["name"])) for row in rows]
-    redis.stop()
