@@ -38,7 +38,7 @@ class Streams:
 
         await self.app(scope, receive, keep)
         ticket: Ticket | None = scope.pop(TICKET, None)
-        if ticket is None or not said:
+        if ticket is None or not said or said[0]["status"] != 200:
             for message in said:
                 await send(message)
         elif self.hub.streams_of(ticket.guest.tenant_id) >= self.most_of_a_tenant:
