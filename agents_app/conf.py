@@ -41,6 +41,7 @@ class Conf:
     spread_seconds: float
     grace_seconds: float
     body_seconds: float
+    stream_heartbeat_seconds: float
 
     @property
     def gateway_url(self) -> str:
@@ -89,6 +90,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         spread_seconds=_seconds(env, "DROVER_SPREAD_SECONDS", 30),
         grace_seconds=_seconds(env, "DROVER_GRACE_SECONDS", 10),
         body_seconds=_seconds(env, "DROVER_BODY_SECONDS", 10),
+        stream_heartbeat_seconds=_seconds(env, "DROVER_STREAM_HEARTBEAT_SECONDS", 30),
     )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,8 +47,16 @@ def ensure_bootstrap_token(tenant: Tenant, token: str) -> bool:
 
 def find_token(secret: str) -> ApiToken | None:
     """One that is in force, with its tenant."""
-    known = ApiToken.objects.select_related("tenant").filter(revoked_at__isnull=True)
-    return known.filter(sha256=token_hash(secret)).first()
+    return _known().filter(sha256=token_hash(secret)).first()
+
+
+def tokens_in_force(ids: Collection[int]) -> dict[int, ApiToken]:
+    """Of these, each with its tenant."""
+    return _known().in_bulk(ids) if ids else {}
+
+
+def _known() -> QuerySet[ApiToken]:
+    return ApiToken.objects.select_related("tenant").filter(revoked_at__isnull=True)
 
 
 def create_token(tenant: Tenant, name: str, scope: str, by: str, now: datetime) -> NewToken:

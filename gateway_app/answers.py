@@ -1,4 +1,4 @@
-"""What senders of webhooks are told, as JSON; nothing that was not stored is ever a success."""
+"""What is answered in front of Django, as JSON; nothing that was not stored is ever a success."""
 
 import asyncio
 import json
@@ -83,6 +83,11 @@ def bad_body(error: BodyError) -> Answer:
 
 def unavailable() -> Answer:
     answer = _error(503, "unavailable", "it could not be stored; send it again")
+    return Answer(answer.status, answer.content, _retry_after(RETRY_SECONDS))
+
+
+def too_many_streams(most: int) -> Answer:
+    answer = _error(429, "too_many_streams", f"{most} streams are open already: close some first")
     return Answer(answer.status, answer.content, _retry_after(RETRY_SECONDS))
 
 

@@ -1,4 +1,4 @@
-"""The gateway's entry point for uvicorn: webhooks go to their own door, all else to Django."""
+"""The gateway's entry point for uvicorn: webhooks and streams have doors of their own."""
 
 import os
 import warnings
@@ -18,7 +18,10 @@ from gateway_app.bounded import Bounded  # noqa: E402
 from gateway_app.framing import OneLength  # noqa: E402
 from gateway_app.headers import SecureHeaders  # noqa: E402
 from gateway_app.receive import Webhooks  # noqa: E402
+from gateway_app.streams.door import Streams  # noqa: E402
+from gateway_app.streams.hub import Hub  # noqa: E402
 
 _bounded = Bounded(_django, CONF.body_seconds)
-_webhooks = Webhooks(_bounded, lambda: datetime.now(UTC), CONF.body_seconds)
+_streams = Streams(_bounded, Hub(CONF.stream_heartbeat_seconds))
+_webhooks = Webhooks(_streams, lambda: datetime.now(UTC), CONF.body_seconds)
 application = SecureHeaders(OneLength(_webhooks), settings.SECURE_HSTS_SECONDS)

@@ -1,10 +1,13 @@
 """Follows a run's output and a work item's runs by looking at their rows now and then."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from time import sleep
+from typing import Any
+
+from django.db.models import OuterRef, Subquery
 
 from agents_app.cli.times import local
 from agents_app.models import Run, RunOutput, WorkItem
@@ -38,11 +41,12 @@ class Output:
         self._last: dict[RunOutput.Stream, RunOutput] = {}
 
     def read(self) -> Iterator[Piece]:
-        while rows := self._rows():
-            for row in rows:
-                stream = RunOutput.Stream(row.stream)
-                self._seq, self._last[stream] = row.seq, row
-                yield self._piece(row, bytes(row.data))
+        while pieces := self.page():
+            yield from pieces
+
+    def page(self, most: int = PIECES_AT_ONCE) -> list[Piece]:
+        unread = RunOutput.objects.filter(run=self.run_id, seq__gt=self._seq)
+        return [self._next(row) for row in unread.order_by("seq")[:most]]
 
     def rest(self) -> Iterator[Piece]:
         """What the decoders hold back, once the run is over."""
@@ -51,14 +55,43 @@ class Output:
             if piece.text:
                 yield piece
 
-    def _rows(self) -> list[RunOutput]:
-        unread = RunOutput.objects.filter(run=self.run_id, seq__gt=self._seq)
-        return list(unread.order_by("seq")[:PIECES_AT_ONCE])
+    def _next(self, row: RunOutput) -> Piece:
+        self._seq, self._last[RunOutput.Stream(row.stream)] = row.seq, row
+        return self._piece(row, bytes(row.data))
 
     def _piece(self, row: RunOutput, data: bytes, *, final: bool = False) -> Piece:
         stream = RunOutput.Stream(row.stream)
         text = self._decoders[stream].decode(data, final)
         return Piece(self.run_id, row.seq, stream.name.lower(), row.at, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: the last piece of its output, and how it ended; without a state it is gone.
+
+    Both of one moment: what a run printed is stored before or with its end.
+    """
+
+    run_id: int
+    seq: int = 0
+    ended: bool = True
+    state: str = ""
+    exit_code: int | None = None
+    error: str = ""
+    finished_at: datetime | None = None
+
+
+def progress_of(run_ids: Collection[int]) -> dict[int, Progress]:
+    last = RunOutput.objects.filter(run=OuterRef("pk")).order_by("-seq").values("seq")[:1]
+    rows: Iterable[Any] = (
+        Run.objects.filter(pk__in=run_ids)
+        .annotate(seq=Subquery(last))
+        .values_list("pk", "seq", "slot", "state", "exit_code", "error", "finished_at")
+    )
+    found = {
+        key: Progress(key, seq or 0, slot is None, *ending) for key, seq, slot, *ending in rows
+    }
+    return {run_id: found.get(run_id) or Progress(run_id) for run_id in run_ids}
 
 
 def output_so_far(run_id: int) -> Iterator[Piece]:

@@ -8,6 +8,7 @@ from gateway_app.api import (
     deliveries,
     events,
     logs,
+    notifications,
     queue,
     runs,
     schedule_acts,
@@ -26,6 +27,9 @@ may use their session, with the CSRF token on everything but GET.
 
 Times are seconds since 1970. Long lists come in pages: `next_cursor` of one is `cursor` of the
 next. Whatever goes wrong has one shape: `{"error": {"code": ..., "message": ...}}`.
+
+Streams are Server-Sent Events. One that breaks is resumed with `Last-Event-ID`: nothing is missed
+for as long as it is kept, and nothing comes twice. After `event: error` the stream ends.
 """
 
 
@@ -45,7 +49,7 @@ def build() -> DroverAPI:
         parser=StrictParser(),
     )
     for part in (
-        *(agents, schedule_acts, runs, logs, queue, deliveries, events),
+        *(agents, schedule_acts, runs, logs, queue, deliveries, events, notifications),
         *(scheduler, tenants, tokens),
     ):
         api.add_router("", part.router)

@@ -54,8 +54,10 @@ def operator_of(request: HttpRequest) -> Caller:
 
 def caller_with_token(secret: str) -> Caller | None:
     token = find_token(secret)
-    if token is None:
-        return None
+    return None if token is None else caller_of_token(token)
+
+
+def caller_of_token(token: ApiToken) -> Caller:
     return Caller(token.tenant, up_to(token.scope), f"token {token.name}", token.pk)
 
 
@@ -90,11 +92,15 @@ def admit(caller: Caller, scope: str) -> Caller:
     who = f"token {caller.token_id}" if caller.token_id else caller.by
     if wait := rate.LIMIT.wait_seconds(who, time.monotonic()):
         raise TooMany(wait)
+    check_rights(caller, scope)
+    return caller
+
+
+def check_rights(caller: Caller, scope: str) -> None:
     if caller.tenant.disabled_at is not None and not _may_enable(caller):
         raise TenantDisabled(f"the tenant {caller.tenant.name} is disabled")
     if scope not in caller.scopes:
         raise Forbidden(f"this needs the scope {scope!r}")
-    return caller
 
 
 def _may_enable(caller: Caller) -> bool:

@@ -1,7 +1,6 @@
 """/v1/runs/{id}/logs: what a run printed, as lines or as bytes; following it is a stream."""
 
 import re
-from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Literal
 
@@ -9,12 +8,15 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from agents_app.cli.follow import Piece, output_so_far
+from agents_app.cli.follow import output_so_far
 from agents_app.models import Run
 from gateway_app.api.auth import TO_READ, caller_of
-from gateway_app.api.fields import Filters, Shape
+from gateway_app.api.fields import LARGEST_KEY, Filters, Shape
 from gateway_app.api.owned import find_run, output_of
 from gateway_app.api.problems import answers, problem
+from gateway_app.api.resuming import last_event_id, streamed
+from gateway_app.lines import Line, as_lines
+from gateway_app.streams.ticket import Follow, begin, guest_of
 
 router = Router(tags=["runs"])
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
@@ -44,9 +46,9 @@ def show_lines(request: HttpRequest, run_id: int, filters: Query[LineFilters]) -
     """Valid text without control characters; a line is shown when it is whole."""
     run = find_run(caller_of(request).tenant, run_id)
     ended = run.finished_at is not None
-    numbered = enumerate(as_lines(output_so_far(run.pk), ended=ended))
-    wanted = list(islice(numbered, filters.offset, filters.offset + filters.limit + 1))
-    lines = [_line(number, piece) for number, piece in wanted[: filters.limit]]
+    printed = as_lines(output_so_far(run.pk), ended=ended)
+    wanted = list(islice(printed, filters.offset, filters.offset + filters.limit + 1))
+    lines = [_line(line) for line in wanted[: filters.limit]]
     return LogPage(
         run_id=run.pk,
         lines=lines,
@@ -55,28 +57,33 @@ def show_lines(request: HttpRequest, run_id: int, filters: Query[LineFilters]) -
     )
 
 
-def as_lines(pieces: Iterable[Piece], *, ended: bool) -> Iterator[Piece]:
-    """Whole lines of each stream in the order in which they ended; each is as old as its start."""
-    begun: dict[str, Piece] = {}
-    for piece in pieces:
-        *whole, rest = piece.text.split("\n")
-        for text in whole:
-            first = begun.pop(piece.stream, None)
-            yield _joined(first, piece, text)
-        if rest:
-            begun[piece.stream] = _joined(begun.get(piece.stream), piece, rest)
-    if ended:
-        yield from begun.values()
+def _line(line: Line) -> LineShape:
+    return LineShape(**line.shown())
 
 
-def _joined(first: Piece | None, piece: Piece, text: str) -> Piece:
-    begin = first or piece
-    return Piece(piece.run, piece.seq, piece.stream, begin.at, (first.text if first else "") + text)
+# --- as they come ---------------------------------------------------------------------------
 
 
-def _line(number: int, piece: Piece) -> LineShape:
-    stream: Any = piece.stream
-    return LineShape(number=number, at=piece.at.timestamp(), stream=stream, text=piece.text)
+class FollowFilters(Filters):
+    last_event_id: int | None = Field(
+        None, ge=0, le=LARGEST_KEY, description="For clients that cannot send the header."
+    )
+
+
+_STREAM = streamed(
+    "`open`, then a `line` each, with its number as `id`, then `end` with how the run ended: a "
+    "client that comes back after that is told the same again. A comment in every 30 s of silence."
+)
+
+
+@router.get(
+    "/runs/{int:run_id}/logs/stream", response=answers(None), auth=TO_READ, openapi_extra=_STREAM
+)
+def follow_lines(request: HttpRequest, run_id: int, filters: Query[FollowFilters]) -> HttpResponse:
+    """The same lines as a stream, from the first one until the run ends."""
+    run = find_run(caller_of(request).tenant, run_id)
+    after = last_event_id(request, filters.last_event_id)
+    return begin(request, Follow(guest_of(request), run.pk, -1 if after is None else after))
 
 
 # --- as bytes -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tests.benchmarks import (
     next_fires,
     overhead,
     punctuality,
+    streams,
     throughput,
 )
 from tests.benchmarks.bed import Bed, say
@@ -32,6 +33,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "big-output": big_output.measure,
     "overhead": overhead.measure,
     "deliveries": deliveries.measure,
+    "streams": streams.measure,
 }
 
 

@@ -33,7 +33,7 @@ local number = 0
 function request()
   number = number + 1
   local headers = {["content-type"] = "application/json", ["x-github-event"] = "issues",
-    ["x-github-delivery"] = "bench-" .. number, ["x-hub-signature-256"] = "%(signature)s"}
+    ["x-github-delivery"] = "%(prefix)s-" .. number, ["x-hub-signature-256"] = "%(signature)s"}
   return wrk.format("POST", "/webhooks/github", headers, [==[%(body)s]==])
 end
 function done(summary, latency)
@@ -88,7 +88,7 @@ def _accepted(bed: Bed, on: str) -> Numbers:
     with bed.drover(on, HOOK_SECRET=SECRET) as stack:
         inside(stack, "hooks:write", command=COMMAND, scale=4)
         stack.start("gateway")
-        numbers = _load(stack)
+        numbers = load(stack)
         with reader(stack) as read:
             # wrk forgets what was on its way when time was up.
             assert read(_STORED) >= numbers["requests"]
@@ -99,15 +99,16 @@ def _peer(bed: Bed, on: str) -> Numbers:
     with bed.peer(on) as stack:
         inside(stack, "hooks:make_table")
         stack.start("gateway")
-        return _load(stack)
+        return load(stack)
 
 
-def _load(stack: PrivateStack) -> Numbers:
+def load(stack: PrivateStack, prefix: str = "bench") -> Numbers:
     if not shutil.which("wrk"):
         missing("wrk", "apt install wrk")
     signature = request(0).decode().partition("X-Hub-Signature-256: ")[2].partition("\r\n")[0]
     script = stack.data / "load.lua"
-    script.write_text(_SCRIPT % {"signature": signature, "body": BODY.decode()})
+    values = {"signature": signature, "body": BODY.decode(), "prefix": prefix}
+    script.write_text(_SCRIPT % values)
     argv = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "--timeout", "20s"]
     argv += ["-s", str(script), stack.url]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)

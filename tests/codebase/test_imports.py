@@ -53,6 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.schedule_states",
         "agents_app.slots",
         "agents_app.statements",
+        "agents_app.tail",
         "agents_app.transcript",
         "agents_app.webhook_book",
     ),

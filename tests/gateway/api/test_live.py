@@ -22,6 +22,8 @@ HOOKS = '[webhooks.hooks]\ntype = "generic"\nallowUnsigned = true\n'
 SKILL = '---\ndescription: Says hello\ncommand: ["true"]\nscale: 2\n---\nSay hello.\n'
 # A token that is being used must not be taken away halfway: these get one of their own.
 TAKE_THE_TOKEN_AWAY = ("revoke_token", "rotate_tenant")
+# They have no end that could be waited for; tests/gateway/streams has their errors.
+ENDLESS = ("stream_notifications", "follow_lines")
 # What a phrase, a zone or a cursor means no schema can say, so it is refused for that, too.
 NOT_CHECKED = "positive_data_acceptance"
 
@@ -96,7 +98,7 @@ def test_nothing_in_the_document_is_answered_with_a_fault_or_in_another_shape(
     delivered = urllib.request.Request(f"{server.stack.url}/webhooks/generic/hooks", data=b"{}")
     with urllib.request.urlopen(delivered, timeout=20) as response:
         assert json.load(response)["delivery"] == 1
-    others = [("--exclude-operation-id", name) for name in TAKE_THE_TOKEN_AWAY]
+    others = [("--exclude-operation-id", name) for name in TAKE_THE_TOKEN_AWAY + ENDLESS]
     fuzz(server, server.token, tmp_path, *(text for pair in others for text in pair))
     # It got beyond the door: the token still opens it, and much was done with it.
     assert server.ask("GET", "/agents")[0] == 200

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from agents_app.cli.follow import Piece
-from gateway_app.api.logs import as_lines, byte_range
+from gateway_app.api.logs import byte_range
+from gateway_app.lines import as_lines
 from tests.agents.fleet import Fleet
 from tests.gateway.api.calling import Api, Reply
 from tests.gateway.conftest import tell

@@ -1,0 +1,65 @@
+"""/v1/notifications/stream: how runs begin and end, as it happens."""
+
+from typing import Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from pydantic import Field
+
+from agents_app.tail import newest_entry
+from gateway_app.api.auth import TO_READ, caller_of
+from gateway_app.api.fields import LARGEST_KEY, Filters
+from gateway_app.api.owned import find_agent, find_run
+from gateway_app.api.problems import Invalid, answers
+from gateway_app.api.resuming import last_event_id, streamed
+from gateway_app.streams.notices import COMPLETED, FAILED, STARTED, Wanted
+from gateway_app.streams.ticket import Listen, begin, guest_of
+
+router = Router(tags=["notifications"])
+_KINDS = (STARTED, COMPLETED, FAILED)
+_STREAM = streamed(
+    "`open`, then a `notification` each; a comment when nothing has happened for 30 s. `error` "
+    "says why the stream ends: `slow_consumer`, `unauthorized`."
+)
+
+
+class NotificationFilters(Filters):
+    agent: str | None = None
+    run_id: int | None = Field(None, ge=1, lt=2**63)
+    kinds: str | None = Field(
+        None, max_length=1000, description=f"With commas between them: {', '.join(_KINDS)}."
+    )
+    events: Literal["runs", "all"] = Field(
+        "runs", description="`all`: every entry of /v1/events, under its own name as `kind`."
+    )
+    last_event_id: int | None = Field(
+        None, ge=0, le=LARGEST_KEY, description="For clients that cannot send the header."
+    )
+
+
+@router.get("/notifications/stream", response=answers(None), auth=TO_READ, openapi_extra=_STREAM)
+def stream_notifications(request: HttpRequest, filters: Query[NotificationFilters]) -> HttpResponse:
+    """A stream of events for as long as you like; one that breaks goes on where it ended."""
+    tenant = caller_of(request).tenant
+    if filters.agent is not None:
+        find_agent(tenant, filters.agent)
+    if filters.run_id is not None:
+        find_run(tenant, filters.run_id)
+    everything = filters.events == "all"
+    wanted = Wanted(
+        tenant.pk, everything, _kinds(filters.kinds, everything), filters.agent, filters.run_id
+    )
+    return begin(request, Listen(guest_of(request), wanted, _after(request, filters)))
+
+
+def _kinds(text: str | None, everything: bool) -> frozenset[str]:
+    kinds = frozenset(filter(None, (part.strip() for part in (text or "").split(","))))
+    if unknown := kinds - frozenset(kinds if everything else _KINDS):
+        raise Invalid(f"kinds: {min(unknown)[:80]!r} is none of {', '.join(_KINDS)}")
+    return kinds
+
+
+def _after(request: HttpRequest, filters: NotificationFilters) -> int | None:
+    after = last_event_id(request, filters.last_event_id)
+    # A number from another database: what it would be after has not been here.
+    return None if after is not None and after > newest_entry() else after

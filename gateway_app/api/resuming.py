@@ -1,0 +1,36 @@
+"""What the routes of streams have in common: how they are described, and how one is resumed."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from gateway_app.api.fields import LARGEST_KEY
+from gateway_app.api.problems import Invalid
+
+_HEADER = "Last-Event-ID"
+
+
+def streamed(description: str) -> dict[str, Any]:
+    """The part of the OpenAPI document that Django Ninja cannot know."""
+    content = {"text/event-stream": {"schema": {"type": "string"}}}
+    header = {
+        "in": "header",
+        "name": _HEADER,
+        "required": False,
+        "description": "The `id` of the last event that was read: the stream goes on after it.",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+    }
+    return {
+        "parameters": [header],
+        "responses": {200: {"description": description, "content": content}},
+    }
+
+
+def last_event_id(request: HttpRequest, from_query: int | None) -> int | None:
+    """The header is newer than the address, which a browser repeats as it was."""
+    text = request.headers.get(_HEADER, "").strip()
+    if not text:
+        return from_query
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LARGEST_KEY):
+        raise Invalid(f"{_HEADER}: {text[:80]!r} is not the id of an event of this stream")
+    return int(text)

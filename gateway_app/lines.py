@@ -1,0 +1,84 @@
+"""A run's output as numbered lines, all at once or page by page."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agents_app.cli.follow import Output, Piece
+
+# Up to 64 kB each.
+PIECES_IN_A_PAGE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """As old as its start, in the order in which they ended."""
+
+    number: int
+    at: datetime
+    stream: str
+    text: str
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "number": self.number,
+            "at": self.at.timestamp(),
+            "stream": self.stream,
+            "text": self.text,
+        }
+
+
+class LineCutter:
+    """Keeps what is not a whole line yet, of each stream."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, tuple[datetime, list[str]]] = {}
+        self._count = 0
+
+    def feed(self, piece: Piece) -> Iterator[Line]:
+        *whole, rest = piece.text.split("\n")
+        for text in whole:
+            at, parts = self._begun.pop(piece.stream, (piece.at, []))
+            yield self._line(piece.stream, at, [*parts, text])
+        if rest:
+            self._begun.setdefault(piece.stream, (piece.at, []))[1].append(rest)
+
+    def rest(self) -> Iterator[Line]:
+        """When there is no more to come."""
+        for stream, (at, parts) in self._begun.items():
+            yield self._line(stream, at, parts)
+        self._begun.clear()
+
+    def _line(self, stream: str, at: datetime, parts: list[str]) -> Line:
+        self._count += 1
+        return Line(self._count - 1, at, stream, "".join(parts))
+
+
+def as_lines(pieces: Iterable[Piece], *, ended: bool) -> Iterator[Line]:
+    cutter = LineCutter()
+    for piece in pieces:
+        yield from cutter.feed(piece)
+    if ended:
+        yield from cutter.rest()
+
+
+class LineReader:
+    """The lines of one run from the first on, a page at a time, while it prints them."""
+
+    def __init__(self, run_id: int) -> None:
+        self._output = Output(run_id)
+        self._cutter = LineCutter()
+        # Up to this piece it was read.
+        self.seq = 0
+
+    def page(self) -> list[Line]:
+        pieces = self._output.page(PIECES_IN_A_PAGE)
+        self.seq = pieces[-1].seq if pieces else 2**63
+        return self._cut(pieces)
+
+    def rest(self) -> list[Line]:
+        return [*self._cut(self._output.rest()), *self._cutter.rest()]
+
+    def _cut(self, pieces: Iterable[Piece]) -> list[Line]:
+        return [line for piece in pieces for line in self._cutter.feed(piece)]

@@ -1,0 +1,1 @@
+"""Live streams (Server-Sent Events): notifications, and what a run prints."""

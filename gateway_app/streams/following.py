@@ -1,0 +1,66 @@
+"""A stream of what a run prints: whole lines, as fast as the client reads them, then its end."""
+
+from collections.abc import AsyncGenerator, Iterable
+from functools import partial
+from time import monotonic
+
+from agents_app.cli.follow import Progress
+from gateway_app.lines import Line, LineReader
+from gateway_app.streams import wire
+from gateway_app.streams.hub import Hub
+from gateway_app.streams.outlet import Outlet
+from gateway_app.streams.ticket import Follow
+
+
+async def follow(hub: Hub, ticket: Follow, outlet: Outlet) -> AsyncGenerator[bytes, None]:
+    lines = LineReader(ticket.run_id)
+    yield wire.opened()
+    sent_at = monotonic()
+    with hub.follower(ticket.run_id):
+        while not outlet.over:
+            progress = hub.runs.get(ticket.run_id)
+            if progress and (progress.ended or progress.seq > lines.seq):
+                async for data in _news(hub, ticket, lines, progress, outlet):
+                    yield data
+                sent_at = monotonic()
+            elif monotonic() - sent_at >= hub.heartbeat_seconds:
+                yield wire.HEARTBEAT
+                sent_at = monotonic()
+            else:
+                await hub.next_look()
+
+
+async def _news(
+    hub: Hub, ticket: Follow, lines: LineReader, progress: Progress, outlet: Outlet
+) -> AsyncGenerator[bytes, None]:
+    while lines.seq < progress.seq and not outlet.over:
+        yield await hub.read(partial(_page, lines, ticket.after))
+    if progress.ended:
+        yield _events(lines.rest(), ticket.after)
+        outlet.end(_end(progress) if progress.state else wire.GONE)
+
+
+def _page(lines: LineReader, after: int) -> bytes:
+    return _events(lines.page(), after)
+
+
+def _events(lines: Iterable[Line], after: int) -> bytes:
+    """Those that the client has not seen: to know their numbers, all of them were read."""
+    return b"".join(
+        wire.event("line", line.shown(), line.number) for line in lines if line.number > after
+    )
+
+
+def _end(progress: Progress) -> bytes:
+    finished_at = progress.finished_at and int(progress.finished_at.timestamp())
+    return wire.event(
+        "end",
+        {
+            "run_id": progress.run_id,
+            "state": progress.state,
+            "status": progress.state,
+            "exit_code": progress.exit_code,
+            "error": progress.error,
+            "completed_at": finished_at,
+        },
+    )

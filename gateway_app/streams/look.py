@@ -1,0 +1,48 @@
+"""One look at the database for everybody who has a stream open, beside the event loop."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TypeVar
+
+from django.db import connection
+
+from agents_app.cli.follow import Progress, progress_of
+from agents_app.rows import on_sqlite
+from agents_app.tail import Tail, Told
+from gateway_app.streams.standing import ABOUT_RIGHTS, without_rights
+from gateway_app.streams.ticket import Guest
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    told: list[Told] = field(default_factory=list)
+    cursor: int | None = None
+    runs: dict[int, Progress] = field(default_factory=dict)
+    without_rights: frozenset[Guest] = frozenset()
+
+
+def look(tail: Tail | None, runs: Collection[int], guests: Collection[Guest], ask: bool) -> Seen:
+    """`ask` for everybody's rights; also done when something has just happened to any."""
+    told = tail.read(monotonic()) if tail else []
+    ask = ask or any(entry.name in ABOUT_RIGHTS for entry in told)
+    return Seen(
+        told,
+        tail.cursor if tail else None,
+        progress_of(runs) if runs else {},
+        without_rights(guests) if ask else frozenset(),
+    )
+
+
+def closing(read: Callable[[], T]) -> T:
+    """A pool wants its connections back: a stream is open for hours and reads for milliseconds.
+
+    SQLite has no pool, and opening its file costs more than most of what is read.
+    """
+    try:
+        return read()
+    finally:
+        if not on_sqlite():
+            connection.close()

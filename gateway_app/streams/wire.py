@@ -1,0 +1,28 @@
+"""Server-Sent Events as bytes; pure."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+CONTENT_TYPE = "text/event-stream"
+HEARTBEAT = b": heartbeat\n\n"
+
+
+def event(name: str, data: Mapping[str, Any], key: int | None = None) -> bytes:
+    """`key` is what a client comes back with; no line's end can stand in JSON."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    last = "" if key is None else f"id: {key}\n"
+    return f"event: {name}\ndata: {text}\n{last}\n".encode()
+
+
+def opened(key: int | None = None) -> bytes:
+    return event("open", {"ok": True}, key)
+
+
+def _error(code: str, message: str) -> bytes:
+    return event("error", {"error": message, "error_code": code})
+
+
+SLOW = _error("slow_consumer", "notification stream backlog exceeded; reconnect")
+UNAUTHORIZED = _error("unauthorized", "missing or invalid bearer token")
+GONE = _error("not_found", "there is no such run")

@@ -1,0 +1,14 @@
+"""A token for those who listen, and whose entries they hear."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from agents_app.models import Tenant
+from agents_app.tokens import create_token
+from tests.benchmarks.inside.fleet import TENANT
+
+
+def let_in() -> dict[str, Any]:
+    tenant = Tenant.objects.get(name=TENANT)
+    token = create_token(tenant, "bench", "read", "the benchmark", datetime.now(UTC))
+    return {"tenant_id": tenant.pk, "token": token.secret}
