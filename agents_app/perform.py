@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,16 @@ import structlog
 from agents_app.conf import CONF, ROOT
 from agents_app.environment import base_environment, run_environment
 from agents_app.errors import DroverError, Refused
+from agents_app.harness import HARNESSES, SCRIPT
+from agents_app.harness.watcher import ReportWatcher
+from agents_app.injection import has_commands, inject
 from agents_app.job import Ending, Job
 from agents_app.models import Agent
 from agents_app.prompt import build_prompt
-from agents_app.room import make_room, remove_room
+from agents_app.room import add_file, make_room, remove_room
 from agents_app.runners import RUNNERS
 from agents_app.runners.base import Mount, Outcome, RunControl, RunSpec, Runtime, verdict
+from agents_app.stage import Hooks, Stage, output_of, run_post_hooks, run_pre_hooks
 from agents_app.transcript import Transcript
 
 log = structlog.get_logger("drover.perform")
@@ -35,13 +39,21 @@ class Definition:
     params: dict[str, Any]
     env: dict[str, str]
     runtime: Runtime
+    harness: str = ""
+    hooks: Hooks = field(default_factory=Hooks)
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    shared_writable: bool = False
+
+    @property
+    def body_is_script(self) -> bool:
+        return bool(self.harness) and HARNESSES[self.harness].body_is_script
 
 
 def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
     """Whatever goes wrong, the run ends and its slot is free again."""
     try:
         definition = definition_of(job.agent_id, job.revision)
-        outcome = _run_program(job, definition, control, transcript)
+        return _on_stage(job, definition, control, transcript)
     except DroverError as error:
         return Ending("failed", error=str(error))
     except Exception as error:
@@ -50,17 +62,51 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
     finally:
         remove_room(job.run_id)
         transcript.close()
-    return _ending(outcome, transcript)
+
+
+def _on_stage(
+    job: Job, definition: Definition, control: RunControl, transcript: Transcript
+) -> Ending:
+    """What the hooks print belongs to the run; what they do after it does not change its end."""
+    stage = Stage(RUNNERS[definition.runtime.type], control, job.timeout_seconds)
+    spec = _prepare(job, definition, _instructions(job, definition, stage))
+    hooks = definition.hooks
+    ending = run_pre_hooks(stage, spec, hooks.pre, transcript)
+    if ending is None:
+        ending = _run_program(stage, spec, definition, control, transcript)
+    for problem in run_post_hooks(stage, spec, hooks.post, transcript, ending):
+        log.warning("hook.failed", run_id=job.run_id, agent_id=job.agent_id, problem=problem)
+    return _with_output(ending, transcript)
+
+
+def _instructions(job: Job, definition: Definition, stage: Stage) -> str:
+    """Commands in them are run as the run itself will be. A script runs its own."""
+    if definition.body_is_script or not has_commands(definition.instructions):
+        return definition.instructions
+    spec = _prepare(job, definition, "")
+    return inject(definition.instructions, partial(output_of, stage, spec))
 
 
 def _run_program(
-    job: Job, definition: Definition, control: RunControl, transcript: Transcript
-) -> Outcome:
-    spec = _prepare(job, definition)
-    return RUNNERS[definition.runtime.type].run(spec, control, transcript)
+    stage: Stage,
+    spec: RunSpec,
+    definition: Definition,
+    control: RunControl,
+    transcript: Transcript,
+) -> Ending:
+    watcher = _report_watcher(definition, control)
+    watchers = [watcher] if watcher else []
+    outcome = stage.run_watched(spec, transcript, watchers)
+    ending = _ending(outcome)
+    return watcher.judge(ending) if watcher else ending
 
 
-def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
+def _report_watcher(definition: Definition, control: RunControl) -> ReportWatcher | None:
+    reader = HARNESSES[definition.harness].reader if definition.harness else None
+    return ReportWatcher(reader(), definition.budget, control.stop) if reader else None
+
+
+def _ending(outcome: Outcome) -> Ending:
     judged = verdict(outcome)
     return Ending(
         state=judged.state,
@@ -68,17 +114,24 @@ def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
         exit_code=outcome.exit_code,
         pid=outcome.pid,
         wants_rerun=judged.wants_rerun,
+    )
+
+
+def _with_output(ending: Ending, transcript: Transcript) -> Ending:
+    return replace(
+        ending,
         output_bytes=transcript.total_bytes,
         output_cut_bytes=transcript.buffer.left_out_bytes,
     )
 
 
-def _prepare(job: Job, definition: Definition) -> RunSpec:
+def _prepare(job: Job, definition: Definition, instructions: str) -> RunSpec:
     """A private directory with the prompt in it, and the environment."""
-    prompt = build_prompt(
-        definition.instructions, definition.params, job.trigger, job.prompt, job.context
-    )
+    words = "" if definition.body_is_script else instructions
+    prompt = build_prompt(words, definition.params, job.trigger, job.prompt, job.context)
     room, prompt_file = make_room(job.run_id, prompt)
+    if definition.body_is_script:
+        add_file(room, SCRIPT, instructions)
     state_dir = _state_dir(job.agent_id)
     return RunSpec(
         run_id=job.run_id,
@@ -97,9 +150,10 @@ def _prepare(job: Job, definition: Definition) -> RunSpec:
 def _environment(
     job: Job, definition: Definition, prompt: str, prompt_file: Path, state_dir: Path
 ) -> dict[str, str]:
+    shared = _shared_dir()
     return run_environment(
         _server_environment(),
-        definition.env,
+        {**definition.env, **({"DROVER_SHARED_DIR": str(shared)} if shared else {})},
         run_id=job.run_id,
         agent=definition.name,
         agent_dir=definition.directory,
@@ -119,7 +173,7 @@ def _environment(
 def _resolve(definition: Definition) -> tuple[str, ...]:
     """A program named `./x` is a file of the agent, wherever the run's own directory is."""
     if not definition.command:
-        raise Refused("no command: name the program to run in the agent's `command`")
+        raise Refused("no command: name the program to run in the agent's `command` or a `harness`")
     program, *arguments = definition.command
     if program.startswith("./"):
         program = os.path.join(definition.directory, program[2:])  # noqa: PTH118
@@ -128,12 +182,21 @@ def _resolve(definition: Definition) -> tuple[str, ...]:
 
 def _mounts(definition: Definition, room: Path, state_dir: Path) -> tuple[Mount, ...]:
     """What a run that sees no other files must see, each at the path that it has outside."""
+    shared = _shared_dir()
     return (
         Mount(room, writable=True),
         Mount(state_dir, writable=True),
         Mount(Path(definition.directory)),
         Mount(AGENT_BIN),
+        *([Mount(shared, definition.shared_writable)] if shared else ()),
     )
+
+
+def _shared_dir() -> Path | None:
+    """What all agents of the project may read; not if it leads out of the project."""
+    shared = CONF.project / "shared"
+    inside = shared.is_dir() and shared.resolve().is_relative_to(CONF.project)
+    return shared if inside else None
 
 
 @lru_cache(maxsize=1)
@@ -163,6 +226,10 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         params=agent.params,
         env={name: str(value) for name, value in agent.env.items()},
         runtime=_runtime(agent.runtime),
+        harness=agent.harness,
+        hooks=Hooks(tuple(agent.hooks.get("pre", ())), tuple(agent.hooks.get("post", ()))),
+        budget=agent.budget,
+        shared_writable=bool(agent.runtime.get("shared_writable")),
     )
 
 
