@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+_CLOSES = re.compile(r"<(?=\s*/\s*(?:params|prompt|context)\b)", re.IGNORECASE)
 # Nothing that a model or a terminal could take for more than text; tabs and line ends stay.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -25,7 +26,7 @@ def build_prompt(
 
 
 def _data(tag: str, text: str, **attributes: str) -> str:
-    # The closing mark inside the data would end it early: whoever wrote the text must not.
-    safe = re.sub(rf"<(?=\s*/\s*{tag}\b)", r"<\\", text, flags=re.IGNORECASE)
+    # A closing mark inside the data would end it early: whoever wrote the text must not.
+    safe = _CLOSES.sub(r"<\\", text)
     names = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
     return f"<{tag}{names}>\n{safe}\n</{tag}>"
