@@ -115,7 +115,7 @@ class AgentSpec:
 
     description: Line = ""
     command: Argv = ()
-    harness: HarnessName | Literal[""] = ""
+    harness: HarnessName | None = None
     model: Model = ""
     harness_args: Texts = ()
     budget: BudgetSpec = field(default_factory=BudgetSpec)
@@ -177,7 +177,7 @@ class ProjectSpec:
     """The project's config.toml; no `scale` means no cap, no `timezone` means the host's."""
 
     command: Argv = ()
-    harness: HarnessName | Literal[""] = ""
+    harness: HarnessName | None = None
     budget: ProjectBudgetSpec = field(default_factory=ProjectBudgetSpec)
     image: str = ""
     timezone: Zone | None = None

@@ -149,7 +149,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "description": spec.description,
         "instructions": spec.instructions,
         "command": list(spec.command),
-        "harness": spec.harness,
+        "harness": spec.harness or "",
         "budget": _given(spec.budget),
         "directory": str(spec.directory),
         "scale": spec.scale,
