@@ -132,28 +132,27 @@ def _prepare(job: Job, definition: Definition, instructions: str) -> RunSpec:
     room, prompt_file = make_room(job.run_id, prompt)
     if definition.body_is_script:
         add_file(room, SCRIPT, instructions)
-    state_dir = _state_dir(job.agent_id)
+    state_dir, shared = _state_dir(job.agent_id), _shared_dir()
     return RunSpec(
         run_id=job.run_id,
         argv=_resolve(definition),
-        env=_environment(job, definition, prompt, prompt_file, state_dir),
+        env=_environment(job, definition, prompt, prompt_file, state_dir) | _shared_env(shared),
         cwd=room,
         prompt_file=prompt_file,
         timeout_seconds=job.timeout_seconds,
         grace_seconds=CONF.grace_seconds,
         trace_id=job.trace_id,
         runtime=definition.runtime,
-        mounts=_mounts(definition, room, state_dir),
+        mounts=_mounts(definition, room, state_dir, shared),
     )
 
 
 def _environment(
     job: Job, definition: Definition, prompt: str, prompt_file: Path, state_dir: Path
 ) -> dict[str, str]:
-    shared = _shared_dir()
     return run_environment(
         _server_environment(),
-        {**definition.env, **({"DROVER_SHARED_DIR": str(shared)} if shared else {})},
+        definition.env,
         run_id=job.run_id,
         agent=definition.name,
         agent_dir=definition.directory,
@@ -180,9 +179,10 @@ def _resolve(definition: Definition) -> tuple[str, ...]:
     return program, *arguments
 
 
-def _mounts(definition: Definition, room: Path, state_dir: Path) -> tuple[Mount, ...]:
+def _mounts(
+    definition: Definition, room: Path, state_dir: Path, shared: Path | None
+) -> tuple[Mount, ...]:
     """What a run that sees no other files must see, each at the path that it has outside."""
-    shared = _shared_dir()
     return (
         Mount(room, writable=True),
         Mount(state_dir, writable=True),
@@ -194,9 +194,15 @@ def _mounts(definition: Definition, room: Path, state_dir: Path) -> tuple[Mount,
 
 def _shared_dir() -> Path | None:
     """What all agents of the project may read; not if it leads out of the project."""
-    shared = CONF.project / "shared"
-    inside = shared.is_dir() and shared.resolve().is_relative_to(CONF.project)
-    return shared if inside else None
+    path = f"{CONF.project}/shared"
+    if not os.path.isdir(path):  # noqa: PTH112
+        return None
+    shared = Path(path)
+    return shared if shared.resolve().is_relative_to(CONF.project) else None
+
+
+def _shared_env(shared: Path | None) -> dict[str, str]:
+    return {"DROVER_SHARED_DIR": str(shared)} if shared else {}
 
 
 @lru_cache(maxsize=1)
