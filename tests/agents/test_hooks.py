@@ -103,12 +103,6 @@ def test_the_time_limit_of_the_run_ends_its_hooks(fleet: Fleet, host: Host):
     assert (run.state, run.error) == ("timed_out", "timed out after 0.3 s")
 
 
-def test_what_hooks_took_is_not_given_to_the_program_again(fleet: Fleet, host: Host):
-    agent = fleet.agent(command=["sleep", "60"], hooks={"pre": ["sleep 0.5"]}, timeout_seconds=0.8)
-    run = do(fleet, host, agent)
-    assert (run.state, run.error) == ("timed_out", "timed out after 0.8 s")
-
-
 @pytest.mark.parametrize("when", ["pre", "post"])
 def test_whatever_a_hook_started_is_dead_when_the_run_ends(
     fleet: Fleet, host: Host, tmp_path: Path, when

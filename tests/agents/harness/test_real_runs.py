@@ -9,9 +9,9 @@ import pytest
 from agents_app import execute, perform
 from agents_app.execute import Host
 from agents_app.harness import HARNESSES
-from agents_app.models import Agent, RunOutput, Usage
+from agents_app.models import Agent, RunOutput, Tenant, Usage
 from tests.agents.executing import do, printed
-from tests.agents.fleet import Fleet, run_states
+from tests.agents.fleet import Fleet, event_names, run_states
 from tests.agents.harness.tools import (
     CLAUDE_INIT,
     CODEX_START,
@@ -186,3 +186,39 @@ def test_nothing_of_the_tools_is_left_in_the_output_of_others(fleet: Fleet, host
     """Remarks of Drover's are marked as such: there are none without hooks."""
     run = do(fleet, host, fleet.agent(command=["echo", "hello"]))
     assert list(RunOutput.objects.filter(run=run, stream=0)) == []
+
+
+@pytest.mark.parametrize("cap", ["tokens_per_run", "tokens_per_day"])
+def test_a_run_that_is_done_when_its_cap_is_seen_to_be_passed_has_succeeded(
+    fleet: Fleet, host: Host, tools: Tools, cap
+):
+    tools.install("claude", claude_result())
+    agent = agent_of(fleet, "claude-code", budget={cap: 3000})
+    run = do(fleet, host, agent)
+    assert (run.state, run.stop_requested_at) == ("succeeded", None)
+    assert "run.over_budget" in event_names(run.pk) or cap == "tokens_per_day"
+    assert fleet.ask(agent).state == ("queued" if cap == "tokens_per_day" else "admitted")
+
+
+def test_a_month_that_a_run_uses_up_as_it_ends_is_over_at_once(
+    fleet: Fleet, host: Host, tools: Tools
+):
+    Tenant.objects.update(settings={"budget": {"usd_per_month": 0.1}})
+    tools.install("claude", claude_result())
+    agent = agent_of(fleet, "claude-code")
+    assert do(fleet, host, agent).state == "succeeded"
+    assert fleet.ask(agent).state == "queued"
+
+
+def test_a_report_is_kept_however_short_the_way_to_the_next_run_is(
+    fleet: Fleet, host: Host, tools: Tools
+):
+    """Guard: the short cut that PostgreSQL has for plain ends leaves reports out."""
+    tools.install("claude", claude_result())
+    program = tools.directory / "claude"
+    # Long enough for all its output to be stored before it ends.
+    program.write_text(program.read_text().replace("exit 0", "sleep 1.2"))
+    agent = agent_of(fleet, "claude-code")
+    first, _ = fleet.ask(agent), fleet.ask(agent)
+    assert execute.execute(first.runs.get().pk, host) == 2
+    assert [run.tokens_out for run in agent.runs.all()] == [50, 50]
