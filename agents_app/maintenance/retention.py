@@ -13,6 +13,7 @@ from agents_app.models import (
     MachineSnapshot,
     RunEvent,
     Tenant,
+    Usage,
     Worker,
     WorkItem,
 )
@@ -21,6 +22,8 @@ log = structlog.get_logger("drover.retention")
 ROWS_IN_ONE_BITE = 500
 DEFAULT_RUN_DAYS = 14
 HEARTBEAT_DAYS, SNAPSHOT_DAYS, WORKER_DAYS, DELIVERY_DAYS = 7, 30, 30, 30
+# One row an agent and day: a year of them can be compared with the year before.
+USAGE_DAYS = 2 * 366
 
 
 def retention(now: datetime) -> None:
@@ -29,6 +32,7 @@ def retention(now: datetime) -> None:
     removed += _delete(MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS)))
     removed += _delete(Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS)))
     removed += _delete(Delivery.objects.filter(received_at__lt=now - timedelta(days=DELIVERY_DAYS)))
+    removed += _delete(Usage.objects.filter(day__lt=(now - timedelta(days=USAGE_DAYS)).date()))
     if removed:
         log.info("retention.removed", rows=removed)
 
