@@ -12,6 +12,7 @@ from agents_app.admin import (
     queue,
     runs,
     schedules,
+    spending,
     tenants,
     webhooks,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "queue",
     "runs",
     "schedules",
+    "spending",
     "tenants",
     "webhooks",
 ]
