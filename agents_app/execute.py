@@ -9,7 +9,7 @@ from datetime import datetime
 import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
-from agents_app import dispatch, lifecycle, relay
+from agents_app import budgets, dispatch, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.job import Ending, Job
 from agents_app.models import Run
@@ -61,6 +61,8 @@ def _run(job: Job, host: Host, *, hand_over: bool) -> Job | None:
     finally:
         # Only now: a running row that its worker does not know counts as lost.
         del host.live[job.run_id]
+    if ending.report is not None:
+        _settle_project(job, host)
     if following is None:
         dispatch.admit_under_cap(job.tenant_id, host.clock())
     elif not hand_over:
@@ -79,11 +81,14 @@ def _finish(
 
     def change() -> Job | None:
         transcript.store_rest()
+        if ending.report is not None:
+            budgets.book(job.run_id, ending.report, host.clock())
         return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
     while True:
         try:
-            if hand_over and transcript.is_stored and (following := at_once()):
+            plain = transcript.is_stored and ending.report is None
+            if hand_over and plain and (following := at_once()):
                 return following
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:
@@ -93,8 +98,17 @@ def _finish(
         except DatabaseError:
             log.exception("run.finish_refused", **job.told)
             transcript.forget()
-            ending = replace(ending, error="the database refused what was to be said of this run")
+            said = "the database refused what was to be said of this run"
+            ending = replace(ending, error=said, report=None)
         time.sleep(1)
+
+
+def _settle_project(job: Job, host: Host) -> None:
+    """What the run used is on disk; if the project's cap cannot be looked at, the sweep will."""
+    try:
+        budgets.settle_tenant(job.tenant_id, host.clock())
+    except DatabaseError as error:
+        log.warning("budget.not_settled", tenant_id=job.tenant_id, error=str(error))
 
 
 def clear_rooms() -> None:

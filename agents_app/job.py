@@ -5,6 +5,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents_app.harness.base import Report
+
 # Says what it is to whoever finds one; the run's number saves an index on the hash.
 TOKEN_PREFIX = "drover_run_"  # noqa: S105
 
@@ -67,3 +69,5 @@ class Ending:
     wants_rerun: bool = False
     output_bytes: int = 0
     output_cut_bytes: int = 0
+    # What its tool said of it, if that is one that says anything.
+    report: Report | None = None

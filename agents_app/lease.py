@@ -152,7 +152,8 @@ class Lease:
         new = {
             run_id: control.pid
             for run_id, control in controls.items()
-            if control.pid is not None and run_id not in self._known_pids
+            # Hooks come before and after the program, each with a number of its own.
+            if control.pid is not None and self._known_pids.get(run_id) != control.pid
         }
         self._known_pids = {k: v for k, v in self._known_pids.items() if k in controls} | new
         if new:

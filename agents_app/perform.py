@@ -1,45 +1,27 @@
-"""What happens between the start and the end of a run: a room, a prompt, the program, a verdict."""
+"""What happens between the start and the end of a run, step by step; then a verdict."""
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 import structlog
 
 from agents_app import redacted_log
-from agents_app.conf import CONF, ROOT
 from agents_app.credential_book import NO_SECRETS, Secrets, for_run
-from agents_app.credential_types import located
-from agents_app.environment import base_environment, run_environment
-from agents_app.errors import DroverError, Refused
+from agents_app.definition import Definition, definition_of
+from agents_app.errors import DroverError
+from agents_app.harness import HARNESSES
+from agents_app.harness.watcher import ReportWatcher
+from agents_app.injection import has_commands, inject
 from agents_app.job import Ending, Job
-from agents_app.models import Agent
-from agents_app.prompt import build_prompt
+from agents_app.preparation import prepare
 from agents_app.redaction import RedactingRunner
-from agents_app.room import make_room, remove_room, write_secret
+from agents_app.room import remove_room
 from agents_app.runners import RUNNERS
-from agents_app.runners.base import Mount, Outcome, RunControl, RunSpec, Runtime, verdict
+from agents_app.runners.base import Outcome, RunControl, RunSpec, verdict
+from agents_app.stage import Stage, output_of, run_post_hooks, run_pre_hooks
 from agents_app.transcript import Transcript
 
 log = structlog.get_logger("drover.perform")
-AGENT_BIN = ROOT / "agents_app" / "agent_bin"
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What a worker keeps of an agent between its runs."""
-
-    name: str
-    command: tuple[str, ...]
-    directory: str
-    instructions: str
-    params: dict[str, Any]
-    env: dict[str, str]
-    runtime: Runtime
-    credentials: tuple[str, ...]
 
 
 def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
@@ -51,7 +33,8 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
         if secrets is not NO_SECRETS:
             redactor = redacted_log.watch_for(job.run_id, secrets.redactor(job.token))
         runner = RedactingRunner(RUNNERS[definition.runtime.type], redactor)
-        outcome = runner.run(_prepare(job, definition, secrets), control, transcript)
+        stage = Stage(runner, control, job.timeout_seconds)
+        return _on_stage(stage, job, definition, secrets, transcript)
     except DroverError as error:
         return Ending("failed", error=redactor.clean_text(str(error)))
     except Exception as error:
@@ -62,10 +45,50 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
         redacted_log.forget(job.run_id)
         remove_room(job.run_id)
         transcript.close()
-    return _ending(outcome, transcript)
 
 
-def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
+def _on_stage(
+    stage: Stage, job: Job, definition: Definition, secrets: Secrets, transcript: Transcript
+) -> Ending:
+    """What the hooks print belongs to the run; what they do after it does not change its end."""
+    instructions = _instructions(stage, job, definition, secrets)
+    spec = prepare(job, definition, secrets, instructions)
+    hooks = definition.hooks
+    ending = run_pre_hooks(stage, spec, hooks.pre, transcript)
+    if ending is None:
+        ending = _run_program(stage, spec, definition, transcript)
+    for problem in run_post_hooks(stage, spec, hooks.post, transcript, ending):
+        log.warning("hook.failed", **job.told, problem=problem)
+    return replace(
+        ending,
+        output_bytes=transcript.total_bytes,
+        output_cut_bytes=transcript.buffer.left_out_bytes,
+    )
+
+
+def _instructions(stage: Stage, job: Job, definition: Definition, secrets: Secrets) -> str:
+    """Commands in them are run as the run itself will be. A script runs its own."""
+    if definition.body_is_script or not has_commands(definition.instructions):
+        return definition.instructions
+    spec = prepare(job, definition, secrets, "")
+    return inject(definition.instructions, partial(output_of, stage, spec))
+
+
+def _run_program(
+    stage: Stage, spec: RunSpec, definition: Definition, transcript: Transcript
+) -> Ending:
+    report = _report_watcher(definition, stage)
+    outcome = stage.run_watched(spec, transcript, [report] if report else [])
+    ending = _ending(outcome)
+    return report.judge(ending) if report else ending
+
+
+def _report_watcher(definition: Definition, stage: Stage) -> ReportWatcher | None:
+    reader = HARNESSES[definition.harness].reader if definition.harness else None
+    return ReportWatcher(reader(), definition.budget, stage.control.stop) if reader else None
+
+
+def _ending(outcome: Outcome) -> Ending:
     judged = verdict(outcome)
     return Ending(
         state=judged.state,
@@ -73,118 +96,4 @@ def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
         exit_code=outcome.exit_code,
         pid=outcome.pid,
         wants_rerun=judged.wants_rerun,
-        output_bytes=transcript.total_bytes,
-        output_cut_bytes=transcript.buffer.left_out_bytes,
     )
-
-
-def _prepare(job: Job, definition: Definition, secrets: Secrets) -> RunSpec:
-    """A private directory with the prompt and secret files in it, and the environment."""
-    prompt = build_prompt(
-        definition.instructions, definition.params, job.trigger, job.prompt, job.context
-    )
-    room, prompt_file = make_room(job.run_id, prompt)
-    state_dir = _state_dir(job.agent_id)
-    return RunSpec(
-        run_id=job.run_id,
-        argv=_resolve(definition),
-        env=_environment(job, definition, _given(secrets, room), prompt, prompt_file, state_dir),
-        cwd=room,
-        prompt_file=prompt_file,
-        timeout_seconds=job.timeout_seconds,
-        grace_seconds=CONF.grace_seconds,
-        trace_id=job.trace_id,
-        runtime=definition.runtime,
-        mounts=_mounts(definition, room, state_dir),
-    )
-
-
-def _given(secrets: Secrets, room: Path) -> dict[str, str]:
-    """The variables of the run's credentials; some say where a file is."""
-    env: dict[str, str] = {}
-    for file in secrets.files:
-        env = located(file.variables, write_secret(room, file.name, file.text)) | env
-    return {**env, **secrets.env}
-
-
-def _environment(
-    job: Job,
-    definition: Definition,
-    given: Mapping[str, str],
-    prompt: str,
-    prompt_file: Path,
-    state_dir: Path,
-) -> dict[str, str]:
-    return run_environment(
-        _server_environment(),
-        {**definition.env, **given},
-        run_id=job.run_id,
-        agent=definition.name,
-        agent_dir=definition.directory,
-        state_dir=state_dir,
-        trigger=job.trigger,
-        schedule_id=job.schedule_id,
-        attempt=job.attempt,
-        timeout_seconds=job.timeout_seconds,
-        prompt=prompt,
-        prompt_file=prompt_file,
-        trace_id=job.trace_id,
-        gateway_url=CONF.gateway_url,
-        token=job.token,
-    )
-
-
-def _resolve(definition: Definition) -> tuple[str, ...]:
-    """A program named `./x` is a file of the agent, wherever the run's own directory is."""
-    if not definition.command:
-        raise Refused("no command: name the program to run in the agent's `command`")
-    program, *arguments = definition.command
-    if program.startswith("./"):
-        program = os.path.join(definition.directory, program[2:])  # noqa: PTH118
-    return program, *arguments
-
-
-def _mounts(definition: Definition, room: Path, state_dir: Path) -> tuple[Mount, ...]:
-    """What a run that sees no other files must see, each at the path that it has outside."""
-    return (
-        Mount(room, writable=True),
-        Mount(state_dir, writable=True),
-        Mount(Path(definition.directory)),
-        Mount(AGENT_BIN),
-    )
-
-
-@lru_cache(maxsize=1)
-def _server_environment() -> dict[str, str]:
-    """The commands an agent has come first on its PATH."""
-    base = base_environment(os.environ)
-    return base | {"PATH": f"{AGENT_BIN}:{base['PATH']}"}
-
-
-@lru_cache(maxsize=4096)
-def _state_dir(agent_id: int) -> Path:
-    """Kept between the runs of an agent, unlike the room of a run."""
-    path = CONF.data / "state" / str(agent_id)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path
-
-
-@lru_cache(maxsize=4096)
-def definition_of(agent_id: int, _revision: int) -> Definition:
-    """Cached by revision, which every change of the agent's files raises."""
-    agent = Agent.objects.get(pk=agent_id)
-    return Definition(
-        name=agent.name,
-        command=tuple(agent.command),
-        directory=agent.directory,
-        instructions=agent.instructions,
-        params=agent.params,
-        env={name: str(value) for name, value in agent.env.items()},
-        runtime=_runtime(agent.runtime),
-        credentials=tuple(agent.credentials),
-    )
-
-
-def _runtime(columns: Mapping[str, Any]) -> Runtime:
-    known = Runtime.__dataclass_fields__.keys()
-    return Runtime(**{name: value for name, value in columns.items() if name in known})

@@ -1,8 +1,14 @@
 """What an agent reads when it starts: its instructions, and why it was started, as marked data."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
+from xml.sax.saxutils import quoteattr
+
+_CLOSES = re.compile(r"<(?=\s*/\s*(?:params|prompt|context)\b)", re.IGNORECASE)
+# Nothing that a model or a terminal could take for more than text; tabs and line ends stay.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def build_prompt(
@@ -13,14 +19,14 @@ def build_prompt(
     if params:
         parts.append(_data("params", json.dumps(params, indent=2, ensure_ascii=False)))
     if prompt:
-        parts.append(_data("prompt", prompt, trigger=trigger))
+        parts.append(_data("prompt", _CONTROLS.sub("", prompt), trigger=trigger))
     if context:
-        parts.append(_data("context", context, trigger=trigger))
+        parts.append(_data("context", _CONTROLS.sub("", context), trigger=trigger))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _data(tag: str, text: str, **attributes: str) -> str:
-    # The closing mark inside the data would end it early: whoever wrote the text must not.
-    safe = text.replace(f"</{tag}>", f"<\\/{tag}>")
-    names = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    # A closing mark inside the data would end it early: whoever wrote the text must not.
+    safe = _CLOSES.sub(r"<\\", text)
+    names = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
     return f"<{tag}{names}>\n{safe}\n</{tag}>"

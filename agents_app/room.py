@@ -23,11 +23,17 @@ def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
         pass  # left behind by a worker of the same installation that died
     except FileNotFoundError:
         os.makedirs(directory, 0o700, exist_ok=True)
-    prompt_file = f"{directory}/{_PROMPT}"
+    room = Path(directory)
+    return room, add_file(room, _PROMPT, prompt)
+
+
+def add_file(room: Path, name: str, text: str) -> Path:
+    """What the run finds in its directory, for the owner's eyes only."""
+    path = f"{room}/{name}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    with open(os.open(prompt_file, flags, 0o600), "wb") as file:
-        file.write(prompt.encode(errors="replace"))
-    return Path(directory), Path(prompt_file)
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write(text.encode(errors="replace"))
+    return Path(path)
 
 
 def write_secret(room: Path, name: str, text: str) -> Path:

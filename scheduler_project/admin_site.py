@@ -39,6 +39,7 @@ _WEBHOOKS = [
 _HISTORY = [
     _table("Firings", "event_available", "agents_app.firing"),
     _table("Journal", "history", "agents_app.runevent"),
+    _table("Usage", "payments", "agents_app.usage"),
     _table("Heartbeats", "ecg_heart", "agents_app.heartbeat"),
 ]
 _MACHINES = [

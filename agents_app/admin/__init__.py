@@ -13,6 +13,7 @@ from agents_app.admin import (
     queue,
     runs,
     schedules,
+    spending,
     tenants,
     webhooks,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "queue",
     "runs",
     "schedules",
+    "spending",
     "tenants",
     "webhooks",
 ]

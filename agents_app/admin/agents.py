@@ -87,8 +87,16 @@ class AgentAdmin(DroverAdmin):
     list_filter = [StateFilter, "tenant"]
     search_fields = ["name", "description"]
     ordering = ["name"]
-    definition = ["description", "command", "directory", "runtime", "timeout_seconds"]
-    limits = ["work_queue_size", "max_reruns", "max_call_depth", "retries", "on_lost"]
+    definition = ["description", "harness", "command", "directory", "runtime", "timeout_seconds"]
+    limits = [
+        "budget",
+        "over_budget_until",
+        "work_queue_size",
+        "max_reruns",
+        "max_call_depth",
+        "retries",
+        "on_lost",
+    ]
     inputs = ["env", "params", "hooks", "credentials", "webhooks", "created_at", "updated_at"]
     readonly_fields = [*definition, *limits, *inputs]
     fieldsets = [

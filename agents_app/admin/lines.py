@@ -62,7 +62,9 @@ class AgentLine:
             return "invalid"
         if not agent.enabled:
             return "disabled"
-        return "paused" if agent.paused_at or agent.tenant.paused_at else "enabled"
+        if agent.paused_at or agent.tenant.paused_at:
+            return "paused"
+        return "over_budget" if agent.over_budget_until else "enabled"
 
     @property
     def badge(self) -> SafeString:

@@ -125,7 +125,18 @@ def _warnings() -> list[str]:
     missing = [f"{_MISSING[part]} {start}" for part in readiness(datetime.now(UTC))]
     tenants = list(Tenant.objects.order_by("name"))
     paused = [_paused(tenant) for tenant in tenants if tenant.paused_at]
-    return missing + paused + [error for tenant in tenants for error in tenant.definition_errors]
+    spent = [_spent(tenant) for tenant in tenants if tenant.over_budget_until]
+    return (
+        missing
+        + paused
+        + spent
+        + [error for tenant in tenants for error in tenant.definition_errors]
+    )
+
+
+def _spent(tenant: Tenant) -> str:
+    until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
+    return f"The budget of {tenant} is used up until {until}: schedules are skipped, work waits."
 
 
 def _paused(tenant: Tenant) -> str:

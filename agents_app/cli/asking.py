@@ -10,7 +10,11 @@ from agents_app.models import Run, WorkItem
 from agents_app.slots import read_gate
 
 TIMED_OUT = 124
-CLOSED = {"stopping": "the scheduler is stopping", "paused": "the agent or the scheduler is paused"}
+CLOSED = {
+    "stopping": "the scheduler is stopping",
+    "paused": "the agent or the scheduler is paused",
+    "budget": "the budget of the agent or the project is used up",
+}
 
 
 class AskingCommand(DroverCommand):

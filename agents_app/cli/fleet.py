@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
 
+from agents_app.cli.times import local
 from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, Worker, WorkItem
 
 
@@ -134,6 +135,8 @@ def note_of(agent: Agent) -> str:
         return "its directory was removed"
     if agent.scale == 0:
         return "scale is 0"
+    if not agent.paused_at and agent.over_budget_until:
+        return f"its budget is used up until {local(agent.over_budget_until)}"
     return agent.pause_note
 
 

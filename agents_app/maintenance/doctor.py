@@ -201,7 +201,7 @@ def check_agents(_: datetime) -> Said:
 def _program_problem(agent: Agent, path: str) -> str:
     runtime = agent.runtime.get("type", "process")
     if not agent.command:
-        return "it has no command, and the project has none either"
+        return "it has no command and no harness, and the project has none either"
     if runtime not in RUNNERS:
         return f"there is no runtime {runtime!r} here"
     # Only of a plain process is the program on this host, for this user.
@@ -262,6 +262,17 @@ def check_notifications(_: datetime) -> Said:
         yield WARNING, detail, "check [[notify]] in config.toml; it is tried again for a day"
 
 
+def check_budgets(_: datetime) -> Said:
+    """Not wrong, but a reason why nothing runs that is easily overlooked."""
+    advice = "raise the budget in the file, or wait"
+    for tenant in Tenant.objects.filter(over_budget_until__isnull=False):
+        until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
+        yield WARNING, f"that of the project ({tenant.name}) is used up until {until}", advice
+    for agent in Agent.objects.filter(over_budget_until__isnull=False).order_by("name"):
+        until = f"{agent.over_budget_until:%Y-%m-%d %H:%M %Z}"
+        yield WARNING, f"that of {agent.name} is used up until {until}", advice
+
+
 def _line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -282,4 +293,5 @@ WITH_DATABASE: Mapping[str, Check] = {
     "schedules": check_schedules,
     "queues": check_queues,
     "notifications": check_notifications,
+    "budgets": check_budgets,
 }

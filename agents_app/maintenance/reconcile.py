@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import Q
 
-from agents_app import dispatch, firings, lifecycle, relay
+from agents_app import budgets, dispatch, firings, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.lease import boot_id, process_started
@@ -27,6 +27,7 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
     found["runs_lost"] = sum(_lose(run, host, now) for run in _ownerless_runs())
     found["runs_overdue"] = _stop_overdue(now)
     found["firings_decided"] = firings.decide_firings(now)
+    found["budgets_turned"] = budgets.sweep(now)
     found["work_admitted"] = _admit_waiting(now)
     found["hints_sent"] = _hint_again(now)
     if any(found.values()):
@@ -91,7 +92,8 @@ def _lose(run: Run, host: str, now: datetime) -> bool:
 
 def _stop_overdue(now: datetime) -> int:
     """A live worker ends its runs at their time limit; this is for one that does not."""
-    late = now - timedelta(seconds=CONF.grace_seconds + SKEW_SECONDS)
+    # The program has a time to end after its limit, and so has a hook that comes after it.
+    late = now - timedelta(seconds=3 * CONF.grace_seconds + SKEW_SECONDS)
     overdue = Run.objects.filter(
         state=Run.State.RUNNING, deadline_at__lt=late, stop_requested_at__isnull=True
     )

@@ -14,6 +14,7 @@ from agents_app.models import (
     MachineSnapshot,
     RunEvent,
     Tenant,
+    Usage,
     Worker,
     WorkItem,
 )
@@ -23,6 +24,8 @@ ROWS_IN_ONE_BITE = 500
 DEFAULT_RUN_DAYS = 14
 HEARTBEAT_DAYS, SNAPSHOT_DAYS, WORKER_DAYS, DELIVERY_DAYS = 7, 30, 30, 30
 LOGIN_FAILURE_DAYS = 1
+# One row an agent and day: a year of them can be compared with the year before.
+USAGE_DAYS = 2 * 366
 
 
 def retention(now: datetime) -> None:
@@ -32,6 +35,7 @@ def retention(now: datetime) -> None:
     removed += _delete(Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS)))
     removed += _delete(Delivery.objects.filter(received_at__lt=now - timedelta(days=DELIVERY_DAYS)))
     removed += _delete(LoginFailure.objects.filter(at__lt=now - timedelta(days=LOGIN_FAILURE_DAYS)))
+    removed += _delete(Usage.objects.filter(day__lt=(now - timedelta(days=USAGE_DAYS)).date()))
     if removed:
         log.info("retention.removed", rows=removed)
 

@@ -132,7 +132,8 @@ def _parse_agent(root: Path, directory: Path, project: ProjectSpec) -> AgentSpec
     config = read_source(root, directory / CONFIG)
     spec = parse_skill(skill, name=directory.name, project=project, config=config)
     if not spec.command:
-        reason = "no command: name the program to run in `command`, here or in the project's file"
+        reason = "no command: name the program to run in `command`, or a `harness`, here or in the "
+        reason += "project's file"
         raise SkillError(reason, Place(skill.name))
     return spec
 

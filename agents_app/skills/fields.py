@@ -18,6 +18,8 @@ _MEMORY = re.compile(r"[1-9][0-9]{0,14}[bkmg]?", re.IGNORECASE)
 _CREDENTIAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?::[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_REF = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\s:][^:\n]*")
+# Never an option: it stands in an argument list.
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@\[\]-]{0,199}|")
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -165,8 +167,11 @@ Slots = Annotated[int, Strict(), Ge(0), Le(10_000)]
 Few = Annotated[int, Strict(), Ge(0), Le(100)]
 Port = Annotated[int, Strict(), Ge(0), Le(65_535)]
 Cpus = Annotated[float, Ge(0.01), Le(1024)]
+Tokens = Annotated[int, Strict(), Ge(1), Le(10**15)]
+Dollars = Annotated[float, Ge(0.01), Le(10**9)]
 
 UserName = Annotated[str, _shaped(_USER, "a unix user name")]
+Model = Annotated[str, _shaped(_MODEL, "the name of a model")]
 Memory = Annotated[str, _shaped(_MEMORY, "an amount such as 512m or 4g")]
 Credential = Annotated[str, _shaped(_CREDENTIAL, "'type' or 'type:instance'")]
 Word = Annotated[str, _shaped(WORD, "one word of letters, digits, '.', '_' and '-'")]

@@ -8,6 +8,7 @@ from agents_app.skills.errors import Place, Problems, SkillError
 from agents_app.skills.frontmatter import read_frontmatter, unclosed
 from agents_app.skills.names import agent_name_problem, canonical, mistyped, unknown_field
 from agents_app.skills.notify import read_targets
+from agents_app.skills.program import with_program
 from agents_app.skills.schedules import read_schedules
 from agents_app.skills.specs import AgentSpec, ProjectSpec
 from agents_app.skills.tables import Layer, build, file_fields, fold, fold_nested, merge
@@ -113,7 +114,7 @@ def _agent(
     timezone = spec.timezone if spec else None
     read = read_schedules(schedule, schedules, timezone, layer)
     check_filters(spec.webhooks if spec else (), project.webhooks, layer)
-    return replace(spec, schedules=read) if spec else None
+    return replace(with_program(spec, project, layer), schedules=read) if spec else None
 
 
 def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any]:
@@ -123,7 +124,6 @@ def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any
         "max_reruns": project.max_reruns,
         "max_call_depth": project.max_call_depth,
         "timezone": project.timezone,
-        **({"command": project.command} if project.command else {}),
     }
     runtime = table.get("runtime", {})
     if isinstance(runtime, dict):

@@ -13,17 +13,20 @@ from agents_app.skills.fields import (
     CallbackUrl,
     Cpus,
     Credential,
+    Dollars,
     EventName,
     Few,
     Filter,
     Line,
     Memory,
+    Model,
     Port,
     Positive,
     Seconds,
     SecretRef,
     Slots,
     Texts,
+    Tokens,
     UserName,
     Variable,
     VariableText,
@@ -37,6 +40,7 @@ from agents_app.triggers import Anchor, Gap, OverlapHour
 
 Overlap = Literal["skip", "queue_one", "queue", "cancel_other"]
 CatchUp = Literal["skip", "last", "all"]
+HarnessName = Literal["claude-code", "codex", "shell"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,25 @@ class RuntimeSpec:
     cpus: Cpus | None = None
     network: Word = "none"
     pids_limit: Positive = 1024
+    shared_writable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetSpec:
+    """Caps; a token counts whether it was sent, received or cached."""
+
+    tokens_per_run: Tokens | None = None
+    usd_per_run: Dollars | None = None
+    tokens_per_day: Tokens | None = None
+    usd_per_day: Dollars | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectBudgetSpec:
+    """Caps on all agents together."""
+
+    tokens_per_month: Tokens | None = None
+    usd_per_month: Dollars | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +118,10 @@ class AgentSpec:
 
     description: Line = ""
     command: Argv = ()
+    harness: HarnessName | None = None
+    model: Model = ""
+    harness_args: Texts = ()
+    budget: BudgetSpec = field(default_factory=BudgetSpec)
     webhooks: tuple[WebhookSpec, ...] = ()
     scale: Slots = 1
     timeout_seconds: Seconds = 900.0
@@ -163,6 +190,8 @@ class ProjectSpec:
     """The project's config.toml; no `scale` means no cap, no `timezone` means the host's."""
 
     command: Argv = ()
+    harness: HarnessName | None = None
+    budget: ProjectBudgetSpec = field(default_factory=ProjectBudgetSpec)
     image: str = ""
     timezone: Zone | None = None
     scale: Slots | None = None

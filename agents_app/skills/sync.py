@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from agents_app import dispatch, notify_targets, schedule_states, webhook_sources
+from agents_app import budgets, dispatch, notify_targets, schedule_states, webhook_sources
 from agents_app.commit import in_transaction
 from agents_app.conf import HOST_ZONE
 from agents_app.due import goes_on_at
@@ -16,7 +16,13 @@ from agents_app.models import Agent, Schedule, Tenant
 from agents_app.plan import arm, understand
 from agents_app.schedule_states import AGENT_MISSING
 from agents_app.skills.discover import Discovery, discover
-from agents_app.skills.specs import AgentSpec, ProjectSpec, ScheduleSpec
+from agents_app.skills.specs import (
+    AgentSpec,
+    BudgetSpec,
+    ProjectBudgetSpec,
+    ProjectSpec,
+    ScheduleSpec,
+)
 
 log = structlog.get_logger("drover.skills")
 DEFAULT_TENANT = "default"
@@ -43,6 +49,7 @@ def sync_project(project: Path, now: datetime) -> Discovery:
     if not _config_is_broken(discovery):
         _last_good[project] = discovery.project
     if changed:
+        budgets.settle_all(changed, now)
         dispatch.admit_tenant(changed, now)
     return discovery
 
@@ -98,7 +105,17 @@ def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
 
 
 def _settings(project: ProjectSpec) -> dict[str, object]:
-    return {"history_retention_days": project.history_retention_days}
+    caps = _given(project.budget)
+    return {
+        "history_retention_days": project.history_retention_days,
+        # Whose midnight ends a day of a budget.
+        "timezone": project.timezone or HOST_ZONE,
+        **({"budget": caps} if caps else {}),
+    }
+
+
+def _given(spec: BudgetSpec | ProjectBudgetSpec) -> dict[str, object]:
+    return {name: value for name, value in asdict(spec).items() if value is not None}
 
 
 # --- agents ---------------------------------------------------------------------------------
@@ -133,6 +150,8 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "description": spec.description,
         "instructions": spec.instructions,
         "command": list(spec.command),
+        "harness": spec.harness or "",
+        "budget": _given(spec.budget),
         "directory": str(spec.directory),
         "scale": spec.scale,
         "timeout_seconds": spec.timeout_seconds,

@@ -111,6 +111,15 @@ def _agent(look: Look) -> Iterator[Obstacle]:
         yield Obstacle("agent_paused", text)
 
 
+def _budget(look: Look) -> Iterator[Obstacle]:
+    if until := look.tenant.over_budget_until:
+        text = f"the budget of the project is used up until {look.clock(until)}"
+        yield Obstacle("project_budget", text)
+    if until := look.agent.over_budget_until:
+        text = f"the budget of {look.agent.name} is used up until {look.clock(until)}"
+        yield Obstacle("budget", text)
+
+
 # --- room -----------------------------------------------------------------------------------
 
 
@@ -163,6 +172,7 @@ _KINDS: tuple[Callable[[Look], Iterator[Obstacle]], ...] = (
     _tenant,
     _scheduler,
     _agent,
+    _budget,
     _own_work,
     _slots,
     _overdue,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app import perform, relay
+from agents_app import definition, preparation, relay
 from agents_app.conf import CONF
 from agents_app.execute import Host
 from agents_app.models import Tenant
@@ -16,8 +16,8 @@ from tests.parts.redis_part import RedisServer, valkey_binary
 
 def _new_fleet() -> Fleet:
     # Ids start again with every test, so what a worker keeps by id must not outlive one.
-    perform.definition_of.cache_clear()
-    perform._state_dir.cache_clear()
+    definition.definition_of.cache_clear()
+    preparation._state_dir.cache_clear()
     return Fleet(Tenant.objects.create(name="default"))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError, connection
 
-from agents_app import execute, perform
+from agents_app import execute, preparation
 from agents_app.conf import CONF
 from agents_app.execute import Host
 from agents_app.models import RunOutput
@@ -116,7 +116,7 @@ def test_the_prompt_is_on_stdin_and_in_a_file(fleet: Fleet, host: Host):
 
 def test_a_run_knows_who_it_is_and_nothing_of_the_server(fleet: Fleet, host: Host, monkeypatch):
     monkeypatch.setenv("DJANGO_SECRET_KEY", "canary")
-    perform._server_environment.cache_clear()
+    preparation._server_environment.cache_clear()
     script = "import json, os; print(json.dumps(dict(os.environ)))"
     agent = fleet.agent(command=["python3", "-c", script], env={"COLOUR": "blue"})
     run = do(fleet, host, agent)

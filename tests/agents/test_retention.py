@@ -14,6 +14,7 @@ from agents_app.models import (
     RunEvent,
     RunOutput,
     Tenant,
+    Usage,
     Worker,
     WorkItem,
 )
@@ -96,6 +97,14 @@ def test_signs_of_life_go_after_their_own_days(fleet: Fleet, days, left):
     found = (Heartbeat.objects.count(), MachineSnapshot.objects.count(), ended.count())
     assert found == left
     assert Worker.objects.filter(ended_at__isnull=True).count() == 1
+
+
+def test_what_was_used_is_known_for_two_years(fleet: Fleet):
+    agent = fleet.agent()
+    for days in (0, 400, 733):
+        Usage.objects.create(tenant=fleet.tenant, agent=agent, day=at(days=-days).date())
+    retention(NOON)
+    assert Usage.objects.count() == 2
 
 
 def test_more_rows_than_one_bite_all_go(fleet: Fleet, monkeypatch):

@@ -91,6 +91,18 @@ def test_a_silent_beat_and_a_missing_worker_are_named(fleet: Fleet):
     }
 
 
+def test_a_budget_that_is_used_up_says_until_when(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, timezone="Europe/Berlin")
+    Agent.objects.update(over_budget_until=at(hours=11))
+    text = "the budget of reporter is used up until Tue 03 Mar 2026 00:00 CET"
+    assert only_obstacle(schedule) == ("budget", text)
+    Agent.objects.update(over_budget_until=None)
+    Tenant.objects.update(over_budget_until=at(hours=11))
+    text = "the budget of the project is used up until Tue 03 Mar 2026 00:00 CET"
+    assert only_obstacle(schedule) == ("project_budget", text)
+
+
 def test_a_fire_that_nobody_took_is_overdue(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent())
     text = "it is due since Mon 02 Mar 2026 12:00 UTC, and nothing has fired it yet"

@@ -10,6 +10,7 @@ from agents_app.errors import IntervalParseError, TriggerParseError
 from agents_app.skills.errors import SkillError
 from agents_app.skills.frontmatter import split_frontmatter
 from agents_app.skills.names import agent_name_problem
+from tests.conformance import injection_adapter
 
 Case = dict[str, Any]
 
@@ -187,6 +188,7 @@ ADAPTERS: dict[str, Callable[[Any], Any]] = {
     "schedule.check": schedule_check,
     "agent_name": agent_name,
     "skill.frontmatter": skill_frontmatter,
+    **injection_adapter.ADAPTERS,
 }
 
 

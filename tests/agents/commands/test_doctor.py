@@ -46,7 +46,7 @@ def test_one_thing_that_is_wrong_is_enough(durable_fleet: Fleet):
     wrong = [f for f in said.json["findings"] if f["verdict"] == "wrong"]
     assert (said.code, said.json["ok"]) == (1, False)
     assert [(f["check"], f["detail"]) for f in wrong] == [
-        ("agents", "reporter: it has no command, and the project has none either")
+        ("agents", "reporter: it has no command and no harness, and the project has none either")
     ]
     assert wrong[0]["advice"]
 
@@ -235,3 +235,13 @@ def test_a_check_that_cannot_read_its_rows_says_so_and_the_others_go_on(
     assert found["agents"].verdict == "wrong"
     assert found["agents"].detail.startswith("could not be checked: ")
     assert (found["database"].verdict, found["clock"].verdict) == ("ok", "ok"), found["clock"]
+
+
+def test_a_budget_that_is_used_up_is_found(fleet: Fleet):
+    assert findings(doctor.check_budgets) == []
+    fleet.agent("spender", over_budget_until=at(hours=12))
+    Tenant.objects.update(over_budget_until=at(hours=12))
+    assert findings(doctor.check_budgets) == [
+        ("warning", "that of the project (default) is used up until 2026-03-03 00:00 UTC"),
+        ("warning", "that of spender is used up until 2026-03-03 00:00 UTC"),
+    ]

@@ -133,3 +133,8 @@ def test_a_note_cannot_play_tricks_with_the_terminal(fleet: Fleet):
 def test_local_times_name_their_zone():
     assert local(NOON, ZoneInfo("Europe/Berlin")) == "2026-03-02 13:00:00 CET"
     assert local(at(days=120), ZoneInfo("Europe/Berlin")) == "2026-06-30 14:00:00 CEST"
+
+
+def test_an_agent_that_has_used_up_its_budget_says_until_when(fleet: Fleet):
+    fleet.agent(over_budget_until=at(hours=12))
+    assert _of("reporter")["note"] == f"its budget is used up until {local(at(hours=12))}"

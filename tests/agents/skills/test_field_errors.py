@@ -44,7 +44,7 @@ from tests.agents.skills.reading import agent, problem, problems, skill
         ("webhooks: [{source: gh, labels: {a: 1}}]", "webhooks.1.labels: must be a text or a list"),
         ("shedule: 5m", "shedule: unknown field; did you mean 'schedule'?"),
         ("maxRerun: 5", "maxRerun: unknown field; did you mean 'max_reruns'?"),
-        ("zzz: 5", "zzz: unknown field; the fields here are allowed_tools, command,"),
+        ("zzz: 5", "zzz: unknown field; the fields here are allowed_tools, budget,"),
         ("metadata: 5", "metadata: must be a table, not 5"),
         ('env: {A: "\\0"}', "a NUL character cannot be used in a value"),
     ],

@@ -1,0 +1,126 @@
+"""What runs use and may use: sums, caps and the windows they hold for; no tables, no clock."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from typing import Any
+
+# More than any run can use: a number beyond it is an error of whoever sent it.
+MOST_TOKENS = 10**12
+MOST_USD = 100_000
+_MICRO = Decimal("0.000001")
+
+
+def count(value: Any) -> int:
+    """A number of tokens; what cannot be one is 0."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return value if 0 <= value <= MOST_TOKENS else 0
+
+
+def cost(value: Any) -> Decimal:
+    """An amount of dollars; what cannot be one is 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return Decimal(0)
+    sane = math.isfinite(value) and 0 <= value <= MOST_USD
+    return Decimal(str(value)).quantize(_MICRO) if sane else Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Tokens that came from or went into a cache are counted apart, and nowhere else."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cache: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out + self.tokens_cache
+
+    def __add__(self, other: "Spending") -> "Spending":
+        return Spending(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.tokens_cache + other.tokens_cache,
+            self.cost_usd + other.cost_usd,
+        )
+
+    def __sub__(self, other: "Spending") -> "Spending":
+        return Spending(
+            self.tokens_in - other.tokens_in,
+            self.tokens_out - other.tokens_out,
+            self.tokens_cache - other.tokens_cache,
+            self.cost_usd - other.cost_usd,
+        )
+
+    def at_least(self, other: "Spending") -> "Spending":
+        """The larger of both, number by number."""
+        return Spending(
+            max(self.tokens_in, other.tokens_in),
+            max(self.tokens_out, other.tokens_out),
+            max(self.tokens_cache, other.tokens_cache),
+            max(self.cost_usd, other.cost_usd),
+        )
+
+
+# --- caps -----------------------------------------------------------------------------------
+
+
+def run_is_over(caps: Mapping[str, Any], tokens: int, cost_usd: Decimal) -> str:
+    """Which cap on a single run was passed, in words, or nothing."""
+    token_cap, usd_cap = caps.get("tokens_per_run"), caps.get("usd_per_run")
+    if token_cap is not None and tokens > token_cap:
+        return f"budget: {tokens:,} tokens, and a run may use {token_cap:,}"
+    if usd_cap is not None and cost_usd > _dollars(usd_cap):
+        return f"budget: ${cost_usd:.2f}, and a run may cost ${usd_cap:.2f}"
+    return ""
+
+
+def used_up(caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal) -> str:
+    """Which cap of a `day` or `month` leaves nothing for another run, in words, or nothing."""
+    token_cap, usd_cap = caps.get(f"tokens_per_{window}"), caps.get(f"usd_per_{window}")
+    if token_cap is not None and tokens >= token_cap:
+        return f"budget: {tokens:,} of {token_cap:,} tokens a {window} are used"
+    if usd_cap is not None and cost_usd >= _dollars(usd_cap):
+        return f"budget: ${cost_usd:.2f} of ${usd_cap:.2f} a {window} are spent"
+    return ""
+
+
+def _dollars(cap: float) -> Decimal:
+    return Decimal(str(cap))
+
+
+# --- windows --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Days from the first to the last, and the instant at which the next window begins."""
+
+    first: date
+    last: date
+    ends_at: datetime
+
+
+def day_of(now: datetime, zone: tzinfo) -> date:
+    return now.astimezone(zone).date()
+
+
+def day_window(now: datetime, zone: tzinfo) -> Window:
+    today = day_of(now, zone)
+    return Window(today, today, _midnight(today + timedelta(days=1), zone))
+
+
+def month_window(now: datetime, zone: tzinfo) -> Window:
+    first = day_of(now, zone).replace(day=1)
+    following = (first + timedelta(days=31)).replace(day=1)
+    return Window(first, following - timedelta(days=1), _midnight(following, zone))
+
+
+def _midnight(day: date, zone: tzinfo) -> datetime:
+    """The first instant of the day, also where the clocks go forward at midnight."""
+    return datetime.combine(day, time.min, zone).astimezone(UTC)

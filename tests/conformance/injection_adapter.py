@@ -1,0 +1,27 @@
+"""The adapter of the suite skill.context_injection: commands are run as those of a run are."""
+
+import os
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agents_app.injection import inject
+from agents_app.runners import RUNNERS
+from agents_app.runners.base import RunControl, RunSpec
+from agents_app.stage import Stage, output_of
+
+
+def context_injection(case: dict[str, Any]) -> str:
+    env = case["env"] | {"PATH": os.environ["PATH"]}
+    with tempfile.TemporaryDirectory() as room:
+        prompt_file = Path(room) / "prompt.md"
+        prompt_file.touch()
+        spec = RunSpec(
+            run_id=1, argv=(), env=env, cwd=Path(room), prompt_file=prompt_file, timeout_seconds=60
+        )
+        stage = Stage(RUNNERS["process"], RunControl(), 60)
+        return inject(case["body"], partial(output_of, stage, spec))
+
+
+ADAPTERS = {"skill.context_injection": context_injection}
