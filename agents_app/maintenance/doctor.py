@@ -3,62 +3,35 @@
 Reads only, and never raises: what a check cannot find out is its finding.
 """
 
-import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import redis
 from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.models import Count, Q
 
 from agents_app.conf import CONF
-from agents_app.credential_book import how_to_set, missing_of
-from agents_app.environment import base_environment
 from agents_app.errors import DroverError
 from agents_app.lease import boot_id, this_host
+from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Finding, Said, line_of
+from agents_app.maintenance.fleet_checks import FLEET_CHECKS
 from agents_app.maintenance.readiness import SILENT_BEAT_SECONDS
 from agents_app.models import (
-    Agent,
-    Credential,
-    NotifyTarget,
-    Schedule,
     Scheduler,
     Tenant,
     Worker,
-    WorkItem,
 )
-from agents_app.notify_targets import shown
 from agents_app.rows import one
-from agents_app.runners import RUNNERS
-from agents_app.sealing import keys_again
 from agents_app.skills.discover import discover
 from agents_app.stack.redis_server import client_url, redis_url
-from agents_app.triggers import next_fire, parse_trigger, zone
 
-OK, WARNING, WRONG = "ok", "warning", "wrong"
 LITTLE_DISK, NO_DISK = 1_000_000_000, 100_000_000
-NEARLY_FULL = 0.8
 SKEW = timedelta(seconds=5)
 REDIS_SECONDS = 2
 START = "start Drover: manage.py up"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    check: str
-    verdict: str
-    detail: str
-    advice: str = ""
-
-
-Said = Iterator[tuple[str, str, str]]
-Check = Callable[[datetime], Said]
 
 
 def examine(now: datetime) -> list[Finding]:
@@ -75,7 +48,7 @@ def _do(name: str, now: datetime) -> list[Finding]:
     try:
         return [Finding(name, *said) for said in check(now)] or [Finding(name, OK, "nothing amiss")]
     except (DatabaseError, DroverError, OSError) as error:
-        return [Finding(name, WRONG, f"could not be checked: {_line(error)}")]
+        return [Finding(name, WRONG, f"could not be checked: {line_of(error)}")]
 
 
 # --- what needs no tables -------------------------------------------------------------------
@@ -112,7 +85,7 @@ def check_redis(_: datetime) -> Said:
             client.ping()
     except (redis.RedisError, ValueError, OSError) as error:
         # Work is kept meanwhile; it starts when the sweep's hints get through again.
-        yield WRONG, f"cannot be reached: {_line(error)}", advice
+        yield WRONG, f"cannot be reached: {line_of(error)}", advice
     else:
         yield OK, "answers", ""
 
@@ -135,7 +108,7 @@ def check_database(_: datetime) -> Said:
         connection.ensure_connection()
         executor = MigrationExecutor(connection)
     except DatabaseError as error:
-        yield WRONG, f"cannot be opened: {_line(error)}", "check DATABASE_URL and DROVER_DATA"
+        yield WRONG, f"cannot be opened: {line_of(error)}", "check DATABASE_URL and DROVER_DATA"
         return
     if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         yield WRONG, f"{len(plan)} migrations are missing", "manage.py migrate"
@@ -186,97 +159,6 @@ def check_clock(now: datetime) -> Said:
         yield WARNING, f"{worker.name} is from before the last reboot", "the sweep will end it"
 
 
-# --- agents ---------------------------------------------------------------------------------
-
-
-def check_agents(_: datetime) -> Said:
-    path = base_environment(os.environ)["PATH"]
-    agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
-    for agent in agents.order_by("name"):
-        if problem := _program_problem(agent, path):
-            yield WRONG, f"{agent.name}: {problem}", f"mend {agent.directory}/SKILL.md"
-    yield OK, f"{len(agents)} enabled", ""
-
-
-def _program_problem(agent: Agent, path: str) -> str:
-    runtime = agent.runtime.get("type", "process")
-    if not agent.command:
-        return "it has no command and no harness, and the project has none either"
-    if runtime not in RUNNERS:
-        return f"there is no runtime {runtime!r} here"
-    # Only of a plain process is the program on this host, for this user.
-    if runtime != "process":
-        return ""
-    program = str(agent.command[0])
-    if program.startswith("./"):
-        program = str(Path(agent.directory) / program[2:])
-    return "" if shutil.which(program, path=path) else f"cannot run {program}: no such program"
-
-
-def check_credentials(_: datetime) -> Said:
-    """By their names and keys: nothing is opened here."""
-    agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0).exclude(credentials=[])
-    for agent in agents.select_related("tenant").order_by("name"):
-        for name in missing_of(agent.tenant_id, agent.credentials):
-            detail = f"{agent.name}: nobody has set {name}: its runs fail"
-            yield WRONG, detail, how_to_set(name, agent.tenant.name)
-    kept = list(Credential.objects.order_by("pk"))
-    # Looking for keys makes one where there is none.
-    known = keys_again().ids if kept else ()
-    for credential in kept:
-        if credential.key_id not in known:
-            yield WRONG, f"{credential}: its key is gone", "put the key back, or set it again"
-    yield OK, f"{len(kept)} set", ""
-
-
-def check_schedules(now: datetime) -> Said:
-    """Whatever was refused when it was saved, and got here all the same."""
-    active = Schedule.objects.filter(state=Schedule.State.ACTIVE).select_related("agent")
-    for schedule in active.order_by("pk"):
-        try:
-            trigger, place = parse_trigger(schedule.expression), zone(schedule.timezone)
-            problem = "" if next_fire(trigger, now, place) else "it can never fire again"
-        except (DroverError, ValueError) as error:
-            problem = _line(error)
-        if not problem and schedule.next_fire_at is None:
-            problem = "it is not armed"
-        if problem:
-            yield WRONG, f"{schedule} ({schedule.expression}): {problem}", "edit or cancel it"
-    yield OK, f"{len(active)} active", ""
-
-
-def check_queues(_: datetime) -> Said:
-    waiting = Count("work_items", filter=Q(work_items__state=WorkItem.State.QUEUED))
-    for agent in Agent.objects.annotate(waiting=waiting).filter(waiting__gt=0).order_by("name"):
-        size = max(1, agent.work_queue_size)
-        if agent.waiting >= size * NEARLY_FULL:
-            verdict = WRONG if agent.waiting >= size else WARNING
-            detail = f"{agent.name}: {agent.waiting} of {size} waiting; more drop the oldest"
-            yield verdict, detail, "raise its scale or its work_queue_size"
-
-
-def check_notifications(_: datetime) -> Said:
-    """Those who were to be told of failures, and are not."""
-    for target in NotifyTarget.objects.filter(failing_since__isnull=False).order_by("pk"):
-        detail = f"{shown(target)}: {target.last_error} (since {target.failing_since:%F %H:%M} UTC)"
-        yield WARNING, detail, "check [[notify]] in config.toml; it is tried again for a day"
-
-
-def check_budgets(_: datetime) -> Said:
-    """Not wrong, but a reason why nothing runs that is easily overlooked."""
-    advice = "raise the budget in the file, or wait"
-    for tenant in Tenant.objects.filter(over_budget_until__isnull=False):
-        until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
-        yield WARNING, f"that of the project ({tenant.name}) is used up until {until}", advice
-    for agent in Agent.objects.filter(over_budget_until__isnull=False).order_by("name"):
-        until = f"{agent.over_budget_until:%Y-%m-%d %H:%M %Z}"
-        yield WARNING, f"that of {agent.name} is used up until {until}", advice
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 WITHOUT_DATABASE: Mapping[str, Check] = {
     "settings": check_settings,
     "data directory": check_data,
@@ -288,10 +170,5 @@ WITH_DATABASE: Mapping[str, Check] = {
     "workers": check_workers,
     "beat": check_beat,
     "clock": check_clock,
-    "agents": check_agents,
-    "credentials": check_credentials,
-    "schedules": check_schedules,
-    "queues": check_queues,
-    "notifications": check_notifications,
-    "budgets": check_budgets,
+    **FLEET_CHECKS,
 }

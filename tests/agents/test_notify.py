@@ -12,7 +12,7 @@ from django.db import connection
 
 from agents_app import notify_targets, outgoing
 from agents_app.conf import CONF
-from agents_app.maintenance import doctor
+from agents_app.maintenance import findings, fleet_checks
 from agents_app.maintenance import notify as module
 from agents_app.maintenance.notify import notify
 from agents_app.models import NotifyTarget, RunEvent, Tenant
@@ -228,8 +228,8 @@ def test_the_doctor_tells_of_targets_that_do_not_answer_and_hides_their_secrets(
     receiver.status = 404
     fail()
     notify(SOON)
-    ((verdict, detail, advice),) = doctor.check_notifications(SOON)
-    assert verdict == doctor.WARNING
+    ((verdict, detail, advice),) = fleet_checks.check_notifications(SOON)
+    assert verdict == findings.WARNING
     assert detail == "127.0.0.1: it answered with status 404 (since 2026-03-02 12:00 UTC)"
     assert "[[notify]]" in advice
 

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from agents_app.cli.command import DroverCommand
 from agents_app.maintenance import doctor, invariants
-from agents_app.maintenance.doctor import OK, WRONG, Finding
+from agents_app.maintenance.findings import OK, WRONG, Finding
 
 
 class Command(DroverCommand):

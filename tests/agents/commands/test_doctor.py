@@ -9,7 +9,7 @@ import pytest
 
 from agents_app.conf import CONF, Conf
 from agents_app.lease import this_host
-from agents_app.maintenance import doctor
+from agents_app.maintenance import doctor, findings, fleet_checks
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
 from tests.agents.commands.calling import call
 from tests.agents.commands.conftest import write_agent
@@ -17,7 +17,7 @@ from tests.agents.fleet import NOON, Fleet, at
 from tests.parts.redis_part import RedisServer
 
 
-def findings(check: doctor.Check, now: datetime = NOON) -> list[tuple[str, str]]:
+def findings(check: findings.Check, now: datetime = NOON) -> list[tuple[str, str]]:
     return [(verdict, detail) for verdict, detail, _ in check(now)]
 
 
@@ -187,7 +187,7 @@ def test_an_agent_whose_program_cannot_run_is_found(
     (tmp_path / "run.sh").touch(mode=0o755)
     (tmp_path / "plain.txt").touch(mode=0o644)
     fleet.agent(directory=str(tmp_path), **columns)
-    *problems, total = findings(doctor.check_agents)
+    *problems, total = findings(fleet_checks.check_agents)
     assert total[0] == "ok"
     if problem:
         ((verdict, detail),) = problems
@@ -212,7 +212,7 @@ def test_a_schedule_that_can_never_fire_is_found(
     fleet: Fleet, columns: dict[str, Any], problem: str
 ):
     fleet.schedule(fleet.agent(), **columns)
-    *problems, total = findings(doctor.check_schedules)
+    *problems, total = findings(fleet_checks.check_schedules)
     assert total[0] == "ok"
     assert [verdict for verdict, _ in problems] == (["wrong"] if problem else [])
     assert all(detail.startswith(problem) for _, detail in problems)
@@ -223,7 +223,7 @@ def test_a_queue_near_its_limit_is_found(fleet: Fleet, asked: int, verdict: str 
     agent = fleet.agent(work_queue_size=10)
     for _ in range(asked):
         fleet.ask(agent)
-    assert [said for said, _ in findings(doctor.check_queues)] == ([verdict] if verdict else [])
+    assert [said for said, _ in findings(fleet_checks.check_queues)] == ([verdict] if verdict else [])
 
 
 def test_a_check_that_cannot_read_its_rows_says_so_and_the_others_go_on(
@@ -238,10 +238,10 @@ def test_a_check_that_cannot_read_its_rows_says_so_and_the_others_go_on(
 
 
 def test_a_budget_that_is_used_up_is_found(fleet: Fleet):
-    assert findings(doctor.check_budgets) == []
+    assert findings(fleet_checks.check_budgets) == []
     fleet.agent("spender", over_budget_until=at(hours=12))
     Tenant.objects.update(over_budget_until=at(hours=12))
-    assert findings(doctor.check_budgets) == [
+    assert findings(fleet_checks.check_budgets) == [
         ("warning", "that of the project (default) is used up until 2026-03-03 00:00 UTC"),
         ("warning", "that of spender is used up until 2026-03-03 00:00 UTC"),
     ]

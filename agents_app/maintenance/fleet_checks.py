@@ -1,0 +1,128 @@
+"""What doctor finds out about the fleet itself: agents, their credentials, schedules, queues."""
+
+import os
+import pwd
+import shutil
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from django.db.models import Count, Q
+
+from agents_app.credential_book import how_to_set, missing_of
+from agents_app.environment import base_environment
+from agents_app.errors import DroverError
+from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Said, line_of
+from agents_app.models import Agent, Credential, NotifyTarget, Schedule, Tenant, WorkItem
+from agents_app.notify_targets import shown
+from agents_app.runners import RUNNERS
+from agents_app.sealing import keys_again
+from agents_app.triggers import next_fire, parse_trigger, zone
+
+NEARLY_FULL = 0.8
+
+
+def check_agents(_: datetime) -> Said:
+    path = base_environment(os.environ)["PATH"]
+    agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
+    for agent in agents.order_by("name"):
+        if problem := _program_problem(agent, path):
+            yield WRONG, f"{agent.name}: {problem}", f"mend {agent.directory}/SKILL.md"
+    yield OK, f"{len(agents)} enabled", ""
+
+
+def _program_problem(agent: Agent, path: str) -> str:
+    runtime = agent.runtime.get("type", "process")
+    if not agent.command:
+        return "it has no command and no harness, and the project has none either"
+    if runtime not in RUNNERS:
+        return f"there is no runtime {runtime!r} here"
+    if runtime == "host-user":
+        return _user_problem(str(agent.runtime.get("run_as", "drover-agent")))
+    # Only of a plain process is the program on this host, for this user.
+    if runtime != "process":
+        return ""
+    program = str(agent.command[0])
+    if program.startswith("./"):
+        program = str(Path(agent.directory) / program[2:])
+    return "" if shutil.which(program, path=path) else f"cannot run {program}: no such program"
+
+
+def _user_problem(name: str) -> str:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return f"there is no user {name!r} on this host: useradd --system --create-home {name}"
+    if os.geteuid() != 0 and not shutil.which("sudo"):
+        return f"only root, or sudo, can run it as {name}: install sudo"
+    return ""
+
+
+def check_credentials(_: datetime) -> Said:
+    """By their names and keys: nothing is opened here."""
+    agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0).exclude(credentials=[])
+    for agent in agents.select_related("tenant").order_by("name"):
+        for name in missing_of(agent.tenant_id, agent.credentials):
+            detail = f"{agent.name}: nobody has set {name}: its runs fail"
+            yield WRONG, detail, how_to_set(name, agent.tenant.name)
+    kept = list(Credential.objects.order_by("pk"))
+    # Looking for keys makes one where there is none.
+    known = keys_again().ids if kept else ()
+    for credential in kept:
+        if credential.key_id not in known:
+            yield WRONG, f"{credential}: its key is gone", "put the key back, or set it again"
+    yield OK, f"{len(kept)} set", ""
+
+
+def check_schedules(now: datetime) -> Said:
+    """Whatever was refused when it was saved, and got here all the same."""
+    active = Schedule.objects.filter(state=Schedule.State.ACTIVE).select_related("agent")
+    for schedule in active.order_by("pk"):
+        try:
+            trigger, place = parse_trigger(schedule.expression), zone(schedule.timezone)
+            problem = "" if next_fire(trigger, now, place) else "it can never fire again"
+        except (DroverError, ValueError) as error:
+            problem = line_of(error)
+        if not problem and schedule.next_fire_at is None:
+            problem = "it is not armed"
+        if problem:
+            yield WRONG, f"{schedule} ({schedule.expression}): {problem}", "edit or cancel it"
+    yield OK, f"{len(active)} active", ""
+
+
+def check_queues(_: datetime) -> Said:
+    waiting = Count("work_items", filter=Q(work_items__state=WorkItem.State.QUEUED))
+    for agent in Agent.objects.annotate(waiting=waiting).filter(waiting__gt=0).order_by("name"):
+        size = max(1, agent.work_queue_size)
+        if agent.waiting >= size * NEARLY_FULL:
+            verdict = WRONG if agent.waiting >= size else WARNING
+            detail = f"{agent.name}: {agent.waiting} of {size} waiting; more drop the oldest"
+            yield verdict, detail, "raise its scale or its work_queue_size"
+
+
+def check_notifications(_: datetime) -> Said:
+    """Those who were to be told of failures, and are not."""
+    for target in NotifyTarget.objects.filter(failing_since__isnull=False).order_by("pk"):
+        detail = f"{shown(target)}: {target.last_error} (since {target.failing_since:%F %H:%M} UTC)"
+        yield WARNING, detail, "check [[notify]] in config.toml; it is tried again for a day"
+
+
+def check_budgets(_: datetime) -> Said:
+    """Not wrong, but a reason why nothing runs that is easily overlooked."""
+    advice = "raise the budget in the file, or wait"
+    for tenant in Tenant.objects.filter(over_budget_until__isnull=False):
+        until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
+        yield WARNING, f"that of the project ({tenant.name}) is used up until {until}", advice
+    for agent in Agent.objects.filter(over_budget_until__isnull=False).order_by("name"):
+        until = f"{agent.over_budget_until:%Y-%m-%d %H:%M %Z}"
+        yield WARNING, f"that of {agent.name} is used up until {until}", advice
+
+
+FLEET_CHECKS: Mapping[str, Check] = {
+    "agents": check_agents,
+    "credentials": check_credentials,
+    "schedules": check_schedules,
+    "queues": check_queues,
+    "notifications": check_notifications,
+    "budgets": check_budgets,
+}
