@@ -1,7 +1,7 @@
 """What happens between the start and the end of a run: a room, a prompt, the program, a verdict."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -37,11 +37,23 @@ class Definition:
     runtime: Runtime
 
 
-def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
+Program = Callable[[Job, Definition, RunControl, Transcript], Outcome]
+
+
+def run_program(
+    job: Job, definition: Definition, control: RunControl, transcript: Transcript
+) -> Outcome:
+    spec = _prepare(job, definition)
+    return RUNNERS[definition.runtime.type].run(spec, control, transcript)
+
+
+def perform(
+    job: Job, control: RunControl, transcript: Transcript, program: Program = run_program
+) -> Ending:
     """Whatever goes wrong, the run ends and its slot is free again."""
     try:
         definition = definition_of(job.agent_id, job.revision)
-        outcome = _run_program(job, definition, control, transcript)
+        outcome = program(job, definition, control, transcript)
     except DroverError as error:
         return Ending("failed", error=str(error))
     except Exception as error:
@@ -51,13 +63,6 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
         remove_room(job.run_id)
         transcript.close()
     return _ending(outcome, transcript)
-
-
-def _run_program(
-    job: Job, definition: Definition, control: RunControl, transcript: Transcript
-) -> Outcome:
-    spec = _prepare(job, definition)
-    return RUNNERS[definition.runtime.type].run(spec, control, transcript)
 
 
 def _ending(outcome: Outcome, transcript: Transcript) -> Ending:

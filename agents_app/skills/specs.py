@@ -15,6 +15,7 @@ from agents_app.skills.fields import (
     Filter,
     Line,
     Memory,
+    Network,
     Port,
     Positive,
     Seconds,
@@ -43,8 +44,9 @@ class RuntimeSpec:
     image: str = ""
     memory: Memory = "4g"
     cpus: Cpus | None = None
-    network: Word = "none"
+    network: Network = "none"
     pids_limit: Positive = 1024
+    pull: Literal["never", "missing"] = "never"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

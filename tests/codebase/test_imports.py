@@ -18,6 +18,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.tasks",
     ),
     "verbs": (
+        "agents_app.adoption",
         "agents_app.control",
         "agents_app.deliveries",
         "agents_app.dispatch",

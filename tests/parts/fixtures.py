@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from tests.parts.ports import free_port
 from tests.parts.postgres_part import PostgresServer
 from tests.parts.redis_part import BINARIES, RedisServer
 from tests.parts.stack_part import PrivateStack, copy_of
+
+if TYPE_CHECKING:
+    from tests.parts.docker_part import DockerEngine
 
 NewStack = Callable[..., PrivateStack]
 
@@ -38,6 +42,16 @@ def postgres() -> Iterator[PostgresServer]:
     server = PostgresServer(getattr(settings, "POSTGRES_PORT", 0) or free_port())
     yield server.create()
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator["DockerEngine"]:
+    """The session's own Docker engine; a test that hurts it makes one for itself."""
+    from tests.parts.docker_part import DockerEngine  # only who asks for it needs the SDK
+
+    engine = DockerEngine()
+    yield engine.create()
+    engine.remove()
 
 
 @pytest.fixture(scope="session")
