@@ -127,12 +127,13 @@ def _root_tree(programs: Sequence[str]) -> bytes:
         users = f"root:x:0:0::/:/bin/sh\nagent:x:{AGENT_UID}:{AGENT_UID}::/tmp:/bin/sh\n"
         _add(tar, "etc/passwd", users.encode(), mode=0o644)
         _add(tar, "bin/busybox", busybox.read_bytes())
-        # Whoever runs it would be root, if that could still be gained.
-        _add(tar, "bin/rootly", busybox.read_bytes(), mode=0o4755)
+        # Whoever runs it would be root, if that could still be gained. Busybox would not do: it
+        # gives such rights up by itself.
+        _add(tar, "bin/rootly", Path("/usr/bin/id").read_bytes(), mode=0o4755)
         for applet in applets.split():
             if applet != "busybox":
                 _add(tar, f"bin/{applet}", kind=tarfile.SYMTYPE, link="busybox")
-        for path in {file for program in programs for file in _with_libraries(program)}:
+        for path in {file for program in ("id", *programs) for file in _with_libraries(program)}:
             _add(tar, path.lstrip("/"), Path(path).read_bytes())
     return file.getvalue()
 

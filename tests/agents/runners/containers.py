@@ -19,7 +19,7 @@ from tests.parts.waiting import wait_for
 
 # One of each, as a worker has it: each keeps connections.
 _runner = lru_cache(lambda url: ContainerRunner(Engine(url)))
-_client = lru_cache(lambda url: APIClient(url, version="auto"))
+_client = lru_cache(lambda url: APIClient(url, version="1.41"))
 
 
 class Contained(Program):
