@@ -21,6 +21,7 @@ from agents_app.conf import CONF
 from agents_app.environment import base_environment
 from agents_app.errors import DroverError
 from agents_app.lease import boot_id, this_host
+from agents_app.maintenance.engine_check import engine_problems
 from agents_app.maintenance.readiness import SILENT_BEAT_SECONDS
 from agents_app.models import Agent, Schedule, Scheduler, Tenant, Worker, WorkItem
 from agents_app.rows import one
@@ -201,6 +202,11 @@ def _program_problem(agent: Agent, path: str) -> str:
     return "" if shutil.which(program, path=path) else f"cannot run {program}: no such program"
 
 
+def check_containers(_: datetime) -> Said:
+    for problem, advice in engine_problems():
+        yield WRONG, problem, advice
+
+
 def check_schedules(now: datetime) -> Said:
     """Whatever was refused when it was saved, and got here all the same."""
     active = Schedule.objects.filter(state=Schedule.State.ACTIVE).select_related("agent")
@@ -243,6 +249,7 @@ WITH_DATABASE: Mapping[str, Check] = {
     "beat": check_beat,
     "clock": check_clock,
     "agents": check_agents,
+    "containers": check_containers,
     "schedules": check_schedules,
     "queues": check_queues,
 }

@@ -20,7 +20,7 @@ from tests.parts.processes import stop_process
 from tests.parts.waiting import wait_for
 
 IMAGE = "drover/busybox:1"
-WITH_CURL = "drover/curl:1"
+ALWAYS = ("id", "flock")  # what busybox does not have, or not as it is needed
 AGENT_UID = 10001
 
 
@@ -133,7 +133,7 @@ def _root_tree(programs: Sequence[str]) -> bytes:
         for applet in applets.split():
             if applet != "busybox":
                 _add(tar, f"bin/{applet}", kind=tarfile.SYMTYPE, link="busybox")
-        for path in {file for program in ("id", *programs) for file in _with_libraries(program)}:
+        for path in {file for program in (*ALWAYS, *programs) for file in _with_libraries(program)}:
             _add(tar, path.lstrip("/"), Path(path).read_bytes())
     return file.getvalue()
 
