@@ -120,12 +120,14 @@ def environment(
 
 
 def give(mounts: Iterable[Mount]) -> None:
-    """What a container may write belongs to its user; only root can, and only root has to."""
+    """What a container may write belongs to its user; only root can, and only root has to.
+
+    A directory that is given already is not looked through again: it may hold a million files."""
     if os.getuid() != 0:
         return
     uid, gid = container_user()
     for mount in mounts:
-        if mount.writable and mount.path.is_dir():
+        if mount.writable and mount.path.is_dir() and mount.path.stat().st_uid != uid:
             _chown(mount, uid, gid)
 
 

@@ -197,11 +197,18 @@ class Watch:
             self.act_at = min(self.act_at, now + request.grace_seconds)
 
     def _ask_to_end(self, kind: Kind, error: str, now: float, grace: float | None = None) -> None:
-        self.kind, self.error = kind, error
+        self.kind, self.error = kind, error + self._limit_reached()
         grace = self.spec.grace_seconds if grace is None else grace
         if grace > 0:
             self._signal("SIGTERM")
         self.act, self.act_at = self._kill, now + max(0.0, grace)
+
+    def _limit_reached(self) -> str:
+        """What may have kept it from ending by itself."""
+        with contextlib.suppress(EngineAway):
+            if self.engine.refused_processes(self.container):
+                return f"; it reached its limit of {self.spec.runtime.pids_limit} processes"
+        return ""
 
     def _kill(self, now: float) -> None:
         """Nobody else can: while the engine is away, the run is not over."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # 20 MB and 0.2 s: only who runs containers pays for the SDK
@@ -113,6 +114,13 @@ class Engine:
         # "created" is not running either, and has no exit code that means anything.
         return ContainerState(state["Running"], state["ExitCode"], state["OOMKilled"])
 
+    def refused_processes(self, container: str) -> bool:
+        """It wanted more of them than it may have; as far as this machine's kernel tells us."""
+        with contextlib.suppress(EngineRefused, OSError), _asking():
+            pid = self._api().inspect_container(container)["State"]["Pid"]
+            return not refusals(pid).endswith("max 0")
+        return False
+
     def signal(self, container: str, name: str) -> None:
         with contextlib.suppress(EngineRefused), _asking():  # it has ended already
             self._api().kill(container, name)
@@ -181,6 +189,15 @@ def _cause(error: Exception) -> str:
     while isinstance(inner.__cause__ or inner.__context__, Exception):
         inner = inner.__cause__ or inner.__context__ or inner
     return str(inner) or type(inner).__name__
+
+
+def refusals(pid: int) -> str:
+    """The kernel's count of how often the group of that process was refused another one."""
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        if kinds in ("", "pids"):
+            return Path(f"/sys/fs/cgroup/{kinds}{path}/pids.events").read_text().strip()
+    raise FileNotFoundError("no group that counts processes")
 
 
 def _pump(answer: Any, pipe: int) -> None:

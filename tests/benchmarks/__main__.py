@@ -8,6 +8,7 @@ import pytest
 
 from tests.benchmarks import (
     big_output,
+    containers,
     deliveries,
     due_together,
     idle_stack,
@@ -29,6 +30,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "punctuality": punctuality.measure,
     "idle-stack": idle_stack.measure,
     "big-output": big_output.measure,
+    "containers": containers.measure,
     "deliveries": deliveries.measure,
 }
 

@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from agents_app import dispatch, relay
 from agents_app.commit import in_transaction
@@ -13,7 +14,13 @@ from agents_app.models import Agent, Schedule, Tenant, Trigger, WorkItem
 TENANT = "bench"
 
 
-def write_agents(count: int, scale: int, command: Sequence[str], paused: bool = False) -> None:
+def write_agents(
+    count: int,
+    scale: int,
+    command: Sequence[str],
+    paused: bool = False,
+    runtime: Mapping[str, Any] | None = None,
+) -> None:
     now = datetime.now(UTC)
     tenant, _ = Tenant.objects.get_or_create(
         name=TENANT, defaults={"paused_at": now if paused else None}
@@ -24,6 +31,7 @@ def write_agents(count: int, scale: int, command: Sequence[str], paused: bool = 
             name=f"agent{number}",
             scale=scale,
             command=list(command),
+            runtime=dict(runtime or {}),
             work_queue_size=1_000_000,
             revision=1,
         )
@@ -32,9 +40,15 @@ def write_agents(count: int, scale: int, command: Sequence[str], paused: bool = 
     Agent.objects.bulk_create(agents)
 
 
-def write_work(agents: int, scale: int, command: Sequence[str], items: int) -> None:
+def write_work(
+    agents: int,
+    scale: int,
+    command: Sequence[str],
+    items: int,
+    runtime: Mapping[str, Any] | None = None,
+) -> None:
     """Nothing of it starts before `release`, because the tenant is paused."""
-    write_agents(agents, scale, command, paused=True)
+    write_agents(agents, scale, command, paused=True, runtime=runtime)
     now = datetime.now(UTC)
     owners = list(Agent.objects.order_by("id"))
     work = [
