@@ -1,14 +1,16 @@
 """What a container may do and see: a RunSpec as the engine's options; pure but for the user."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from agents_app.conf import CONF
 from agents_app.runners.base import Mount, RunSpec
-from agents_app.stack.private_files import kept_secret
+from agents_app.secret_key import secret_key
 
 INSTALL, RUN, TRACE = "drover.install", "drover.run", "drover.trace"
 AGENT, ATTEMPT = "drover.agent", "drover.attempt"
@@ -29,8 +31,9 @@ _NETWORK = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 @lru_cache(maxsize=1)
 def install_id() -> str:
     """Tells this installation's containers from those of others that share the engine."""
-    CONF.data.mkdir(parents=True, exist_ok=True)
-    return kept_secret(CONF.data / "install_id")
+    database = urlsplit(CONF.database_url)
+    parts = (secret_key(CONF.data), database.hostname, database.port, database.path)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def our_label() -> str:
@@ -97,8 +100,13 @@ def limits(spec: RunSpec) -> dict[str, Any]:
         "init": True,
         "log_config": LOG,
         "restart_policy": {"Name": "no"},
-        "mounts": [_bind(mount) for mount in spec.mounts if mount.path.exists()],
+        "mounts": [_bind(mount) for mount in spec.mounts if _is_there(mount)],
     }
+
+
+def _is_there(mount: Mount) -> bool:
+    """An agent that was made without files has no directory either."""
+    return mount.path.is_absolute() and mount.path.exists()
 
 
 def _bind(mount: Mount) -> dict[str, Any]:

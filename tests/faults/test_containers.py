@@ -100,6 +100,10 @@ def test_the_next_worker_goes_on_with_the_container_and_its_output_is_complete(
     sql = "SELECT 1 FROM drover_run_event WHERE run_id = ? AND name = 'run.adopted'"
     fleet.stack.wait_for_rows(sql, begun["id"])
     assert fleet.states(how) == ["running"]
+    if how == "frozen":  # and a worker that must stop lets it finish, as if it were its own
+        fleet.stack.processes["worker-1"].terminate()
+        time.sleep(1)
+        assert fleet.stack.processes["worker-1"].poll() is None
     let_go(fleet, how)
     (run,) = fleet.wait_for_states(how, "succeeded")
     assert run["worker_id"] != begun["worker_id"] and run["exit_code"] == 0
@@ -110,6 +114,8 @@ def test_the_next_worker_goes_on_with_the_container_and_its_output_is_complete(
     assert noted(fleet, how) == ["start", "end"]
     assert containers(engine, run) == []
     assert fleet.work(how) == ["done"]
+    if how == "frozen":
+        assert fleet.wait_for_exit("worker-1") == 0
 
 
 def test_when_nobody_adopts_it_the_container_is_gone_before_the_run_is_lost(
@@ -136,8 +142,8 @@ def test_a_container_that_was_left_over_is_removed_and_others_are_left_alone(
 ) -> None:
     """F43. Guard: the workers' sweep, by this installation's label alone."""
     fleet.ensure("worker-1")
-    install = (fleet.stack.data / "install_id").read_text().strip()
     client = engine.client()
+    install = install_of(fleet)
 
     def leave(install: str) -> str:
         labels = {"drover.install": install, "drover.run": "999999", "drover.trace": "x"}
@@ -190,6 +196,12 @@ def test_an_engine_that_is_killed_in_the_middle_of_a_run_makes_no_second_one(
     wait_for(lambda: fleet.work("cut") == ["done"], 30, fleet.facts("cut"))
     assert fleet.states("cut")[0] == "lost" and fleet.states("cut")[-1] == "succeeded"
     assert "overlap" not in noted(fleet, "cut")
+
+
+def install_of(fleet: RealFleet) -> str:
+    code = "from agents_app.runners.container_options import install_id; print(install_id())"
+    argv = [sys.executable, "-c", code]
+    return subprocess.check_output(argv, cwd=ROOT, env=fleet.stack.env, text=True).strip()
 
 
 def doctor(fleet: RealFleet) -> str:
