@@ -166,8 +166,8 @@ def test_while_the_engine_is_down_the_work_waits_and_no_attempt_is_lost(
     fleet.ensure("worker-1")
     engine.stop()
     fleet.ask("waiting")
-    sql = "SELECT * FROM drover_work_item WHERE reason LIKE 'docker_unavailable%' AND state = ?"
-    fleet.stack.wait_for_rows(sql, "queued")
+    sql = "SELECT * FROM drover_work_item WHERE reason LIKE ? AND state = 'queued' AND attempts = 0"
+    fleet.stack.wait_for_rows(sql, "docker_unavailable: %")
     time.sleep(4 * RECONCILE_SECONDS)
     assert len(fleet.runs("waiting")) <= 2  # not one for each time it was tried
     assert "waiting: the Docker daemon" in doctor(fleet)
