@@ -75,15 +75,20 @@ class ContainerRunner:
             raise ValueError(
                 "no image: name one in the agent's `runtime.image` or the project's `image`"
             )
-        try:
-            image_env = self._engine.image_environment(image)
-        except NotThere:
-            if spec.runtime.pull != "missing":
-                raise
-            self._engine.pull(image)
-            image_env = self._engine.image_environment(image)
+        if spec.runtime.pull == "missing":
+            self._pull_missing(image)
+        image_env = self._engine.image_environment(image)
         give(spec.mounts)
         return self._engine.create(container_name(spec), options(spec, image_env), limits(spec))
+
+    def _pull_missing(self, image: str) -> None:
+        try:
+            self._engine.image_environment(image)
+        except NotThere:
+            try:
+                self._engine.pull(image)
+            except EngineRefused as error:
+                raise NotThere(str(error)) from None
 
     def _remove(self, container: str) -> None:
         """It is dead by now; what cannot be removed at this moment is left to the sweep."""

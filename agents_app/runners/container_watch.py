@@ -140,8 +140,9 @@ class Watch:
             return
         at = time.time()
         for stream, piece in self.frames.feed(data):
-            self.read_bytes[stream] += len(piece)
-            self.sink.feed(stream, piece, at)
+            if stream in self.read_bytes:  # the engine may say something itself, on a third one
+                self.read_bytes[stream] += len(piece)
+                self.sink.feed(stream, piece, at)
         if self.flush_at == math.inf:
             self.flush_at = time.monotonic() + FLUSH_SECONDS
 

@@ -10,6 +10,7 @@ from agents_app.runners.docker_engine import Engine
 from tests.agents.runners.conftest import open_fds
 from tests.agents.runners.containers import NewContained
 from tests.parts.docker_part import IMAGE, DockerEngine
+from tests.parts.ports import free_port
 from tests.parts.waiting import wait_for
 
 
@@ -130,6 +131,14 @@ def test_an_image_that_is_not_there_is_named_and_not_pulled(contained: NewContai
     assert judged.error.startswith("image_missing: 'example/nowhere:9' is not on this machine")
     assert "docker pull example/nowhere:9" in judged.error
     assert time.monotonic() - began < 2
+
+
+def test_an_image_that_cannot_be_pulled_is_named_with_the_reason(contained: NewContained):
+    """A registry on this machine where none is."""
+    image = f"127.0.0.1:{free_port()}/nowhere:9"
+    error = verdict(contained("echo never", image=image, pull="missing").run().outcome).error
+    assert error.startswith(f"image_missing: '{image}' is not on this machine; it could not be")
+    assert "connection refused" in error
 
 
 def test_without_an_image_it_says_where_to_name_one(contained: NewContained):
