@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from agents_app import budgets, dispatch, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.job import Ending, Job
 from agents_app.models import Run
-from agents_app.perform import perform
+from agents_app.perform import Adopted, perform
 from agents_app.room import left_rooms, remove_rooms
 from agents_app.runners.base import RunControl
 from agents_app.transcript import Transcript
@@ -49,13 +49,17 @@ def execute(run_id: int, host: Host) -> int:
     return done
 
 
-def _run(job: Job, host: Host, *, hand_over: bool) -> Job | None:
+def go_on(job: Job, host: Host, adopted: Adopted) -> None:
+    """A run that another worker has begun ends here; its control is in `host.live` already."""
+    _run(job, host, hand_over=False, adopted=adopted)
+
+
+def _run(job: Job, host: Host, *, hand_over: bool, adopted: Adopted | None = None) -> Job | None:
     """Perform the job and finish it; what is returned is started already."""
     transcript = Transcript(job.tenant_id, job.run_id, host.worker_id)
-    control = RunControl()
-    host.live[job.run_id] = control
+    control = host.live.setdefault(job.run_id, RunControl())
     try:
-        ending = perform(job, control, transcript)
+        ending = perform(job, control, transcript, adopted)
         hand_over = hand_over and not host.draining.is_set()
         following = _finish(job, ending, transcript, host, hand_over)
     finally:
@@ -81,6 +85,9 @@ def _finish(
 
     def change() -> Job | None:
         transcript.store_rest()
+        if ending.state in UNUSUAL:
+            UNUSUAL[ending.state](job, ending, host.clock(), host.worker_id)
+            return None
         if ending.report is not None:
             budgets.book(job.run_id, ending.report, host.clock())
         return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
@@ -109,6 +116,27 @@ def _settle_project(job: Job, host: Host) -> None:
         budgets.settle_tenant(job.tenant_id, host.clock())
     except DatabaseError as error:
         log.warning("budget.not_settled", tenant_id=job.tenant_id, error=str(error))
+
+
+def _give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
+    """One row says so, not one for every time it was tried."""
+    same = Run.objects.filter(state=Run.State.STOPPED, work_item=job.work_item_id)
+    same.filter(error=ending.error).delete()
+    lifecycle.give_back(job, ending, now, worker_id)
+
+
+def _lose(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
+    """What it ran in is gone, as if its worker had died."""
+    mine = Run.objects.filter(pk=job.run_id, worker=worker_id, state=Run.State.RUNNING)
+    for run in mine.select_related("agent"):
+        lifecycle.lose(run, now, ending.error)
+
+
+# How a run ends of which nobody can say how it ended.
+UNUSUAL: Mapping[str, Callable[[Job, Ending, datetime, int], None]] = {
+    "unavailable": _give_back,
+    "lost": _lose,
+}
 
 
 def clear_rooms() -> None:

@@ -23,6 +23,7 @@ from agents_app.runners.procfs import TICKS_PER_SECOND, look_at
 
 log = structlog.get_logger("drover.lease")
 LOOK_EVERY_SECONDS = 0.5
+Where = tuple[int | None, str]  # a process or a container
 FIRST_PID_SPACE = 0xEFFFFFFC  # the kernel's number for the one outside all containers
 
 
@@ -48,6 +49,12 @@ def process_started(pid: int) -> float | None:
         return None
 
 
+def lives(worker: Worker) -> bool:
+    """The same process, not just the same number: pids are reused, and reboots happen."""
+    started = process_started(worker.pid) if worker.boot_id == boot_id() else None
+    return started is not None and abs(started - worker.pid_started) < 1
+
+
 def this_host() -> str:
     """Where pids mean the same: containers may share a name, but not a space of pids."""
     name = socket.gethostname()
@@ -69,7 +76,7 @@ class Lease:
         self.host = Host(worker.pk, clock)
         self.renewed()
         self._over = threading.Event()
-        self._known_pids: dict[int, int] = {}
+        self._known: dict[int, Where] = {}
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self._thread.start()
 
@@ -144,25 +151,27 @@ class Lease:
             in_transaction(partial(lifecycle.lose, run, now, "lost: its start was not heard of"))
 
     def _look(self) -> None:
-        """People's wishes reach the runs; the runs' process ids reach people."""
+        """People's wishes reach the runs; where the runs are reaches people, and a next worker."""
         controls = dict(self.host.live)
         asked = Run.objects.filter(pk__in=list(controls), stop_requested_at__isnull=False)
         for run_id, reason in asked.values_list("pk", "error"):
             controls[run_id].stop(reason or "stopped")
         new = {
-            run_id: control.pid
+            run_id: (control.pid, control.container)
             for run_id, control in controls.items()
             # Hooks come before and after the program, each with a number of its own.
-            if control.pid is not None and self._known_pids.get(run_id) != control.pid
+            if (control.pid or control.container)
+            and self._known.get(run_id) != (control.pid, control.container)
         }
-        self._known_pids = {k: v for k, v in self._known_pids.items() if k in controls} | new
+        self._known = {k: v for k, v in self._known.items() if k in controls} | new
         if new:
-            in_transaction(lambda: _record_pids(new))
+            in_transaction(lambda: _record_places(new))
 
 
-def _record_pids(pids: dict[int, int]) -> None:
-    for run_id, pid in pids.items():
-        Run.objects.filter(pk=run_id, slot__isnull=False).update(pid=pid)
+def _record_places(places: dict[int, Where]) -> None:
+    for run_id, (pid, container) in places.items():
+        running = Run.objects.filter(pk=run_id, slot__isnull=False)
+        running.update(pid=pid, container=container)
 
 
 _held: Lease | None = None

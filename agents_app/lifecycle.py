@@ -1,7 +1,7 @@
 """Every change of state of a run or a work item, and nothing else; schedules' are beside it.
 
     work item   queued --> admitted --> done | failed
-                   |          `-------> queued        (retry, or lost with on_lost: retry)
+                   |          `-------> queued        (retry, on_lost: retry, or given back)
                    `--> dropped | cleared --> queued  (restore; cleared from admitted, too)
     run         pending --> running --> succeeded | failed | timed_out | stopped | lost | dead
                    `------------------> stopped | lost | dead
@@ -39,6 +39,7 @@ WORK_MOVES: Mapping[str, frozenset[str]] = {
 MOST_LOSSES = 3
 LOSS_WINDOW = timedelta(hours=72)
 _NOT_BEGUN = {"started_at": None, "deadline_at": None, "token_sha256": ""}
+GIVEN_BACK_SECONDS = 1  # then the next sweep tries again
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
 
 
@@ -145,6 +146,16 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
         _settle_work(run.work_item_id, W.FAILED, now, reason)
         settle_schedule(run.schedule_id, now, reason)
     return True
+
+
+def give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
+    """Nothing of it was done, because what it runs in is away: the work waits, no attempt less."""
+    if not _end(job, replace(ending, state=R.STOPPED), now, worker_id):
+        return
+    later = stamp(now + timedelta(seconds=GIVEN_BACK_SECONDS))
+    waits = {"available_at": later, "attempts": job.attempt - 1, "reason": ending.error[:200]}
+    _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, waits)
+    journal.record(_entry("run.given_back", job, now, ending.error))
 
 
 # --- work items -----------------------------------------------------------------------------

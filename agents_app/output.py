@@ -59,15 +59,17 @@ class _Piece:
 
 
 class OutputBuffer:
-    """The first 10 MB and the last 1 MB of what was fed; one thread feeds and takes."""
+    """The first 10 MB and the last 1 MB of what was fed; one thread feeds and takes.
 
-    def __init__(self) -> None:
+    It may go on after what another one has kept: so many segments, of so many bytes."""
+
+    def __init__(self, kept_segments: int = 0, kept_bytes: int = 0) -> None:
         self._head: list[_Piece] = []
         self._tail: deque[_Piece] = deque()
-        self._head_left = HEAD_BYTES
-        self._head_segments = 0
+        self._head_left = max(0, HEAD_BYTES - kept_bytes)
+        self._head_segments = kept_segments
         self._tail_bytes = 0
-        self._seq = 0
+        self._seq = kept_segments
         self.left_out_bytes = 0
 
     def feed(self, stream: int, data: bytes, at: float) -> None:

@@ -1,6 +1,6 @@
 """What happens between the start and the end of a run, step by step; then a verdict."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
@@ -17,14 +17,24 @@ from agents_app.preparation import prepare
 from agents_app.redaction import RedactingRunner
 from agents_app.room import remove_room
 from agents_app.runners import RUNNERS
-from agents_app.runners.base import Outcome, RunControl, RunSpec, verdict
+from agents_app.runners.base import Outcome, RunControl, Runner, RunSpec, verdict
 from agents_app.stage import Stage, output_of, run_post_hooks, run_pre_hooks
-from agents_app.transcript import Transcript
+from agents_app.transcript import AfterWhatIsStored, Transcript
+from agents_app.watching import Watched
 
 log = structlog.get_logger("drover.perform")
 
 
-def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A program that went on when its worker died: how to see it to its end."""
+
+    runner: Runner
+
+
+def perform(
+    job: Job, control: RunControl, transcript: Transcript, adopted: Adopted | None = None
+) -> Ending:
     """Whatever goes wrong, the run ends and its slot is free again."""
     redactor = NO_SECRETS.redactor(job.token)
     try:
@@ -34,7 +44,10 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
             redactor = redacted_log.watch_for(job.run_id, secrets.redactor(job.token))
         runner = RedactingRunner(RUNNERS[definition.runtime.type], redactor)
         stage = Stage(runner, control, job.timeout_seconds)
-        return _on_stage(stage, job, definition, secrets, transcript)
+        if adopted is None:
+            return _on_stage(stage, job, definition, secrets, transcript)
+        end = RedactingRunner(adopted.runner, redactor)
+        return _go_on(stage, end, job, definition, secrets, transcript)
     except DroverError as error:
         return Ending("failed", error=redactor.clean_text(str(error)))
     except Exception as error:
@@ -53,11 +66,39 @@ def _on_stage(
     """What the hooks print belongs to the run; what they do after it does not change its end."""
     instructions = _instructions(stage, job, definition, secrets)
     spec = prepare(job, definition, secrets, instructions)
-    hooks = definition.hooks
-    ending = run_pre_hooks(stage, spec, hooks.pre, transcript)
+    ending = run_pre_hooks(stage, spec, definition.hooks.pre, transcript)
     if ending is None:
         ending = _run_program(stage, spec, definition, transcript)
-    for problem in run_post_hooks(stage, spec, hooks.post, transcript, ending):
+    return _afterwards(stage, job, spec, definition, transcript, ending)
+
+
+def _go_on(
+    stage: Stage,
+    end: Runner,
+    job: Job,
+    definition: Definition,
+    secrets: Secrets,
+    transcript: Transcript,
+) -> Ending:
+    """Its output is read from the beginning once more, and what it reports of itself with it."""
+    spec = prepare(job, definition, secrets, definition.instructions)
+    report = _report_watcher(definition, stage)
+    rest = AfterWhatIsStored(transcript, transcript.go_on())
+    watched = Watched(rest, [report] if report else [])
+    outcome = end.run(spec, stage.control, watched)
+    ending = report.judge(_ending(outcome)) if report else _ending(outcome)
+    return _afterwards(stage, job, spec, definition, transcript, ending)
+
+
+def _afterwards(
+    stage: Stage,
+    job: Job,
+    spec: RunSpec,
+    definition: Definition,
+    transcript: Transcript,
+    ending: Ending,
+) -> Ending:
+    for problem in run_post_hooks(stage, spec, definition.hooks.post, transcript, ending):
         log.warning("hook.failed", **job.told, problem=problem)
     return replace(
         ending,

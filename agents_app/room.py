@@ -14,6 +14,11 @@ _PROMPT = "prompt.md"
 _SECRETS = ".credentials"
 
 
+def room_of(run_id: int) -> tuple[Path, Path]:
+    """Where they are, made or not."""
+    return Path(f"{_RUNS}/{run_id}"), Path(f"{_RUNS}/{run_id}/{_PROMPT}")
+
+
 def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
     """The directory and the prompt file in it, both for the owner's eyes only."""
     directory = f"{_RUNS}/{run_id}"

@@ -170,7 +170,8 @@ def _remark(sink: OutputSink, text: str) -> None:
 
 
 def _shell(spec: RunSpec, command: str, more: Mapping[str, str] | None = None) -> RunSpec:
-    return replace(spec, argv=("sh", "-c", command), env={**spec.env, **(more or {})})
+    env = {**spec.env, **(more or {})}
+    return replace(spec, argv=("sh", "-c", command), env=env, adoptable=False)
 
 
 def _shown(command: str) -> str:

@@ -1,6 +1,6 @@
 """Where a run's output goes: pieces into the database while it runs, the rest when it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import structlog
@@ -8,7 +8,8 @@ from django.db import DatabaseError, connection
 
 from agents_app.commit import in_transaction
 from agents_app.output import OutputBuffer, Segment
-from agents_app.rows import one, stamp
+from agents_app.rows import one, run, stamp
+from agents_app.runners.base import OutputSink
 
 log = structlog.get_logger("drover.transcript")
 _INSERT = (
@@ -17,6 +18,11 @@ _INSERT = (
 )
 # What a superseded worker still reads from its program is nobody's business any more.
 _OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
+
+_STORED = (
+    "SELECT stream, count(*), sum(length(data)) FROM drover_run_output "
+    "WHERE run_id = %s GROUP BY stream"
+)
 
 
 class Transcript:
@@ -29,6 +35,14 @@ class Transcript:
         self.buffer = OutputBuffer()
         self.total_bytes = 0
         self._unstored: list[Segment] = []
+
+    def go_on(self) -> dict[int, int]:
+        """After what a worker that died has stored: how many bytes of each stream that is."""
+        stored = {stream: (count, size) for stream, count, size in run(_STORED, [self.run_id])}
+        segments = sum(count for count, _ in stored.values())
+        self.total_bytes = sum(size for _, size in stored.values())
+        self.buffer = OutputBuffer(segments, self.total_bytes)
+        return {stream: size for stream, (_, size) in stored.items()}
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
         self.total_bytes += len(data)
@@ -66,3 +80,21 @@ def insert_output(tenant_id: int, run_id: int, segments: Sequence[Segment]) -> N
     ]
     with connection.cursor() as cursor:
         cursor.executemany(_INSERT, rows)
+
+
+class AfterWhatIsStored:
+    """A sink for output that is read once more from its beginning: lets only the rest pass."""
+
+    def __init__(self, sink: OutputSink, stored_bytes: Mapping[int, int]) -> None:
+        self._sink = sink
+        self._stored = dict(stored_bytes)
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        known = min(len(data), self._stored.get(stream, 0))
+        if known:
+            self._stored[stream] -= known
+        if known < len(data):
+            self._sink.feed(stream, data[known:], at)
+
+    def flush(self) -> None:
+        self._sink.flush()

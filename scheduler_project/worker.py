@@ -9,6 +9,7 @@ from celery.worker.consumer import Consumer
 from celery.worker.state import maybe_shutdown
 from django.db import DatabaseError, close_old_connections
 
+from agents_app.adoption import Adopter
 from agents_app.execute import clear_rooms
 from agents_app.lease import take_lease
 from agents_app.models import Agent
@@ -28,7 +29,13 @@ def _begin(sender: Any, **_: Any) -> None:
     clear_rooms()
     lease = take_lease(sender.hostname, sender.concurrency)
     signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)
-    signals.worker_shutdown.connect(lambda **_: lease.end(), weak=False)
+    adopter = Adopter(lease.host)
+
+    def end(**_: Any) -> None:
+        adopter.end()
+        lease.end()
+
+    signals.worker_shutdown.connect(end, weak=False)
     log.info("worker.started", worker_id=lease.host.worker_id, worker=sender.hostname)
 
 

@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 from agents_app.credential_book import how_to_set, missing_of
 from agents_app.environment import base_environment
 from agents_app.errors import DroverError
+from agents_app.maintenance.engine_check import engine_problems
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Said, line_of
 from agents_app.models import Agent, Credential, NotifyTarget, Schedule, Tenant, WorkItem
 from agents_app.notify_targets import shown
@@ -74,6 +75,11 @@ def check_credentials(_: datetime) -> Said:
     yield OK, f"{len(kept)} set", ""
 
 
+def check_containers(_: datetime) -> Said:
+    for problem, advice in engine_problems():
+        yield WRONG, problem, advice
+
+
 def check_schedules(now: datetime) -> Said:
     """Whatever was refused when it was saved, and got here all the same."""
     active = Schedule.objects.filter(state=Schedule.State.ACTIVE).select_related("agent")
@@ -120,6 +126,7 @@ def check_budgets(_: datetime) -> Said:
 
 FLEET_CHECKS: Mapping[str, Check] = {
     "agents": check_agents,
+    "containers": check_containers,
     "credentials": check_credentials,
     "schedules": check_schedules,
     "queues": check_queues,

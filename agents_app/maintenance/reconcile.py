@@ -9,9 +9,9 @@ from django.db.models import Q
 from agents_app import budgets, dispatch, firings, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
-from agents_app.lease import boot_id, process_started
+from agents_app.lease import boot_id, lives
 from agents_app.models import Run, Scheduler, Worker, WorkItem
-from agents_app.runners.leftovers import end_leftovers
+from agents_app.runners.leftovers import end_container, end_leftovers
 
 log = structlog.get_logger("drover.reconcile")
 # A guard kills what is below it well before the lease ends; this is for clocks that differ.
@@ -41,17 +41,11 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
 def _gone_workers(now: datetime, host: str) -> list[Worker]:
     """Those of this host that are provably dead, and those of any host whose lease is over."""
     living = Worker.objects.filter(ended_at__isnull=True)
-    gone = [worker for worker in living.filter(host=host) if not _lives(worker)]
+    gone = [worker for worker in living.filter(host=host) if not lives(worker)]
     if _may_reap(now):
         over = now - timedelta(seconds=SKEW_SECONDS)
         gone += living.filter(lease_until__lt=over).exclude(pk__in=[w.pk for w in gone])
     return gone
-
-
-def _lives(worker: Worker) -> bool:
-    """The same process, not just the same number: pids are reused, and reboots happen."""
-    started = process_started(worker.pid) if worker.boot_id == boot_id() else None
-    return started is not None and abs(started - worker.pid_started) < 1
 
 
 def _may_reap(now: datetime) -> bool:
@@ -84,10 +78,32 @@ def _ownerless_runs() -> list[Run]:
 def _lose(run: Run, host: str, now: datetime) -> bool:
     """The guard has killed its processes; if the guard was killed too, this does."""
     here = run.worker is not None and run.worker.host == host
-    if here and not end_leftovers(run.pk, run.trace_id):
+    if _may_be_adopted(run, here, now):
+        return False
+    if here and not _is_dead(run):
         log.warning("run.not_dead_yet", run_id=run.pk)
         return False
     return in_transaction(lambda: lifecycle.lose(run, now, "lost: its worker died"))
+
+
+def _may_be_adopted(run: Run, here: bool, now: datetime) -> bool:
+    """A container lives on: the next worker on its machine has a lease's time to take it over.
+
+    On another machine only its worker can end it, so it counts as alive as long as it may run."""
+    worker = run.worker
+    if not run.container or worker is None or worker.ended_at is None:
+        return False
+    if not here:
+        return run.stop_requested_at is None
+    until = worker.ended_at + timedelta(seconds=CONF.lease_seconds + SKEW_SECONDS)
+    return worker.boot_id == boot_id() and now < until
+
+
+def _is_dead(run: Run) -> bool:
+    """Killed, if need be, whatever it ran in."""
+    contained = run.container or run.agent.runtime.get("type") == "container"
+    dead = not contained or end_container(run.pk, run.trace_id)
+    return dead and end_leftovers(run.pk, run.trace_id)
 
 
 def _stop_overdue(now: datetime) -> int:

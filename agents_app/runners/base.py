@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-Kind = Literal["exited", "timed_out", "stopped", "spawn_failed"]
-FinalState = Literal["succeeded", "failed", "timed_out", "stopped"]
+# unavailable: what the program runs in is away and nothing was begun; lost: it is gone, unseen.
+Kind = Literal["exited", "timed_out", "stopped", "spawn_failed", "unavailable", "lost"]
+FinalState = Literal["succeeded", "failed", "timed_out", "stopped", "unavailable", "lost"]
 
 EXIT_RERUN = 42
 EXIT_TIMED_OUT = 124
@@ -46,6 +47,7 @@ class Runtime:
     cpus: float | None = None
     network: str = "none"
     pids_limit: int = 1024
+    pull: str = "never"
 
     @property
     def limits(self) -> Limits:
@@ -86,11 +88,15 @@ class RunSpec:
     trace_id: str = ""
     runtime: Runtime = Runtime()
     mounts: tuple[Mount, ...] = ()
+    # The run's own program, and not a hook: the next worker may go on with it.
+    adoptable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the program ended. A negative exit code is the signal that killed it."""
+    """How the program ended. A negative exit code is the signal that killed it.
+
+    An error beside the exit code of a program that failed says more than the code does."""
 
     kind: Kind
     exit_code: int | None
@@ -126,13 +132,15 @@ class OutputSink(Protocol):
 class RunControl:
     """The handle on a live run for other threads; it owns a descriptor only while a runner runs."""
 
-    __slots__ = ("_lock", "_wake", "pid", "request", "started_at")
+    __slots__ = ("_lock", "_wake", "container", "pid", "request", "started_at")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wake: tuple[int, int] | None = None
         self.request: StopRequest | None = None
         self.pid: int | None = None
+        # Set once it can go on without this worker: it runs, and its prompt is with it.
+        self.container = ""
         self.started_at: float | None = None
 
     def stop(self, reason: str, grace_seconds: float | None = None) -> None:
@@ -200,10 +208,10 @@ def verdict(outcome: Outcome) -> Verdict:
     code = outcome.exit_code
     if code is None:
         return Verdict("failed", outcome.error or "ended without an exit code")
-    if outcome.error and code != 0:
-        return Verdict("failed", outcome.error)  # the runner knows better than its number
     if code in (0, EXIT_RERUN):
         return Verdict("succeeded", wants_rerun=code == EXIT_RERUN)
+    if outcome.error:
+        return Verdict("failed", outcome.error)
     if code == EXIT_TIMED_OUT:
         return Verdict("timed_out", "the program said it timed out (exit code 124)")
     return Verdict("failed", _killed_by(-code) if code < 0 else _exit_name(code))

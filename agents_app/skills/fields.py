@@ -15,6 +15,8 @@ from agents_app.triggers import parse_duration, zone
 MAX_SECONDS = 366 * 86_400
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _MEMORY = re.compile(r"[1-9][0-9]{0,14}[bkmg]?", re.IGNORECASE)
+# Not the machine's own: what runs there would be as good as outside of a container.
+_NETWORK = re.compile(r"(?!host$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _CREDENTIAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?::[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_REF = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\s:][^:\n]*")
@@ -173,5 +175,6 @@ Dollars = Annotated[float, Ge(0.01), Le(10**9)]
 UserName = Annotated[str, _shaped(_USER, "a unix user name")]
 Model = Annotated[str, _shaped(_MODEL, "the name of a model")]
 Memory = Annotated[str, _shaped(_MEMORY, "an amount such as 512m or 4g")]
+Network = Annotated[str, _shaped(_NETWORK, "none, bridge or the name of a network of your own")]
 Credential = Annotated[str, _shaped(_CREDENTIAL, "'type' or 'type:instance'")]
 Word = Annotated[str, _shaped(WORD, "one word of letters, digits, '.', '_' and '-'")]

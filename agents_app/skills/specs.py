@@ -20,6 +20,7 @@ from agents_app.skills.fields import (
     Line,
     Memory,
     Model,
+    Network,
     Port,
     Positive,
     Seconds,
@@ -50,9 +51,10 @@ class RuntimeSpec:
     image: str = ""
     memory: Memory = "4g"
     cpus: Cpus | None = None
-    network: Word = "none"
+    network: Network = "none"
     pids_limit: Positive = 1024
     shared_writable: bool = False
+    pull: Literal["never", "missing"] = "never"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.benchmarks import (
     big_output,
+    containers,
     deliveries,
     due_together,
     idle_stack,
@@ -32,6 +33,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "idle-stack": idle_stack.measure,
     "big-output": big_output.measure,
     "overhead": overhead.measure,
+    "containers": containers.measure,
     "deliveries": deliveries.measure,
     "streams": streams.measure,
 }

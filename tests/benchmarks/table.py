@@ -12,7 +12,7 @@ _PLAIN_WIDTH = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A number of Drover's and the same of its peer; at most one of the three limits is set."""
+    """A number of Drover's and the same of its peer; at most one of the limits is set."""
 
     what: str
     on: str
@@ -22,6 +22,7 @@ class Row:
     at_most: float | None = None
     at_least: float | None = None
     at_least_of_peer: float | None = None
+    at_most_of_peer: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -33,6 +34,8 @@ class Row:
             return f"<= {self.at_most:g} {self.unit}"
         if self.at_least is not None:
             return f">= {self.at_least:g} {self.unit}"
+        if self.at_most_of_peer is not None:
+            return f"<= {self.at_most_of_peer:.1f} x peer"
         return "" if self.at_least_of_peer is None else f">= {self.at_least_of_peer:.1f} x peer"
 
     @property
@@ -43,6 +46,8 @@ class Row:
             return self.drover < self.at_least
         if self.at_least_of_peer is not None:
             return self.ratio is None or self.ratio < self.at_least_of_peer
+        if self.at_most_of_peer is not None:
+            return self.ratio is None or self.ratio > self.at_most_of_peer
         return False
 
     @property

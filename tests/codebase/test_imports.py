@@ -19,6 +19,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "verbs": (
         "agents_app.budgets",
+        "agents_app.adoption",
         "agents_app.control",
         "agents_app.credentials",
         "agents_app.deliveries",

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from tests.parts.postgres_part import PostgresServer
 from tests.parts.redis_part import BINARIES, RedisServer
 from tests.parts.stack_part import PrivateStack, copy_of
 from tests.parts.users_part import Users
+
+if TYPE_CHECKING:
+    from tests.parts.docker_part import DockerEngine
 
 NewStack = Callable[..., PrivateStack]
 
@@ -47,6 +51,16 @@ def users() -> Iterator[Users]:
     made = Users()
     yield made
     made.remove()
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator["DockerEngine"]:
+    """The session's own Docker engine; a test that hurts it makes one for itself."""
+    from tests.parts.docker_part import DockerEngine  # only who asks for it needs the SDK
+
+    engine = DockerEngine()
+    yield engine.create()
+    engine.remove()
 
 
 @pytest.fixture(scope="session")

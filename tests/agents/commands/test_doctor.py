@@ -9,7 +9,8 @@ import pytest
 
 from agents_app.conf import CONF, Conf
 from agents_app.lease import this_host
-from agents_app.maintenance import doctor, findings, fleet_checks
+from agents_app.maintenance import doctor, fleet_checks
+from agents_app.maintenance.findings import Check
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
 from tests.agents.commands.calling import call
 from tests.agents.commands.conftest import write_agent
@@ -17,7 +18,7 @@ from tests.agents.fleet import NOON, Fleet, at
 from tests.parts.redis_part import RedisServer
 
 
-def findings(check: findings.Check, now: datetime = NOON) -> list[tuple[str, str]]:
+def findings(check: Check, now: datetime = NOON) -> list[tuple[str, str]]:
     return [(verdict, detail) for verdict, detail, _ in check(now)]
 
 
@@ -223,7 +224,9 @@ def test_a_queue_near_its_limit_is_found(fleet: Fleet, asked: int, verdict: str 
     agent = fleet.agent(work_queue_size=10)
     for _ in range(asked):
         fleet.ask(agent)
-    assert [said for said, _ in findings(fleet_checks.check_queues)] == ([verdict] if verdict else [])
+    assert [said for said, _ in findings(fleet_checks.check_queues)] == (
+        [verdict] if verdict else []
+    )
 
 
 def test_a_check_that_cannot_read_its_rows_says_so_and_the_others_go_on(

@@ -3,11 +3,16 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
+from tests.agents.runners.containers import Contained, NewContained
 from tests.agents.runners.programs import Program, Shell
+
+if TYPE_CHECKING:
+    from tests.parts.docker_part import DockerEngine
 
 
 @pytest.fixture
@@ -49,3 +54,20 @@ def open_fds() -> set[str]:
 
 def children() -> set[int]:
     return {child.pid for child in psutil.Process().children()}
+
+
+@pytest.fixture
+def contained(tmp_path: Path, docker_engine: "DockerEngine") -> Iterator[NewContained]:
+    """Makes a run of a shell script in a container, not yet started."""
+    made: list[Contained] = []
+
+    def make(script: str, **options: Any) -> Contained:
+        argv = options.pop("argv", ("sh", "-c", script))
+        made.append(Contained(tmp_path, docker_engine, *argv, **options))
+        return made[-1]
+
+    yield make
+    for program in made:
+        program.control.stop("the test is over", grace_seconds=0)
+        program.join()
+        assert program.left() == []

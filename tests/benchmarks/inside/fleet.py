@@ -31,8 +31,8 @@ def write_agents(
             name=f"agent{number}",
             scale=scale,
             command=list(command),
-            work_queue_size=1_000_000,
             runtime=dict(runtime or {}),
+            work_queue_size=1_000_000,
             revision=1,
         )
         for number in range(count)

@@ -1,0 +1,23 @@
+"""Doctor's look at what containers need: an engine that answers, and the agents' images."""
+
+from collections.abc import Iterator
+
+from agents_app.models import Agent
+from agents_app.runners.docker_engine import ENGINE, EngineAway, EngineRefused, NotThere
+
+START = "start it, or point DOCKER_HOST at it; their work is queued meanwhile"
+
+
+def engine_problems() -> Iterator[tuple[str, str]]:
+    """What keeps agents from running in containers here, and what to do; no agents, no problems."""
+    enabled = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
+    for agent in enabled.filter(runtime__type="container").order_by("name"):
+        image = str(agent.runtime.get("image", ""))
+        try:
+            ENGINE.image_environment(image or "none")
+        except NotThere:
+            if agent.runtime.get("pull") != "missing" or not image:
+                advice = f"docker pull {image}" if image else "set runtime.image, or the project's"
+                yield f"{agent.name}: no image {image!r} on this machine", advice
+        except (EngineAway, EngineRefused) as error:
+            yield f"{agent.name}: the Docker daemon cannot be asked: {error}", START
