@@ -53,6 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "rows": ("agents_app.bulk", "agents_app.commit", "agents_app.models", "agents_app.rows"),
     "pure": (
         "agents_app",
+        "agents_app.agent_bin",
         "agents_app.conf",
         "agents_app.environment",
         "agents_app.errors",
