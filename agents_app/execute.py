@@ -16,6 +16,7 @@ from agents_app.models import Run
 from agents_app.perform import perform
 from agents_app.room import left_rooms, remove_rooms
 from agents_app.runners.base import RunControl
+from agents_app.signal_files import keep_signals
 from agents_app.transcript import Transcript
 
 log = structlog.get_logger("drover.execute")
@@ -79,11 +80,14 @@ def _finish(
 
     def change() -> Job | None:
         transcript.store_rest()
+        if ending.said is not None:
+            keep_signals(job.run_id, ending.said, host.clock(), host.worker_id)
         return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
     while True:
         try:
-            if hand_over and transcript.is_stored and (following := at_once()):
+            plain = transcript.is_stored and ending.said is None
+            if hand_over and plain and (following := at_once()):
                 return following
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:

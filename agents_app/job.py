@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 # Says what it is to whoever finds one; the run's number saves an index on the hash.
@@ -60,3 +61,5 @@ class Ending:
     wants_rerun: bool = False
     output_bytes: int = 0
     output_cut_bytes: int = 0
+    # Signals that the run left in files; None: none.
+    said: Mapping[str, str] | None = None

@@ -1,6 +1,7 @@
 """What happens between the start and the end of a run: a room, a prompt, the program, a verdict."""
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,13 +13,16 @@ import structlog
 from agents_app.conf import CONF, ROOT
 from agents_app.environment import base_environment, run_environment
 from agents_app.errors import DroverError, Refused
+from agents_app.gateway_socket import socket_directory, socket_path
 from agents_app.job import Ending, Job
 from agents_app.models import Agent
 from agents_app.prompt import build_prompt
-from agents_app.room import make_room, remove_room
+from agents_app.room import make_room, remove_room, signal_directory
 from agents_app.runners import RUNNERS
 from agents_app.runners.base import Mount, Outcome, RunControl, RunSpec, Runtime, verdict
+from agents_app.signal_files import take_signal_files
 from agents_app.transcript import Transcript
+from agents_app.writ_watch import WritWatch
 
 log = structlog.get_logger("drover.perform")
 AGENT_BIN = ROOT / "agents_app" / "agent_bin"
@@ -35,6 +39,7 @@ class Definition:
     params: dict[str, Any]
     env: dict[str, str]
     runtime: Runtime
+    schedules_from_output: bool
 
 
 def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
@@ -42,6 +47,7 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
     try:
         definition = definition_of(job.agent_id, job.revision)
         outcome = _run_program(job, definition, control, transcript)
+        said = take_signal_files(signal_directory(job.run_id))
     except DroverError as error:
         return Ending("failed", error=str(error))
     except Exception as error:
@@ -50,17 +56,26 @@ def perform(job: Job, control: RunControl, transcript: Transcript) -> Ending:
     finally:
         remove_room(job.run_id)
         transcript.close()
-    return _ending(outcome, transcript)
+    return _ending(outcome, transcript, said)
 
 
 def _run_program(
     job: Job, definition: Definition, control: RunControl, transcript: Transcript
 ) -> Outcome:
     spec = _prepare(job, definition)
-    return RUNNERS[definition.runtime.type].run(spec, control, transcript)
+    runner = RUNNERS[definition.runtime.type]
+    if not definition.schedules_from_output:
+        return runner.run(spec, control, transcript)
+    writs = WritWatch(transcript, job.agent_id, job.run_id)
+    try:
+        return runner.run(spec, control, writs)
+    finally:
+        writs.finish(time.time())
 
 
-def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
+def _ending(
+    outcome: Outcome, transcript: Transcript, said: Mapping[str, str] | None = None
+) -> Ending:
     judged = verdict(outcome)
     return Ending(
         state=judged.state,
@@ -70,6 +85,7 @@ def _ending(outcome: Outcome, transcript: Transcript) -> Ending:
         wants_rerun=judged.wants_rerun,
         output_bytes=transcript.total_bytes,
         output_cut_bytes=transcript.buffer.left_out_bytes,
+        said=said,
     )
 
 
@@ -112,6 +128,8 @@ def _environment(
         prompt_file=prompt_file,
         trace_id=job.trace_id,
         gateway_url=CONF.gateway_url,
+        gateway_socket=socket_path(CONF.data),
+        signal_dir=signal_directory(job.run_id),
         token=job.token,
     )
 
@@ -133,6 +151,7 @@ def _mounts(definition: Definition, room: Path, state_dir: Path) -> tuple[Mount,
         Mount(state_dir, writable=True),
         Mount(Path(definition.directory)),
         Mount(AGENT_BIN),
+        Mount(_gateway_directory()),
     )
 
 
@@ -141,6 +160,12 @@ def _server_environment() -> dict[str, str]:
     """The commands an agent has come first on its PATH."""
     base = base_environment(os.environ)
     return base | {"PATH": f"{AGENT_BIN}:{base['PATH']}"}
+
+
+@lru_cache(maxsize=1)
+def _gateway_directory() -> Path:
+    """There before the first gateway is, which puts its socket into it."""
+    return socket_directory(CONF.data)
 
 
 @lru_cache(maxsize=4096)
@@ -163,6 +188,7 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         params=agent.params,
         env={name: str(value) for name, value in agent.env.items()},
         runtime=_runtime(agent.runtime),
+        schedules_from_output=agent.schedules_from_output,
     )
 
 

@@ -1,4 +1,7 @@
-"""The private directory of a run: made with the prompt in it before the run, removed after it."""
+"""The private directory of a run: made with the prompt in it before the run, removed after it.
+
+In it is a directory for signals, for runs that tell them by writing files.
+"""
 
 import contextlib
 import os
@@ -11,6 +14,7 @@ from agents_app.conf import CONF
 # Plain system calls, not pathlib: this is done for every run, and costs as much as starting one.
 _RUNS = str(CONF.data / "runs")
 _PROMPT = "prompt.md"
+_SIGNALS = "signals"
 
 
 def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
@@ -26,6 +30,8 @@ def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     with open(os.open(prompt_file, flags, 0o600), "wb") as file:
         file.write(prompt.encode(errors="replace"))
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(f"{directory}/{_SIGNALS}", 0o700)
     return Path(directory), Path(prompt_file)
 
 
@@ -36,6 +42,10 @@ def remove_room(run_id: int) -> None:
         os.rmdir(directory)
     except OSError:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def signal_directory(run_id: int) -> str:
+    return f"{_RUNS}/{run_id}/{_SIGNALS}"
 
 
 def left_rooms() -> list[int]:
