@@ -51,7 +51,15 @@ def run_environment(
         "DROVER_RUN_TOKEN": token,
         "DROVER_TRACE_ID": trace_id,
         "TRACEPARENT": f"00-{trace_id}-{run_id:016x}-01",
-        # As agents of Action Llama know them.
+    }
+    return env | _aliases(gateway_url, signal_dir, timeout_seconds, prompt)
+
+
+def _aliases(
+    gateway_url: str, signal_dir: str, timeout_seconds: float, prompt: str
+) -> dict[str, str]:
+    """The same as agents of Action Llama know it."""
+    env = {
         "GATEWAY_URL": gateway_url,
         "AL_SIGNAL_DIR": signal_dir,
         "TIMEOUT_SECONDS": f"{timeout_seconds:g}",

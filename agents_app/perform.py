@@ -1,7 +1,6 @@
 """What happens between the start and the end of a run: a room, a prompt, the program, a verdict."""
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -70,7 +69,7 @@ def _run_program(
     try:
         return runner.run(spec, control, writs)
     finally:
-        writs.finish(time.time())
+        writs.finish()
 
 
 def _ending(

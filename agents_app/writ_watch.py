@@ -42,8 +42,10 @@ class WritWatch:
         self._count = 0
         self._answers: deque[tuple[Future[str], float]] = deque()
         self._in_a_line = False
+        self._last_at = 0.0
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
+        self._last_at = at
         self._in_a_line = not data.endswith(b"\n")
         self._sink.feed(stream, data, at)
         if stream == STDOUT:
@@ -53,9 +55,9 @@ class WritWatch:
         self._give_answers()
         self._sink.flush()
 
-    def finish(self, at: float) -> None:
+    def finish(self) -> None:
         """The run has ended and is still ours: what it asked for last is answered, too."""
-        self._lines.finish(at)
+        self._lines.finish(self._last_at)
         if self._answers:
             wait([future for future, _ in self._answers], LAST_ANSWERS_SECONDS)
             self._give_answers()

@@ -6,18 +6,16 @@ import time
 import pytest
 
 from agents_app import writ_watch
+from agents_app.execute import Host
 from agents_app.models import Agent, Run, RunOutput
 from agents_app.writ_watch import MOST_A_RUN, WritWatch
-from tests.agents.executing import Executing, printed, shell
-from tests.agents.fleet import Fleet
+from tests.agents.executing import Executing, do, printed, shell
+from tests.agents.fleet import NOON, Fleet
 from tests.parts.waiting import wait_for
 
 
 def finished(fleet: Fleet, agent: Agent) -> Run:
-    executing = Executing(fleet, agent)
-    assert executing.ended(20)
-    executing.run.refresh_from_db()
-    return executing.run
+    return do(fleet, Host(fleet.worker().pk, lambda: NOON), agent)
 
 
 def writer(fleet: Fleet, output: str, **columns: object) -> Agent:
@@ -113,7 +111,7 @@ def test_a_database_that_does_not_answer_keeps_no_program_waiting(monkeypatch: p
     watch.feed(1, b"/schedule list\n", 0)
     watch.feed(1, b"go on", 0)
     watch.flush()
-    watch.finish(0)
+    watch.finish()
     assert time.monotonic() - began_at < 5
     assert log.said == ["/schedule list\n", "go on"]
     answers.set()
@@ -147,6 +145,6 @@ def test_however_the_output_is_cut_the_same_lines_are_writs(
     for start in range(0, len(output), size):
         watch.feed(1, output[start : start + size], 0)
         watch.feed(2, b"/schedule err\n", 0)
-    watch.finish(0)
+    watch.finish()
     answers = "".join(text for text in log.said if "<" in text).replace("\n", "")
     assert answers == "</schedule 1></schedule 3></schedule 5>"
