@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.conf import ROOT
-from tests.end_to_end.test_examples import RUNS, ended, printed
+from tests.end_to_end.test_examples import RUNS, ended, make_due, printed
 from tests.parts.stack_part import PrivateStack, Row
 from tests.parts.waiting import wait_for
 
@@ -61,7 +61,7 @@ def test_two_hands_never_have_the_table_at_once(examples: PrivateStack) -> None:
     """Guard: a lock. Let both have it and neither waits."""
     hands = ("left-hand", "right-hand")
     for hand in hands:
-        begin(examples, hand)
+        make_due(examples, hand)
     runs = [all_ended(examples, hand, 1, 60)[0] for hand in hands]
     said = [printed(examples, run) for run in runs]
     assert [run["state"] for run in runs] == ["succeeded"] * 2, said

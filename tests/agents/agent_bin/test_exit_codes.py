@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[list[str], str, dict[str, list[bytes]]]] = {
     "lock with options": (
         ["drover", "lock", "--ttl", "60", "db://x", "--wait=0"],
         "lock",
-        {"uri": [b"db://x"], "ttl": [b"60"], "wait": [b"0"]},
+        {"uri": [b"db://x"], "ttl": [b"60"]},
     ),
     "unlock": (["drover", "unlock", "db://x"], "unlock", {"uri": [b"db://x"]}),
     "lock-heartbeat": (

@@ -1,7 +1,6 @@
 """Where the commands find a gateway, what they do without one, and how long they wait for it."""
 
 import json
-import os
 import threading
 import time
 from pathlib import Path
@@ -203,14 +202,30 @@ def test_the_inbox_waits_for_a_message_if_asked(drover: Caller, gateway: Recorde
     assert len(gateway.requests) == 2
 
 
-def test_a_lock_may_be_waited_for_longer_than_a_command_usually_takes(
-    plain: Caller, gateway: Recorder
-) -> None:
-    argv = plain.tools / "argv"
-    spy = plain.tools / "curl"
-    real = os.readlink(spy)
-    spy.unlink()
-    spy.write_text(f'#!/bin/sh\necho "$@" >{argv}\nexec {real} "$@"\n')
-    spy.chmod(0o755)
-    assert plain("drover", "lock", "x", "--wait", "100").returncode == 0
-    assert "--max-time 130" in argv.read_text()
+HELD = (409, '{"ok": false, "holder": "run 3", "error": {"code": "locked", "message": "held"}}')
+
+
+def test_a_lock_is_asked_for_until_it_is_free(drover: Caller, gateway: Recorder) -> None:
+    gateway.answer(HELD, HELD, (200, '{"ok": true}'))
+    done = drover("drover", "lock", "db://x", "--wait", "60", "--ttl=9")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"ok": True})
+    assert len(gateway.requests) == 3
+    assert dict(gateway.last.fields) == {
+        b"wait": b"true", b"timeout": b"20", b"uri": b"db://x", b"ttl": b"9"
+    }  # fmt: skip
+
+
+def test_a_lock_that_stays_held_is_given_up(plain: Caller, gateway: Recorder) -> None:
+    gateway.answer(HELD)
+    assert plain("drover", "lock", "db://x").returncode == 1
+    assert len(gateway.requests) == 1
+    done = plain("drover", "lock", "db://x", "--wait", "1")
+    assert (done.returncode, json.loads(done.stdout)["holder"]) == (1, "run 3")
+
+
+def test_a_deadlock_is_not_waited_for(drover: Caller, gateway: Recorder) -> None:
+    """Guard: it would never end by waiting."""
+    said = '{"ok": false, "deadlock": true, "cycle": ["run 1", "run 2"], "error": {}}'
+    gateway.answer((409, said))
+    assert drover("drover", "lock", "db://x", "--wait", "60").returncode == 1
+    assert len(gateway.requests) == 1
