@@ -17,8 +17,7 @@ from agents_app.execute import Host, go_on
 from agents_app.job import Job
 from agents_app.lease import lives, this_host
 from agents_app.models import Agent, Run, Worker
-from agents_app.perform import Adopted
-from agents_app.runners.base import Outcome, OutputSink, RunControl, RunSpec
+from agents_app.runners.base import Outcome, OutputSink, RunControl, Runner, RunSpec
 from agents_app.runners.container import CONTAINERS
 from agents_app.runners.container_options import RUN, TRACE, our_label
 from agents_app.runners.docker_engine import ENGINE, EngineAway, Found
@@ -100,10 +99,10 @@ def adopt(run: Run, host: Host) -> Callable[[], None] | None:
         del host.live[run.pk]
         return None
     left = (run.deadline_at - now).total_seconds() if run.deadline_at else 0.0
-    return partial(_go_on, _job(run), host, Adopted(_Container(run.container, max(0.0, left))))
+    return partial(_go_on, _job(run), host, _Container(run.container, max(0.0, left)))
 
 
-def _go_on(job: Job, host: Host, adopted: Adopted) -> None:
+def _go_on(job: Job, host: Host, adopted: Runner) -> None:
     try:
         go_on(job, host, adopted)
     finally:

@@ -25,6 +25,7 @@ class Definition:
     hooks: Hooks = field(default_factory=Hooks)
     budget: Mapping[str, Any] = field(default_factory=dict)
     shared_writable: bool = False
+    schedules_from_output: bool = True
 
     @property
     def body_is_script(self) -> bool:
@@ -48,6 +49,7 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         hooks=Hooks(tuple(agent.hooks.get("pre", ())), tuple(agent.hooks.get("post", ()))),
         budget=agent.budget,
         shared_writable=bool(agent.runtime.get("shared_writable")),
+        schedules_from_output=agent.schedules_from_output,
     )
 
 

@@ -31,6 +31,8 @@ def run_environment(
     prompt_file: Path,
     trace_id: str,
     gateway_url: str,
+    gateway_socket: Path,
+    signal_dir: str,
     token: str,
 ) -> dict[str, str]:
     env = {
@@ -45,11 +47,21 @@ def run_environment(
         "DROVER_ATTEMPT": str(attempt),
         "DROVER_PROMPT_FILE": str(prompt_file),
         "DROVER_GATEWAY_URL": gateway_url,
+        "DROVER_GATEWAY_SOCKET": str(gateway_socket),
         "DROVER_RUN_TOKEN": token,
         "DROVER_TRACE_ID": trace_id,
         "TRACEPARENT": f"00-{trace_id}-{run_id:016x}-01",
-        # As agents of Action Llama know them.
+    }
+    return env | _aliases(gateway_url, signal_dir, timeout_seconds, prompt)
+
+
+def _aliases(
+    gateway_url: str, signal_dir: str, timeout_seconds: float, prompt: str
+) -> dict[str, str]:
+    """The same as agents of Action Llama know it."""
+    env = {
         "GATEWAY_URL": gateway_url,
+        "AL_SIGNAL_DIR": signal_dir,
         "TIMEOUT_SECONDS": f"{timeout_seconds:g}",
     }
     if len(prompt.encode(errors="replace")) <= LONGEST_PROMPT_VARIABLE and "\0" not in prompt:

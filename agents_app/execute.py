@@ -13,9 +13,10 @@ from agents_app import budgets, dispatch, lifecycle, relay
 from agents_app.commit import in_transaction
 from agents_app.job import Ending, Job
 from agents_app.models import Run
-from agents_app.perform import Adopted, perform
+from agents_app.perform import perform
 from agents_app.room import left_rooms, remove_rooms
-from agents_app.runners.base import RunControl
+from agents_app.runners.base import RunControl, Runner
+from agents_app.signal_files import keep_signals
 from agents_app.transcript import Transcript
 
 log = structlog.get_logger("drover.execute")
@@ -49,12 +50,12 @@ def execute(run_id: int, host: Host) -> int:
     return done
 
 
-def go_on(job: Job, host: Host, adopted: Adopted) -> None:
+def go_on(job: Job, host: Host, adopted: Runner) -> None:
     """A run that another worker has begun ends here; its control is in `host.live` already."""
     _run(job, host, hand_over=False, adopted=adopted)
 
 
-def _run(job: Job, host: Host, *, hand_over: bool, adopted: Adopted | None = None) -> Job | None:
+def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None) -> Job | None:
     """Perform the job and finish it; what is returned is started already."""
     transcript = Transcript(job.tenant_id, job.run_id, host.worker_id)
     control = host.live.setdefault(job.run_id, RunControl())
@@ -90,11 +91,13 @@ def _finish(
             return None
         if ending.report is not None:
             budgets.book(job.run_id, ending.report, host.clock())
+        if ending.said is not None:
+            keep_signals(job.run_id, ending.said, host.clock(), host.worker_id)
         return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
     while True:
         try:
-            plain = transcript.is_stored and ending.report is None
+            plain = transcript.is_stored and ending.report is None and ending.said is None
             if hand_over and plain and (following := at_once()):
                 return following
             return in_transaction(change)

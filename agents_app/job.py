@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,3 +72,5 @@ class Ending:
     output_cut_bytes: int = 0
     # What its tool said of it, if that is one that says anything.
     report: Report | None = None
+    # Signals that the run left in files; None: none.
+    said: Mapping[str, str] | None = None

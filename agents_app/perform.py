@@ -1,5 +1,7 @@
 """What happens between the start and the end of a run, step by step; then a verdict."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,40 +16,49 @@ from agents_app.harness.watcher import ReportWatcher
 from agents_app.injection import has_commands, inject
 from agents_app.job import Ending, Job
 from agents_app.preparation import prepare
-from agents_app.redaction import RedactingRunner
-from agents_app.room import remove_room
+from agents_app.redaction import RedactingRunner, Redactor
+from agents_app.room import remove_room, signal_directory
 from agents_app.runners import RUNNERS
-from agents_app.runners.base import Outcome, RunControl, Runner, RunSpec, verdict
+from agents_app.runners.base import Outcome, OutputSink, RunControl, Runner, RunSpec, verdict
+from agents_app.signal_files import take_signal_files
 from agents_app.stage import Stage, output_of, run_post_hooks, run_pre_hooks
 from agents_app.transcript import AfterWhatIsStored, Transcript
 from agents_app.watching import Watched
+from agents_app.writ_watch import WritWatch
 
 log = structlog.get_logger("drover.perform")
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
-    """A program that went on when its worker died: how to see it to its end."""
+class Performance:
+    """One run with all that its steps need; what the runner prints has no secrets in it."""
 
-    runner: Runner
+    job: Job
+    definition: Definition
+    secrets: Secrets
+    redactor: Redactor
+    control: RunControl
+    transcript: Transcript
+
+    def stage(self) -> Stage:
+        runner = RedactingRunner(RUNNERS[self.definition.runtime.type], self.redactor)
+        return Stage(runner, self.control, self.job.timeout_seconds)
 
 
 def perform(
-    job: Job, control: RunControl, transcript: Transcript, adopted: Adopted | None = None
+    job: Job, control: RunControl, transcript: Transcript, adopted: Runner | None = None
 ) -> Ending:
-    """Whatever goes wrong, the run ends and its slot is free again."""
+    """Whatever goes wrong, the run ends and its slot is free again.
+
+    `adopted` sees a program to its end that went on when its worker died."""
     redactor = NO_SECRETS.redactor(job.token)
     try:
         definition = definition_of(job.agent_id, job.revision)
         secrets = for_run(job.tenant_id, definition.credentials)
         if secrets is not NO_SECRETS:
             redactor = redacted_log.watch_for(job.run_id, secrets.redactor(job.token))
-        runner = RedactingRunner(RUNNERS[definition.runtime.type], redactor)
-        stage = Stage(runner, control, job.timeout_seconds)
-        if adopted is None:
-            return _on_stage(stage, job, definition, secrets, transcript)
-        end = RedactingRunner(adopted.runner, redactor)
-        return _go_on(stage, end, job, definition, secrets, transcript)
+        this = Performance(job, definition, secrets, redactor, control, transcript)
+        return _from_the_start(this) if adopted is None else _from_here_on(this, adopted)
     except DroverError as error:
         return Ending("failed", error=redactor.clean_text(str(error)))
     except Exception as error:
@@ -60,73 +71,75 @@ def perform(
         transcript.close()
 
 
-def _on_stage(
-    stage: Stage, job: Job, definition: Definition, secrets: Secrets, transcript: Transcript
-) -> Ending:
-    """What the hooks print belongs to the run; what they do after it does not change its end."""
-    instructions = _instructions(stage, job, definition, secrets)
-    spec = prepare(job, definition, secrets, instructions)
-    ending = run_pre_hooks(stage, spec, definition.hooks.pre, transcript)
+def _from_the_start(this: Performance) -> Ending:
+    stage = this.stage()
+    spec = prepare(this.job, this.definition, this.secrets, _instructions(this, stage))
+    ending = run_pre_hooks(stage, spec, this.definition.hooks.pre, this.transcript)
     if ending is None:
-        ending = _run_program(stage, spec, definition, transcript)
-    return _afterwards(stage, job, spec, definition, transcript, ending)
+        with _obeyed(this) as sink:
+            ending = _watched(this, sink, partial(stage.run, spec))
+    return _afterwards(this, stage, spec, ending)
 
 
-def _go_on(
-    stage: Stage,
-    end: Runner,
-    job: Job,
-    definition: Definition,
-    secrets: Secrets,
-    transcript: Transcript,
-) -> Ending:
+def _from_here_on(this: Performance, adopted: Runner) -> Ending:
     """Its output is read from the beginning once more, and what it reports of itself with it."""
-    spec = prepare(job, definition, secrets, definition.instructions)
-    report = _report_watcher(definition, stage)
-    rest = AfterWhatIsStored(transcript, transcript.go_on())
-    watched = Watched(rest, [report] if report else [])
-    outcome = end.run(spec, stage.control, watched)
-    ending = report.judge(_ending(outcome)) if report else _ending(outcome)
-    return _afterwards(stage, job, spec, definition, transcript, ending)
+    spec = prepare(this.job, this.definition, this.secrets, this.definition.instructions)
+    runner = RedactingRunner(adopted, this.redactor)
+    stored = this.transcript.go_on()
+    with _obeyed(this) as sink:
+        rest = AfterWhatIsStored(sink, stored)
+        ending = _watched(this, rest, partial(runner.run, spec, this.control))
+    return _afterwards(this, this.stage(), spec, ending)
 
 
-def _afterwards(
-    stage: Stage,
-    job: Job,
-    spec: RunSpec,
-    definition: Definition,
-    transcript: Transcript,
-    ending: Ending,
-) -> Ending:
-    for problem in run_post_hooks(stage, spec, definition.hooks.post, transcript, ending):
-        log.warning("hook.failed", **job.told, problem=problem)
+# --- the steps ------------------------------------------------------------------------------
+
+
+def _instructions(this: Performance, stage: Stage) -> str:
+    """Commands in them are run as the run itself will be. A script runs its own."""
+    instructions = this.definition.instructions
+    if this.definition.body_is_script or not has_commands(instructions):
+        return instructions
+    spec = prepare(this.job, this.definition, this.secrets, "")
+    return inject(instructions, partial(output_of, stage, spec))
+
+
+@contextmanager
+def _obeyed(this: Performance) -> Iterator[OutputSink]:
+    """Where the output goes; on its way `/schedule` lines are obeyed, unless the agent says no."""
+    if not this.definition.schedules_from_output:
+        yield this.transcript
+        return
+    writs = WritWatch(this.transcript, this.job.agent_id, this.job.run_id)
+    try:
+        yield writs
+    finally:
+        writs.finish()
+
+
+def _watched(this: Performance, sink: OutputSink, run: Callable[[OutputSink], Outcome]) -> Ending:
+    """A tool that reports on itself is listened to while it runs."""
+    harness = this.definition.harness
+    reader = HARNESSES[harness].reader if harness else None
+    if reader is None:
+        return _ending(run(sink))
+    report = ReportWatcher(reader(), this.definition.budget, this.control.stop)
+    with Watched(sink, [report]) as watched:
+        outcome = run(watched)
+    return report.judge(_ending(outcome))
+
+
+def _afterwards(this: Performance, stage: Stage, spec: RunSpec, ending: Ending) -> Ending:
+    """What the hooks do after the run does not change its end."""
+    hooks = this.definition.hooks.post
+    for problem in run_post_hooks(stage, spec, hooks, this.transcript, ending):
+        log.warning("hook.failed", **this.job.told, problem=problem)
     return replace(
         ending,
-        output_bytes=transcript.total_bytes,
-        output_cut_bytes=transcript.buffer.left_out_bytes,
+        output_bytes=this.transcript.total_bytes,
+        output_cut_bytes=this.transcript.buffer.left_out_bytes,
+        said=take_signal_files(signal_directory(this.job.run_id)),
     )
-
-
-def _instructions(stage: Stage, job: Job, definition: Definition, secrets: Secrets) -> str:
-    """Commands in them are run as the run itself will be. A script runs its own."""
-    if definition.body_is_script or not has_commands(definition.instructions):
-        return definition.instructions
-    spec = prepare(job, definition, secrets, "")
-    return inject(definition.instructions, partial(output_of, stage, spec))
-
-
-def _run_program(
-    stage: Stage, spec: RunSpec, definition: Definition, transcript: Transcript
-) -> Ending:
-    report = _report_watcher(definition, stage)
-    outcome = stage.run_watched(spec, transcript, [report] if report else [])
-    ending = _ending(outcome)
-    return report.judge(ending) if report else ending
-
-
-def _report_watcher(definition: Definition, stage: Stage) -> ReportWatcher | None:
-    reader = HARNESSES[definition.harness].reader if definition.harness else None
-    return ReportWatcher(reader(), definition.budget, stage.control.stop) if reader else None
 
 
 def _ending(outcome: Outcome) -> Ending:

@@ -10,10 +10,11 @@ from agents_app.credential_types import located
 from agents_app.definition import Definition
 from agents_app.environment import base_environment, run_environment
 from agents_app.errors import Refused
+from agents_app.gateway_socket import socket_directory, socket_path
 from agents_app.harness import SCRIPT
 from agents_app.job import Job
 from agents_app.prompt import build_prompt
-from agents_app.room import add_file, make_room, write_secret
+from agents_app.room import add_file, make_room, signal_directory, write_secret
 from agents_app.runners.base import Mount, RunSpec
 
 AGENT_BIN = ROOT / "agents_app" / "agent_bin"
@@ -73,6 +74,8 @@ def _environment(
         prompt_file=prompt_file,
         trace_id=job.trace_id,
         gateway_url=CONF.gateway_url,
+        gateway_socket=socket_path(CONF.data),
+        signal_dir=signal_directory(job.run_id),
         token=job.token,
     )
 
@@ -96,8 +99,15 @@ def _mounts(
         Mount(state_dir, writable=True),
         Mount(Path(definition.directory)),
         Mount(AGENT_BIN),
+        Mount(_gateway_directory()),
         *([Mount(shared, definition.shared_writable)] if shared else ()),
     )
+
+
+@lru_cache(maxsize=1)
+def _gateway_directory() -> Path:
+    """There before the first gateway is, which puts its socket into it."""
+    return socket_directory(CONF.data)
 
 
 def _shared_dir() -> Path | None:

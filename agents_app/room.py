@@ -1,4 +1,7 @@
-"""The private directory of a run: made with the prompt in it before the run, removed after it."""
+"""The private directory of a run: made with the prompt in it before the run, removed after it.
+
+In it is a directory for signals, for runs that tell them by writing files.
+"""
 
 import contextlib
 import os
@@ -12,11 +15,7 @@ from agents_app.conf import CONF
 _RUNS = str(CONF.data / "runs")
 _PROMPT = "prompt.md"
 _SECRETS = ".credentials"
-
-
-def room_of(run_id: int) -> tuple[Path, Path]:
-    """Where they are, made or not."""
-    return Path(f"{_RUNS}/{run_id}"), Path(f"{_RUNS}/{run_id}/{_PROMPT}")
+_SIGNALS = "signals"
 
 
 def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
@@ -28,6 +27,8 @@ def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
         pass  # left behind by a worker of the same installation that died
     except FileNotFoundError:
         os.makedirs(directory, 0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(f"{directory}/{_SIGNALS}", 0o700)
     room = Path(directory)
     return room, add_file(room, _PROMPT, prompt)
 
@@ -60,6 +61,10 @@ def remove_room(run_id: int) -> None:
         os.rmdir(directory)
     except OSError:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def signal_directory(run_id: int) -> str:
+    return f"{_RUNS}/{run_id}/{_SIGNALS}"
 
 
 def left_rooms() -> list[int]:

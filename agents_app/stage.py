@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from agents_app.job import Ending
 from agents_app.output import MARKER_STREAM, as_text
 from agents_app.runners.base import Outcome, OutputSink, RunControl, Runner, RunSpec, verdict
-from agents_app.watching import STDOUT, Watched, Watcher
+from agents_app.watching import STDOUT
 
 INJECTION_SECONDS = 60.0
 HOOK_SECONDS = 300.0
@@ -38,13 +38,6 @@ class Stage:
         if outcome.kind == "timed_out" and seconds == left:
             return replace(outcome, error=self._timed_out())
         return outcome
-
-    def run_watched(self, spec: RunSpec, sink: OutputSink, watchers: Sequence[Watcher]) -> Outcome:
-        watched = Watched(sink, watchers)
-        try:
-            return self.run(spec, watched)
-        finally:
-            watched.finish(time.time())
 
     def after(self, grace_seconds: float) -> "Stage | None":
         """For what must be done even now: if the run was stopped or its time is up, a short time

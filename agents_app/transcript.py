@@ -7,7 +7,7 @@ import structlog
 from django.db import DatabaseError, connection
 
 from agents_app.commit import in_transaction
-from agents_app.output import OutputBuffer, Segment
+from agents_app.output import MARKER_STREAM, OutputBuffer, Segment
 from agents_app.rows import one, run, stamp
 from agents_app.runners.base import OutputSink
 
@@ -47,6 +47,10 @@ class Transcript:
     def feed(self, stream: int, data: bytes, at: float) -> None:
         self.total_bytes += len(data)
         self.buffer.feed(stream, data, at)
+
+    def remark(self, text: str, at: float) -> None:
+        """Drover's own words between those of the program."""
+        self.buffer.feed(MARKER_STREAM, text.encode(errors="replace"), at)
 
     def flush(self) -> None:
         self._unstored += self.buffer.take()

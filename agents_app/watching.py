@@ -1,5 +1,6 @@
 """Those who look at a run's output while it comes: whole lines of stdout, of a bounded length."""
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -66,9 +67,12 @@ class Watched:
     def flush(self) -> None:
         self._sink.flush()
 
-    def finish(self, at: float) -> None:
+    def __enter__(self) -> "Watched":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """The program has ended: its last line may lack an end."""
-        self._lines.finish(at)
+        self._lines.finish(time.time())
 
     def _show(self, text: bytes, at: float) -> None:
         for watcher in self._watchers:

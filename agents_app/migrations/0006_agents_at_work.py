@@ -25,6 +25,11 @@ class Migration(migrations.Migration):
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
         migrations.AddField(
+            model_name="agent",
+            name="schedules_from_output",
+            field=models.BooleanField(db_default=True, default=True),
+        ),
+        migrations.AddField(
             model_name="run",
             name="borrowed_from",
             field=models.ForeignKey(

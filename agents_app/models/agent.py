@@ -33,6 +33,8 @@ class Agent(models.Model):
     max_call_depth = models.PositiveIntegerField(default=3)
     retries = models.PositiveIntegerField(default=0)
     on_lost = models.CharField(max_length=8, choices=OnLost.choices, default=OnLost.FAIL)
+    # Whether its runs may write `/schedule` lines into their output.
+    schedules_from_output = models.BooleanField(default=True, db_default=True)
     harness = models.CharField(max_length=20, blank=True, db_default="")
     runtime = models.JSONField(default=dict, blank=True)
     budget = models.JSONField(default=dict, blank=True)

@@ -138,6 +138,8 @@ class AgentSpec:
     retries: Few = 0
     max_call_depth: Few = 3
     timezone: Zone | None = None
+    # Whether `/schedule` lines of its output are obeyed; `drover schedule` always is.
+    schedules_from_output: bool = True
 
     # Of the Agent Skills standard: kept for those who read them, without a meaning here.
     title: str = ""

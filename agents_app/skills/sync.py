@@ -161,6 +161,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "max_call_depth": spec.max_call_depth,
         "retries": spec.retries,
         "on_lost": spec.on_lost,
+        "schedules_from_output": spec.schedules_from_output,
         "runtime": asdict(spec.runtime),
         "env": dict(spec.env),
         "params": dict(spec.params),

@@ -84,17 +84,9 @@ def beat_role(conf: Conf, env: Environment) -> Role:
 
 
 def gateway_role(conf: Conf, env: Environment) -> Role:
-    options = (
-        *("--host", conf.host, "--port", str(conf.port)),
-        # An open event stream would keep it from stopping.
-        *("--timeout-graceful-shutdown", "5", "--no-access-log", "--log-level", "warning"),
-        *("--ws", "none", "--lifespan", "off", "--no-server-header"),
-        *("--http", "gateway_app.protocol:ImpatientProtocol"),
-        *_proxy_options(conf),
-    )
     return Role(
         name="gateway",
-        argv=(sys.executable, "-m", "uvicorn", "scheduler_project.asgi:application", *options),
+        argv=(sys.executable, "-m", "gateway_app.serve", conf.host, str(conf.port)),
         env=_child_env(env, "gateway"),
         directory=ROOT,
         ready=http_answers(conf.port, "/healthz"),
@@ -103,13 +95,6 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
         # It finishes the requests it has begun.
         death_signal=SIGTERM,
     )
-
-
-def _proxy_options(conf: Conf) -> tuple[str, ...]:
-    """uvicorn's default believes whatever anybody on this machine says of where it came from."""
-    if not conf.trusted_proxies:
-        return ("--no-proxy-headers",)
-    return ("--proxy-headers", "--forwarded-allow-ips", ",".join(conf.trusted_proxies))
 
 
 def flower_role(conf: Conf, env: Environment) -> Role:

@@ -24,7 +24,7 @@ from agents_app.triggers.interval import (
 from agents_app.triggers.once import OnceTrigger
 from agents_app.triggers.schedule_check import CheckedSchedule, ScheduleCheck, check_schedule
 from agents_app.triggers.when import When, check_phrase, parse_trigger, parse_when
-from agents_app.triggers.writ import Writ, WritRefusal, find_writs, parse_writ
+from agents_app.triggers.writ import Writ, WritFinder, WritRefusal, find_writs, parse_writ
 from agents_app.triggers.zones import zone
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Trigger",
     "When",
     "Writ",
+    "WritFinder",
     "WritRefusal",
     "calculate_next_trigger",
     "check_phrase",

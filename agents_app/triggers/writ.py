@@ -54,19 +54,28 @@ class WritRefusal:
     accepted: str = ""
 
 
+class WritFinder:
+    """Shown the lines of an output one by one, it knows which of them are writs."""
+
+    def __init__(self) -> None:
+        self._fence = ""
+
+    def writ_in(self, line: str) -> str | None:
+        marks = _FENCE.fullmatch(line.rstrip(WHITESPACE))
+        if self._fence:
+            if marks and marks["marks"].startswith(self._fence) and not marks["info"]:
+                self._fence = ""
+        elif marks and not (marks["marks"][0] == "`" and "`" in marks["info"]):
+            self._fence = marks["marks"]
+        elif _body(line) is not None:
+            return line.rstrip(WHITESPACE)
+        return None
+
+
 def find_writs(output_text: str) -> list[str]:
     """The lines that are writs: at the start of a line, and outside fenced blocks."""
-    found, fence = [], ""
-    for line in output_text.split("\n"):
-        marks = _FENCE.fullmatch(line.rstrip(WHITESPACE))
-        if fence:
-            if marks and marks["marks"].startswith(fence) and not marks["info"]:
-                fence = ""
-        elif marks and not (marks["marks"][0] == "`" and "`" in marks["info"]):
-            fence = marks["marks"]
-        elif _body(line) is not None:
-            found.append(line.rstrip(WHITESPACE))
-    return found
+    finder = WritFinder()
+    return [writ for line in output_text.split("\n") if (writ := finder.writ_in(line)) is not None]
 
 
 def parse_writ(text: str, caller: str, exists: Callable[[int], bool]) -> Writ | WritRefusal:

@@ -29,6 +29,8 @@ def environment(base=None, declared=None, **changes: object) -> dict[str, str]:
         "schedule_id": 5,
         "attempt": 2,
         "gateway_url": "http://127.0.0.1:8080",
+        "gateway_socket": Path("/data/gateway/gateway.sock"),
+        "signal_dir": "/data/runs/7/signals",
         "token": "drover_run_7_canary",
         "timeout_seconds": 90.0,
         "prompt": "Work.",

@@ -28,10 +28,9 @@ class Sink:
 
 def watched(*pieces: bytes, stream: int = 1) -> tuple[list[bytes], bytes]:
     listener, sink = Listener(), Sink()
-    both = Watched(sink, [listener])
-    for piece in pieces:
-        both.feed(stream, piece, 0.0)
-    both.finish(0.0)
+    with Watched(sink, [listener]) as both:
+        for piece in pieces:
+            both.feed(stream, piece, 0.0)
     return listener.lines, sink.fed
 
 

@@ -26,7 +26,7 @@ for name in sys.argv[1:]:
 PARTS = {
     "worker": ["agents_app.stack.serve", "kombu.transport.redis", "agents_app.tasks"],
     "beat": ["agents_app.stack.serve", "scheduler_project.beat", "kombu.transport.redis"],
-    "gateway": ["uvicorn", "scheduler_project.asgi", "scheduler_project.urls"],
+    "gateway": ["gateway_app.serve", "scheduler_project.asgi", "scheduler_project.urls"],
     "flower": ["flower.command", "agents_app.stack.monitor", "kombu.transport.redis"],
     "": ["manage", "psycopg_pool", "agents_app.management.commands.up", "agents_app.cli.screen"],
 }

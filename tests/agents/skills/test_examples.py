@@ -50,16 +50,21 @@ def test_the_examples_parse_without_an_error():
     assert [agent.name for agent in found.agents] == [
         "flaky",
         "heartbeat",
+        "left-hand",
         "long-haul",
         "minute-report",
+        "planner",
         "queue-drainer",
+        "right-hand",
+        "snoozer",
+        "surveyor",
     ]
 
 
 def test_every_example_has_a_schedule_a_description_and_an_executable_program():
     for agent in discover(EXAMPLES).agents:
         program = agent.directory / agent.command[0]
-        assert agent.schedules, agent.name
+        assert agent.schedules or agent.name == "surveyor", agent.name  # others call it
         assert agent.description, agent.name
         assert os.access(program, os.X_OK), program
         assert program.read_text().startswith("#!/bin/sh\n"), program
@@ -97,3 +102,18 @@ def test_the_queue_drainer_fills_its_queue_again_after_a_rest(run):
 
 def test_flaky_fails_three_times_out_of_four(run):
     assert [run("flaky").returncode for _ in range(5)] == [1, 12, 14, 0, 1]
+
+
+def test_the_snoozer_asks_for_less_each_time_and_then_for_nothing(run):
+    assert run("snoozer").stdout.endswith("/schedule in 5 seconds: wake up, 2 left\n")
+    asked = "Some instructions\n<prompt>\nwake up, 1 left\n</prompt>\n"
+    assert run("snoozer", asked).stdout.endswith("/schedule in 5 seconds: wake up, 0 left\n")
+    assert "/schedule" not in run("snoozer", "wake up, 0 left").stdout
+
+
+def test_what_is_rarely_of_interest_does_not_run_by_itself(run):
+    """A newcomer watches the others; these are started by hand."""
+    quiet = {"planner", "surveyor", "left-hand", "right-hand", "snoozer"}
+    for agent in discover(EXAMPLES).agents:
+        if agent.name in quiet:
+            assert all(one.expression.endswith("* * 1") for one in agent.schedules)

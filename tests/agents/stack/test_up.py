@@ -56,7 +56,7 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
         assert "migrations applied" in said
         assert f"dashboard  {stack.url}/admin/" in said
         assert said.count("shown only this once") == 1
-        names = ("redis", "guard.py", "worker", "beat", "uvicorn", "flower")
+        names = ("redis", "guard.py", "worker", "beat", "gateway_app", "flower")
         assert all(name in commands(pids) for name in names)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
@@ -129,7 +129,7 @@ def test_killed_it_leaves_nothing_and_starts_again(new_stack: NewStack) -> None:
 def test_a_killed_gateway_comes_back(new_stack: NewStack) -> None:
     stack = new_stack()
     process = stack.up()
-    (gateway,) = [pid for pid in tree_of(process.pid) if "uvicorn" in commands([pid])]
+    (gateway,) = [pid for pid in tree_of(process.pid) if "gateway_app" in commands([pid])]
     os.kill(gateway, signal.SIGKILL)
     wait_for(lambda: "gateway was killed by SIGKILL; next start in 0.5 s" in stack.log("up"))
     wait_for(lambda: _answers(f"{stack.url}/healthz"), 15)

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Takes the table for three seconds; waits for it if the other hand has it.
+set -eu
+
+hand=$1
+table=table://workshop
+
+if drover lock "$table" --ttl 30; then
+    echo "the $hand hand has the table"
+else
+    # Exit code 1: somebody else holds it. Any other code is no matter of patience.
+    [ $? -eq 1 ] || exit 14
+    echo "the $hand hand waits for the table"
+    drover lock "$table" --ttl 30 --wait 20
+    echo "the $hand hand has the table at last"
+fi
+sleep 3
+drover unlock "$table"
+echo "the $hand hand is done"

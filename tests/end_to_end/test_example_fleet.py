@@ -1,0 +1,71 @@
+"""Examples that talk to each other and to Drover, run as a newcomer runs them."""
+
+import pytest
+
+from agents_app.conf import ROOT
+from tests.end_to_end.test_examples import RUNS, ended, make_due, printed
+from tests.parts.stack_part import PrivateStack, Row
+from tests.parts.waiting import wait_for
+
+needs_signals = pytest.mark.skipif(
+    not (ROOT / "agents_app" / "agent_signals.py").exists(), reason="there are no signals yet"
+)
+
+
+def begin(stack: PrivateStack, agent: str) -> None:
+    done = stack.manage("run", agent)
+    assert done.returncode == 0, done.stderr
+
+
+def all_ended(stack: PrivateStack, agent: str, count: int, seconds: float) -> list[Row]:
+    def enough() -> list[Row]:
+        runs = stack.rows(RUNS, agent)
+        return runs if len(runs) >= count and all(run["finished_at"] for run in runs) else []
+
+    return wait_for(enough, seconds, f"{stack.rows(RUNS, agent)}\n{stack.log('up')}")
+
+
+def test_the_snoozer_wakes_itself_three_times_and_rests(examples: PrivateStack) -> None:
+    """Guard: a line in the output becomes a schedule that fires. Take WritWatch out of perform.py
+    and there is one run."""
+    begin(examples, "snoozer")
+    for count in range(1, 4):
+        runs = all_ended(examples, "snoozer", count, 20)
+        assert len(runs) == count
+        assert f"snoozing, {4 - count} left\n" in printed(examples, runs[-1])
+        assert f"[/schedule create in 5 seconds: wake up, {3 - count} left]\nOK: scheduled #" in (
+            printed(examples, runs[-1])
+        )
+    runs = all_ended(examples, "snoozer", 4, 20)
+    assert "rested enough\n" in printed(examples, runs[-1])
+    assert [run["trigger"] for run in runs] == ["manual", "schedule", "schedule", "schedule"]
+    assert {run["state"] for run in runs} == {"succeeded"}
+
+
+@needs_signals
+def test_the_planner_collects_what_three_surveyors_return(examples: PrivateStack) -> None:
+    """Guard: calls, their answers, and a caller that waits without blocking them."""
+    begin(examples, "planner")
+    (run,) = all_ended(examples, "planner", 1, 60)
+    assert run["state"] == "succeeded", printed(examples, run)
+    surveyors = ended(examples, "surveyor", 3)
+    assert {one["parent_run_id"] for one in surveyors} == {run["id"]}
+    assert {one["trigger"] for one in surveyors} == {"call"}
+    for region in ("north", "south", "west"):
+        assert f"the {region} has {len(region)} hills" in run["return_value"]
+    assert run["return_value"] in printed(examples, run)
+
+
+@needs_signals
+def test_two_hands_never_have_the_table_at_once(examples: PrivateStack) -> None:
+    """Guard: a lock. Let both have it and neither waits."""
+    hands = ("left-hand", "right-hand")
+    for hand in hands:
+        make_due(examples, hand)
+    runs = [all_ended(examples, hand, 1, 60)[0] for hand in hands]
+    said = [printed(examples, run) for run in runs]
+    assert [run["state"] for run in runs] == ["succeeded"] * 2, said
+    assert sum("waits for the table" in text for text in said) == 1
+    assert all("is done" in text for text in said)
+    held = "SELECT * FROM drover_resource_lock"
+    assert examples.rows(held) == []
