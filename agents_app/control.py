@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from agents_app import dispatch, journal, lifecycle
 from agents_app.commit import in_transaction
 from agents_app.errors import Refused
-from agents_app.models import Agent, Run, Scheduler, Tenant, WorkItem
+from agents_app.models import Agent, ResourceLock, Run, Scheduler, Tenant, WorkItem
 from agents_app.slots import lock_agents
 
 # --- pause and resume -----------------------------------------------------------------------
@@ -134,6 +134,15 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
     return _act(
         drop,
         journal.Entry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
+    )
+
+
+def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
+    """Somebody else may have it from now on; its holder's release will find nothing."""
+    about = f"{lock.uri}, held by {lock.holder}: {by}"
+    return _act(
+        lambda: ResourceLock.objects.filter(pk=lock.pk).delete()[0],
+        journal.Entry("lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about),
     )
 
 

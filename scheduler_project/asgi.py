@@ -1,4 +1,4 @@
-"""The gateway's entry point for uvicorn: webhooks go to their own door, all else to Django."""
+"""The gateway's entry point for uvicorn: webhooks and signals have doors of their own."""
 
 import os
 import warnings
@@ -13,5 +13,11 @@ warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronou
 
 from agents_app.conf import CONF  # noqa: E402
 from gateway_app.receive import Webhooks  # noqa: E402
+from gateway_app.signals import Signals  # noqa: E402
 
-application = Webhooks(_django, lambda: datetime.now(UTC), CONF.body_seconds)
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+application = Webhooks(Signals(_django, _clock, CONF.body_seconds), _clock, CONF.body_seconds)

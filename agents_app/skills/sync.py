@@ -97,7 +97,10 @@ def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
 
 
 def _settings(project: ProjectSpec) -> dict[str, object]:
-    return {"history_retention_days": project.history_retention_days}
+    return {
+        "history_retention_days": project.history_retention_days,
+        "resource_lock_timeout_seconds": project.resource_lock_timeout_seconds,
+    }
 
 
 # --- agents ---------------------------------------------------------------------------------

@@ -1,16 +1,20 @@
 """The API put together: its resources, its errors, its documents."""
 
 from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
+from ninja.types import DictStrAny
 
 from gateway_app.api import (
     agents,
     events,
+    locks,
     logs,
     queue,
     runs,
     schedule_acts,
     scheduler,
+    signals,
     tenants,
     tokens,
 )
@@ -23,6 +27,8 @@ Everything belongs to a tenant, which is known by the token: `Authorization: Bea
 may `read`, `operate` (and read) or `admin` (and all else). People who are logged in to the admin
 may use their session, with the CSRF token on everything but GET.
 
+Signals are for running agents alone, with the token that Drover gave the run.
+
 Times are seconds since 1970. Long lists come in pages: `next_cursor` of one is `cursor` of the
 next. Whatever goes wrong has one shape: `{"error": {"code": ..., "message": ...}}`.
 """
@@ -32,6 +38,15 @@ class DroverAPI(NinjaAPI):
     def get_openapi_operation_id(self, operation: Operation) -> str:
         """What generated clients call their functions; no two of ours are called the same."""
         return str(operation.view_func.__name__)
+
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: DictStrAny | None = None
+    ) -> OpenAPISchema:
+        """Signals are answered in front of Django, see gateway_app/signals.py."""
+        prefix = self.get_root_path(path_params or {}) if path_prefix is None else path_prefix
+        document = super().get_openapi_schema(path_prefix=prefix)
+        signals.describe(document, prefix.rstrip("/") + "/")
+        return document
 
 
 def build() -> DroverAPI:
@@ -44,7 +59,7 @@ def build() -> DroverAPI:
         parser=StrictParser(),
     )
     for part in (
-        *(agents, schedule_acts, runs, logs, queue, events),
+        *(agents, schedule_acts, runs, logs, queue, locks, events),
         *(scheduler, tenants, tokens),
     ):
         api.add_router("", part.router)

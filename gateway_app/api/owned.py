@@ -8,9 +8,11 @@ from typing import TypeVar
 from django.db.models import Model, OuterRef, QuerySet, Subquery
 
 from agents_app.errors import NotFound
+from agents_app.locks import held_locks
 from agents_app.models import (
     Agent,
     ApiToken,
+    ResourceLock,
     Run,
     RunEvent,
     RunOutput,
@@ -22,7 +24,7 @@ from agents_app.models import (
 from agents_app.skills.names import agent_name_problem
 from agents_app.skills.sync import DEFAULT_TENANT
 from gateway_app.api.auth import Caller
-from gateway_app.api.fields import LARGEST_KEY
+from gateway_app.api.fields import LARGEST_KEY, utc_now
 
 M = TypeVar("M", bound=Model)
 
@@ -50,6 +52,11 @@ def schedules_of(tenant: Tenant) -> QuerySet[Schedule]:
         last_run_id=Subquery(newest.values("pk")[:1]),
         last_run_at=Subquery(newest.values("started_at")[:1]),
     )
+
+
+def locks_of(tenant: Tenant) -> QuerySet[ResourceLock]:
+    """Those in force: one whose time is over is nobody's."""
+    return held_locks(tenant.pk, utc_now())
 
 
 def tenants_of(caller: Caller) -> QuerySet[Tenant]:
@@ -81,6 +88,10 @@ def find_run(tenant: Tenant, key: int) -> Run:
 
 def find_work(tenant: Tenant, key: int) -> WorkItem:
     return _there(_by_key(work_of(tenant), key), "work item")
+
+
+def find_lock(tenant: Tenant, key: int) -> ResourceLock:
+    return _there(_by_key(locks_of(tenant), key), "lock")
 
 
 def find_token(tenant: Tenant, key: int) -> ApiToken:
