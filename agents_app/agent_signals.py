@@ -24,7 +24,7 @@ LONGEST_RETURN = 1_000_000
 LONGEST_SUMMARY = 4096
 CUT = "\n…[truncated]"
 LONGEST_STATUS = 500
-USER_ABORT = 15
+UNRECOVERABLE = 15
 # A run that is over its time is being ended; what it says meanwhile still counts.
 TOKEN_OUTLIVES = timedelta(seconds=60)
 LONGEST_KEY = 18
@@ -135,7 +135,7 @@ def summary(value: str) -> str:
 
 def exit_(run: Run, fields: Fields, now: datetime) -> Reply:
     only(fields, "code")
-    code = whole(fields, "code", 0, 255, USER_ABORT)
+    code = whole(fields, "code", 0, 255, UNRECOVERABLE)
     return _say(run, now, "run.exit_requested", detail=str(code), exit_signal=code)
 
 

@@ -1,6 +1,5 @@
 """/v1/signals as documents describe it, and how the fields of a signal are read from a body."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
@@ -32,7 +31,7 @@ SIGNALS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
     "lock-heartbeat": ("Keeps a lock for longer", {"uri": _URI, "ttl": _NUMBER}, ("uri",)),
     "inbox": ("Reads messages", {"timeout": _SECONDS, "peek": {"type": "boolean"}}, ()),
 }
-_PROBLEMS = (400, 401, 404, 405, 408, 409, 413, 429, 503)
+_PROBLEMS = (400, 401, 403, 404, 405, 408, 409, 413, 429, 503)
 
 
 class BadBody(Exception):
@@ -65,32 +64,36 @@ def describe(document: dict[str, Any], prefix: str) -> None:
         "scheme": "bearer",
         "description": "DROVER_RUN_TOKEN of a run; worth nothing once it has ended.",
     }
-    for name in SIGNALS:
-        document["paths"][f"{prefix}signals/{name}"] = {"post": _operation(name)}
+    schemas = document["components"].setdefault("schemas", {})
+    for name, (summary, properties, required) in SIGNALS.items():
+        schema = f"Signal_{name.replace('-', '_')}"
+        schemas[schema] = _schema(properties, required)
+        operation = _operation(schema.lower(), summary, schema, required=bool(required))
+        document["paths"][f"{prefix}signals/{name}"] = {"post": operation}
 
 
-def _operation(name: str) -> dict[str, Any]:
-    summary, properties, required = SIGNALS[name]
+def _schema(properties: Mapping[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
     fields = {"type": "object", "properties": dict(properties), "additionalProperties": False}
-    if required:
-        fields["required"] = list(required)
+    return {**fields, "required": list(required)} if required else fields
+
+
+def _operation(name: str, summary: str, schema: str, *, required: bool) -> dict[str, Any]:
     kinds = ("application/json", "application/x-www-form-urlencoded")
-    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    responses: dict[str, Any] = {
-        str(status): {"description": "Refused", "content": {"application/json": problem}}
-        for status in _PROBLEMS
-    }
-    done = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
-    responses["200"] = {"description": "Done", "content": {"application/json": {"schema": done}}}
+    fields = {"schema": {"$ref": f"#/components/schemas/{schema}"}}
     return {
-        "operationId": f"signal_{name.replace('-', '_')}",
+        "operationId": name,
         "summary": summary,
         "tags": ["signals"],
         "parameters": [],
-        "requestBody": {
-            "required": bool(required),
-            "content": {kind: {"schema": fields} for kind in kinds},
-        },
-        "responses": json.loads(json.dumps(responses)),
+        "requestBody": {"required": required, "content": dict.fromkeys(kinds, fields)},
+        "responses": _responses(),
         "security": [{SECURITY: []}],
     }
+
+
+def _responses() -> dict[str, Any]:
+    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    done = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+    refused = {"description": "Refused", "content": {"application/json": problem}}
+    accepted = {"description": "Done", "content": {"application/json": {"schema": done}}}
+    return {"200": accepted, **{str(status): refused for status in _PROBLEMS}}

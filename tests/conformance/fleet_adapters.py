@@ -133,8 +133,8 @@ def reruns(case: Case) -> Case:
         fleet.fire(fleet.schedule(agent))
         job: Job | None = fleet.start(agent.work_items.get())
     else:
-        trigger = _TRIGGERS.get(case["trigger"], case["trigger"])
-        job = fleet.start(fleet.ask(agent, trigger=Trigger(trigger)))
+        named: str = case["trigger"]
+        job = fleet.start(fleet.ask(agent, trigger=Trigger(_TRIGGERS.get(named, named))))
     results, runs = case["results"], 0
     while job is not None:
         result = results[min(runs, len(results) - 1)]

@@ -4,9 +4,19 @@ from dataclasses import dataclass
 
 from agents_app import journal
 from agents_app.commit import in_transaction
-from agents_app.models import Agent, Heartbeat, Run, RunOutput, Schedule, WorkItem
+from agents_app.models import (
+    Agent,
+    AgentCall,
+    Heartbeat,
+    Message,
+    ResourceLock,
+    Run,
+    RunOutput,
+    Schedule,
+    WorkItem,
+)
 from agents_app.tokens import create_token
-from tests.agents.fleet import NOON, Fleet
+from tests.agents.fleet import NOON, Fleet, at
 
 
 @dataclass(frozen=True)
@@ -16,6 +26,7 @@ class Belongings:
     run: Run
     item: WorkItem
     token_id: int
+    lock_id: int
 
 
 def settle(fleet: Fleet, mark: str) -> Belongings:
@@ -36,4 +47,23 @@ def settle(fleet: Fleet, mark: str) -> Belongings:
     token = create_token(fleet.tenant, mark, "read", mark, NOON).row
     note = journal.Entry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
     in_transaction(lambda: journal.record(note))
-    return Belongings(agent, schedule, Run.objects.get(pk=job.run_id), item, token.pk)
+    run = Run.objects.get(pk=job.run_id)
+    lock = _tie(fleet, run, item, mark)
+    return Belongings(agent, schedule, run, item, token.pk, lock.pk)
+
+
+def _tie(fleet: Fleet, run: Run, item: WorkItem, mark: str) -> ResourceLock:
+    """A message, a call and a lock, which is in force whatever the clock says."""
+    owned = {"tenant": fleet.tenant, "created_at": NOON}
+    Message.objects.create(agent=run.agent, text=mark, **owned)
+    AgentCall.objects.create(
+        caller_run=run, agent=run.agent, work_item=item, deadline_at=at(hours=2), **owned
+    )
+    return ResourceLock.objects.create(
+        tenant=fleet.tenant,
+        uri=f"x:{mark}",
+        holder=mark,
+        held_since=NOON,
+        ttl_seconds=1,
+        expires_at=at(days=36_500),
+    )
