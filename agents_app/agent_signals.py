@@ -4,45 +4,28 @@ Each gets the run whose token was shown, the fields and the time. A reply that i
 be asked for again a little later: that is how a run waits, and nobody holds anything meanwhile.
 """
 
-import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from agents_app import calls, dispatch, journal, locks, messages
 from agents_app.calls import note_signal
 from agents_app.commit import in_transaction
-from agents_app.errors import DroverError, NotFound, Refused
-from agents_app.job import TOKEN_PREFIX, secret_hash
+from agents_app.errors import NotFound
 from agents_app.locks import LockRefused, holder_of
 from agents_app.models import ResourceLock, Run
-from agents_app.signal_fields import Fields, TooLong, flag, ids, number, only, text, whole
+from agents_app.run_tokens import run_of
+from agents_app.signal_fields import Fields, TooLong, flag, ids, is_flag, number, only, text, whole
 
 LONGEST_RETURN = 1_000_000
 LONGEST_SUMMARY = 4096
 CUT = "\n…[truncated]"
 LONGEST_STATUS = 500
 UNRECOVERABLE = 15
-# A run that is over its time is being ended; what it says meanwhile still counts.
-TOKEN_OUTLIVES = timedelta(seconds=60)
-LONGEST_KEY = 18
 # In one piece; whoever wants to wait longer asks again.
 LONGEST_WAIT_SECONDS = 20.0
-
-
-class Unauthorized(DroverError):
-    """The token is unknown, malformed, expired or another's: all alike."""
-
-    code = "unauthorized"
-    http_status = 401
-
-
-class Superseded(Refused):
-    """The attempt that the token belongs to is over, and another one has begun."""
-
-    code = "superseded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +40,7 @@ class Reply:
 Signal = Callable[[Run, Fields, datetime], Reply]
 
 
-# --- who speaks -----------------------------------------------------------------------------
-
-
-def run_of(token: str, now: datetime) -> Run:
-    number_, _, secret = token.removeprefix(TOKEN_PREFIX).partition("_")
-    known = token.startswith(TOKEN_PREFIX) and number_.isascii() and number_.isdigit()
-    run = None
-    if known and len(number_) <= LONGEST_KEY:
-        run = Run.objects.select_related("agent").filter(pk=int(number_)).first()
-    expected = run.token_sha256 if run else ""
-    if not hmac.compare_digest(secret_hash(secret), expected) or run is None:
-        raise Unauthorized("missing or invalid run token")
-    if run.state != Run.State.RUNNING:
-        if Run.objects.filter(work_item=run.work_item_id, pk__gt=run.pk).exists():
-            raise Superseded("this attempt is over, and another one has begun")
-        raise Unauthorized("missing or invalid run token")
-    if run.deadline_at is not None and now > run.deadline_at + TOKEN_OUTLIVES:
-        raise Unauthorized("missing or invalid run token")
-    return run
+# --- from a token to a signal ---------------------------------------------------------------
 
 
 def obey(token: str, name: str, fields: Fields, now: datetime) -> Reply:
@@ -189,8 +154,8 @@ def _stop_waiting(run: Run) -> None:
 
 def lock(run: Run, fields: Fields, now: datetime) -> Reply:
     only(fields, "uri", "ttl", "wait", "timeout")
-    uri, ttl, in_line = text(fields, "uri"), _ttl(fields), flag(fields, "wait")
-    seconds = _seconds(fields, LONGEST_WAIT_SECONDS)
+    uri, ttl, seconds = text(fields, "uri"), _ttl(fields), _patience(fields)
+    in_line = seconds > 0
 
     def change() -> ResourceLock | LockRefused:
         # The run's row first: if it ends meanwhile, whoever ends it finds the lock.
@@ -231,6 +196,13 @@ def lock_heartbeat(run: Run, fields: Fields, now: datetime) -> Reply:
         return locks.heartbeat(holder_of(run), uri, now, ttl)
 
     return Reply({"ok": True, "expiresAt": _epoch(in_transaction(change).expires_at)})
+
+
+def _patience(fields: Fields) -> float:
+    """`wait` is yes, with or without a timeout, or the seconds themselves."""
+    if is_flag(fields, "wait"):
+        return _seconds(fields, LONGEST_WAIT_SECONDS) if flag(fields, "wait") else 0.0
+    return min(number(fields, "wait", 0, 86_400) or 0.0, LONGEST_WAIT_SECONDS)
 
 
 def _ttl(fields: Fields) -> float | None:

@@ -163,7 +163,7 @@ def _state(
     run_error: str | None,
 ) -> CallState:
     """What the work item does not know, its caller's end or a time limit, comes first."""
-    if ended_at is not None:
+    if ended_at is not None and error:
         return CallState(call_id, agent, "error", run_id, error=error)
     if work in OPEN_WORK:
         going_on = work == WorkItem.State.ADMITTED and run == Run.State.RUNNING
@@ -242,10 +242,14 @@ def _branch(
 
 def end_overdue(now: datetime) -> int:
     """For the sweep: calls that nobody answered in two hours."""
-    overdue = AgentCall.objects.filter(
-        deadline_at__lte=now, ended_at__isnull=True, work_item__state__in=OPEN_WORK
-    )
-    return sum(in_transaction(partial(_end_overdue, one, now)) for one in list(overdue))
+    due = AgentCall.objects.filter(deadline_at__lte=now, ended_at__isnull=True)
+    if not due.exists():
+        return 0
+    overdue = list(due.filter(work_item__state__in=OPEN_WORK))
+    # Those that were answered need not be looked at again; their work says how they ended.
+    answered = due.exclude(work_item__state__in=OPEN_WORK)
+    in_transaction(lambda: answered.update(ended_at=now))
+    return sum(in_transaction(partial(_end_overdue, one, now)) for one in overdue)
 
 
 def _end_overdue(call: AgentCall, now: datetime) -> bool:

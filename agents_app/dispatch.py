@@ -208,7 +208,7 @@ def admit_on_loan(work_item_id: int, now: datetime) -> bool:
             hint_after_commit(job)
         return job is not None
 
-    return in_transaction(change)
+    return loans.has_lender(work_item_id, now) and in_transaction(change)
 
 
 def hint_after_commit(job: Job) -> None:

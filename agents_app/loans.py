@@ -24,8 +24,9 @@ from agents_app.slots import (
 LONGEST_WAIT = timedelta(seconds=60)
 _PLACES = (("slot", "borrowed_from_id"), ("project_slot", "project_borrowed_from_id"))
 _WAITING_WORK = """
-SELECT agent_id, parent_run_id FROM drover_work_item
-WHERE id = %s AND state = 'queued' AND available_at <= %s AND parent_run_id IS NOT NULL"""
+SELECT w.agent_id, w.parent_run_id, t.scale IS NOT NULL
+FROM drover_work_item w JOIN drover_tenant t ON t.id = w.tenant_id
+WHERE w.id = %s AND w.state = 'queued' AND w.available_at <= %s AND w.parent_run_id IS NOT NULL"""
 _LINEAGE = """
 WITH RECURSIVE lineage (id, agent_id, slot, project_slot, parent_run_id, waiting_since, step) AS (
     SELECT id, agent_id, slot, project_slot, parent_run_id, waiting_since, 0
@@ -72,12 +73,22 @@ class Loan:
 # --- lending --------------------------------------------------------------------------------
 
 
+def has_lender(work_item_id: int, now: datetime) -> bool:
+    """A look without locks, because those who wait look often, and most wait for strangers."""
+    work = one(_WAITING_WORK, [work_item_id, stamp(now)])
+    if work is None:
+        return False
+    agent_id, parent_run_id, capped = work
+    lineage = _lineage(parent_run_id, now)
+    return any(_lends_slot(each, agent_id) or (capped and _lends_place(each)) for each in lineage)
+
+
 def find_loan(work_item_id: int, now: datetime) -> tuple[Gate, Loan] | None:
     """A place for work that was called and waits; None: it has none, or one is free anyway."""
     work = one(_WAITING_WORK, [work_item_id, stamp(now)])
     if work is None:
         return None
-    agent_id, parent_run_id = work
+    agent_id, parent_run_id, _ = work
     before = _lineage(parent_run_id, now)
     # All agents first, and in one order: whoever ends a lender holds the lock on its agent.
     lock_agents([agent_id, *(ancestor.agent_id for ancestor in before)])
@@ -96,14 +107,14 @@ def match(agent_id: int, gate: Gate, lineage: Sequence[Ancestor]) -> Loan | None
     slot, project_slot = free_slot(agent_id, gate.scale), None
     slot_lender = project_lender = None
     if slot is None:
-        slot_lender = _first([a for a in lineage if a.agent_id == agent_id and a.slot < LENT])
+        slot_lender = _first([each for each in lineage if _lends_slot(each, agent_id)])
         slot = slot_lender.slot if slot_lender else None
     if slot is None:
         return None
     if gate.tenant_scale is not None:
         project_slot = free_project_slot(gate)
         if project_slot is None:
-            project_lender = _first([a for a in lineage if (a.project_slot or 0) < LENT])
+            project_lender = _first([each for each in lineage if _lends_place(each)])
             if project_lender is None:
                 return None
             project_slot = project_lender.project_slot
@@ -152,6 +163,15 @@ def place_and_debts(run_id: int) -> tuple[Place, tuple[int | None, int | None]]:
 def _lineage(parent_run_id: int, now: datetime) -> list[Ancestor]:
     rows = run(_LINEAGE, [parent_run_id, stamp(now - LONGEST_WAIT)]).fetchall()
     return [Ancestor(*row) for row in rows]
+
+
+def _lends_slot(ancestor: Ancestor, agent_id: int) -> bool:
+    return ancestor.agent_id == agent_id and ancestor.slot < LENT
+
+
+def _lends_place(ancestor: Ancestor) -> bool:
+    # One without a number counts as well: the cap was set while it ran.
+    return (ancestor.project_slot or 0) < LENT
 
 
 def _first(ancestors: Sequence[Ancestor]) -> Ancestor | None:

@@ -69,11 +69,14 @@ def number(
 
 
 def flag(fields: Fields, name: str) -> bool:
+    if not is_flag(fields, name):
+        raise BadField(f"{name}: expected true or false")
+    return str(fields.get(name, False)).lower() in _YES
+
+
+def is_flag(fields: Fields, name: str) -> bool:
     value = fields.get(name, False)
-    word = str(value).lower()
-    if isinstance(value, bool | str | int) and word in _YES | _NO:
-        return word in _YES
-    raise BadField(f"{name}: expected true or false")
+    return isinstance(value, bool | str | int) and str(value).lower() in _YES | _NO
 
 
 def ids(fields: Fields, name: str) -> list[int]:

@@ -53,7 +53,9 @@ class Spares:
         return list(pending.order_by(called, "pk").values_list("pk", flat=True)[:room])
 
     def _start(self, run_id: int) -> None:
-        thread = threading.Thread(target=self._execute, args=[run_id], name=f"spare-{run_id}")
+        thread = threading.Thread(
+            target=self._execute, args=[run_id], name=f"spare-{run_id}", daemon=True
+        )
         self._threads[run_id] = thread
         thread.start()
 

@@ -11,6 +11,7 @@ _TEXT, _NUMBER, _WHOLE = {"type": "string"}, {"type": "number"}, {"type": "integ
 _IDS = {"type": "array", "items": _WHOLE, "minItems": 1, "maxItems": 2000}
 _URI = {"type": "string", "maxLength": 1024, "description": "Such as github://acme/app/issues/1."}
 _SECONDS = {"type": "number", "minimum": 0, "description": "At most 20 in one piece."}
+_WAIT = {"type": ["boolean", "number"], "description": "Yes, or for how many seconds."}
 # What each takes, and whether it must be there; what it means is in agents_app/agent_signals.py.
 SIGNALS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
     "status": ("Says what the run is doing", {"text": _TEXT}, ("text",)),
@@ -24,7 +25,7 @@ SIGNALS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
     "wait": ("Waits until calls have ended", {"ids": _IDS, "timeout": _SECONDS}, ("ids",)),
     "lock": (
         "Takes a lock, at once or when it is free",
-        {"uri": _URI, "ttl": _NUMBER, "wait": {"type": "boolean"}, "timeout": _SECONDS},
+        {"uri": _URI, "ttl": _NUMBER, "wait": _WAIT, "timeout": _SECONDS},
         ("uri",),
     ),
     "unlock": ("Gives a lock back", {"uri": _URI}, ("uri",)),

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from agents_app import agent_signals, dispatch
-from agents_app.agent_signals import Superseded, Unauthorized
 from agents_app.commit import in_transaction
 from agents_app.errors import DroverError, Refused
 from agents_app.lifecycle import lose
 from agents_app.models import Agent, Run, Tenant
+from agents_app.run_tokens import Superseded, Unauthorized
 from tests.agents.calling import Program, program
 from tests.agents.fleet import NOON, Fleet, at, event_names, run_states
 
@@ -139,7 +139,8 @@ def test_a_return_value_has_an_upper_limit(one: Program):
         ("wait", {"ids": []}, "ids: expected 1 to 2000"),
         ("wait", {"ids": ["x"]}, "ids: expected a whole number"),
         ("check", {"id": 0}, "id: expected"),
-        ("lock", {"uri": "a:b", "wait": "maybe"}, "wait: expected true or false"),
+        ("lock", {"uri": "a:b", "wait": "maybe"}, "wait: expected a number"),
+        ("inbox", {"peek": "maybe"}, "peek: expected true or false"),
         ("dance", {}, "there is no signal 'dance'"),
     ],
 )

@@ -155,6 +155,16 @@ def test_nobody_waits_for_an_answer_longer_than_two_hours(fleet: Fleet, caller: 
     assert set(told.values()) == {"no answer within 2 hours"}
 
 
+def test_an_answer_is_still_there_when_the_sweep_has_closed_the_call(fleet: Fleet, caller: Program):
+    call = caller.calls(fleet.agent("b"))
+    callee = called(fleet, call)
+    callee.says("return", text="well")
+    callee.ends()
+    assert calls.end_overdue(at(7200)) == 0
+    assert AgentCall.objects.get().ended_at == at(7200)
+    assert calls.check(caller.job.run_id, call).return_value == "well"
+
+
 # --- many -----------------------------------------------------------------------------------
 
 

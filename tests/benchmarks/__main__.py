@@ -15,6 +15,7 @@ from tests.benchmarks import (
     many_schedules,
     next_fires,
     punctuality,
+    signals,
     throughput,
 )
 from tests.benchmarks.bed import Bed, say
@@ -30,6 +31,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "idle-stack": idle_stack.measure,
     "big-output": big_output.measure,
     "deliveries": deliveries.measure,
+    "signals": signals.measure,
 }
 
 

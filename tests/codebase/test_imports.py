@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.plan",
         "agents_app.relay",
         "agents_app.run_rows",
+        "agents_app.run_tokens",
         "agents_app.schedule_states",
         "agents_app.slots",
         "agents_app.statements",

@@ -53,7 +53,8 @@ class Troupe:
         pending = Run.objects.filter(state="pending").order_by("?").values_list("pk", flat=True)
         run_id = pending.first()
         if run_id is None:
-            if not self.live:
+            # Not too many strangers: they would be before all calls in the queue.
+            if not self.live and not Run.objects.filter(slot__isnull=False).exists():
                 self._ask()
             return
         job = in_transaction(partial(lifecycle.start, run_id, self.worker_id, EPOCH))
