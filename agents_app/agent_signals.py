@@ -215,10 +215,10 @@ def _ttl(fields: Fields) -> float | None:
 def inbox(run: Run, fields: Fields, now: datetime) -> Reply:
     """Without a timeout it answers at once; with one it waits for the first message."""
     only(fields, "timeout", "peek")
-    seconds = _seconds(fields, 0.0)
+    seconds, peek = _seconds(fields, 0.0), flag(fields, "peek")
     if run.signaled_at is None:
         _say(run, now)
-    found = messages.unread(run) if flag(fields, "peek") else messages.read(run, now)
+    found = messages.unread(run) if peek else messages.read(run, now)
     shown = [
         {"id": each.pk, "from": each.sender, "at": _epoch(each.created_at), "text": each.text}
         for each in found

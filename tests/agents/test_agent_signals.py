@@ -69,7 +69,7 @@ def test_a_writer_that_comes_too_late_moves_no_row(fleet: Fleet, one: Program):
     one.ends()
     for name, fields in [("status", {"text": "x"}), ("exit", {}), ("call", {"agent": "other"})]:
         fleet.tenant.agents.get_or_create(name="other", defaults={"command": ["true"]})
-        with pytest.raises(Refused):
+        with pytest.raises(Refused), transaction.atomic():
             agent_signals.SIGNALS[name](run, fields, NOON)
     run.refresh_from_db()
     assert (run.status_text, run.exit_signal, run.calls.count()) == ("", None, 0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from agents_app import control, handover, lifecycle
+from agents_app import control, handover, lifecycle, run_rows
 from agents_app.job import Ending, Job
 from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
 from agents_app.slots import read_gate
@@ -119,7 +119,7 @@ def test_it_leaves_the_same_rows_events_and_job_as_the_long_way(
     fleet: Fleet, monkeypatch, situation: Callable[[Fleet], Job]
 ):
     job = situation(fleet)
-    for module in (handover, lifecycle):
+    for module in (handover, run_rows):
         monkeypatch.setattr(module, "new_secret", lambda: "the same for both")
     with undone():
         quick = short_cut(job)

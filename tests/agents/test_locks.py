@@ -3,7 +3,9 @@
 import pytest
 
 from agents_app import control, locks
+from agents_app.commit import in_transaction
 from agents_app.errors import DroverError
+from agents_app.lifecycle import lose
 from agents_app.lock_rules import INVALID, find_cycle, uri_problem
 from agents_app.locks import Holder, LockRefused, NotHeld
 from agents_app.maintenance.reconcile import reconcile
@@ -95,6 +97,13 @@ def test_the_end_of_a_run_releases_all_it_holds_and_forgets_what_it_waited_for(t
     first.ends(state)
     assert list(ResourceLock.objects.values_list("uri", flat=True)) == ["x:y"]
     assert LockWait.objects.count() == 0
+    assert second.says("lock", uri=URI)["ok"]
+
+
+def test_a_holder_whose_worker_died_lets_go_when_it_is_lost(two):
+    first, second = two
+    first.says("lock", uri=URI)
+    in_transaction(lambda: lose(first.run, NOON, "lost: its worker died"))
     assert second.says("lock", uri=URI)["ok"]
 
 
