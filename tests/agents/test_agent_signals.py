@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from agents_app import agent_signals, dispatch
 from agents_app.commit import in_transaction
