@@ -17,7 +17,18 @@ from agents_app.errors import NotFound
 from agents_app.locks import LockRefused, holder_of
 from agents_app.models import ResourceLock, Run
 from agents_app.run_tokens import run_of
-from agents_app.signal_fields import Fields, TooLong, flag, ids, is_flag, number, only, text, whole
+from agents_app.signal_fields import (
+    Fields,
+    TooLong,
+    flag,
+    ids,
+    is_flag,
+    number,
+    only,
+    required_number,
+    text,
+    whole,
+)
 
 LONGEST_RETURN = 1_000_000
 LONGEST_SUMMARY = 4096
@@ -70,8 +81,7 @@ def status(run: Run, fields: Fields, now: datetime) -> Reply:
 
 def progress(run: Run, fields: Fields, now: datetime) -> Reply:
     only(fields, "percent", "text")
-    percent = number(fields, "percent", 0, 100)
-    columns: dict[str, Any] = {"progress_percent": 0.0 if percent is None else percent}
+    columns: dict[str, Any] = {"progress_percent": required_number(fields, "percent", 0, 100)}
     if "text" in fields:
         columns["status_text"] = text(fields, "text")[:LONGEST_STATUS]
     return _say(run, now, **columns)

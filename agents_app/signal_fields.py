@@ -68,6 +68,13 @@ def number(
     return float(value)
 
 
+def required_number(fields: Fields, name: str, low: float, high: float) -> float:
+    value = number(fields, name, low, high)
+    if value is None:
+        raise BadField(f"{name}: this field is required")
+    return value
+
+
 def flag(fields: Fields, name: str) -> bool:
     if not is_flag(fields, name):
         raise BadField(f"{name}: expected true or false")
