@@ -30,9 +30,9 @@ from agents_app.spending import (
     run_is_over,
     used_up,
 )
+from agents_app.summary import summary
 from agents_app.triggers import zone
 
-MOST_SUMMARY_BYTES = 4096
 MOST_RESULT_BYTES = 256 * 1024
 
 
@@ -72,9 +72,9 @@ def book(run_id: int, report: Report, now: datetime) -> None:
     # First, as everywhere: somebody may ask the run to stop at this moment.
     lock_agents([run.agent_id])
     if report.text:
-        result = _cut(report.text, MOST_RESULT_BYTES)
+        result = summary(report.text, MOST_RESULT_BYTES)
         silent = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, return_value="")
-        silent.update(return_value=result, result_summary=_cut(result, MOST_SUMMARY_BYTES))
+        silent.update(return_value=result, result_summary=summary(result))
     if report.spending != Spending():
         _add(run, report.spending, now, ended=True)
 
@@ -126,10 +126,6 @@ def _checked(tokens_in: int, tokens_out: int, tokens_cache: int, cost_usd: Any) 
     if not 0 <= cost_usd <= MOST_USD:
         raise Refused(f"cost_usd must be from 0 to {MOST_USD:,}, not {cost_usd}")
     return Spending(tokens_in, tokens_out, tokens_cache, cost(cost_usd))
-
-
-def _cut(text: str, most_bytes: int) -> str:
-    return text.encode()[:most_bytes].decode(errors="ignore")
 
 
 # --- who may start nothing ------------------------------------------------------------------

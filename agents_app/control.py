@@ -13,7 +13,7 @@ from agents_app import dispatch, journal, lifecycle
 from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
 from agents_app.errors import Refused
-from agents_app.models import Agent, Run, Scheduler, Tenant, Trigger, WorkItem
+from agents_app.models import Agent, ResourceLock, Run, Scheduler, Tenant, Trigger, WorkItem
 from agents_app.skills.sync import DEFAULT_TENANT
 from agents_app.slots import lock_agents
 
@@ -216,6 +216,15 @@ def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
     if restored:
         dispatch.admit_waiting(item.agent_id, now)
     return restored
+
+
+def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
+    """Somebody else may have it from now on; its holder's release will find nothing."""
+    about = f"{lock.uri}, held by {lock.holder}: {by}"
+    return _act(
+        lambda: ResourceLock.objects.filter(pk=lock.pk).delete()[0],
+        journal.Entry("lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about),
+    )
 
 
 def restore_cleared(tenant: Tenant, by: str, now: datetime) -> int:

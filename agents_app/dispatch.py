@@ -10,14 +10,15 @@ from uuid import uuid4
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents_app import journal, lifecycle, relay
+from agents_app import journal, lifecycle, loans, relay
 from agents_app.bulk import insert_many
 from agents_app.commit import in_transaction
 from agents_app.errors import NotFound, Refused
 from agents_app.job import Job
 from agents_app.models import Run, Tenant, Trigger, WorkItem
+from agents_app.models.run import LENT
 from agents_app.rows import one, stamp
-from agents_app.slots import Gate, free_place, lock_agents, read_gate
+from agents_app.slots import Gate, free_place, lock_agents, lock_tenant, read_gate
 
 MOST_LOOKED_AT = 1000
 TAKES_NO_WORK = frozenset({"disabled", "tenant_disabled"})
@@ -175,7 +176,8 @@ def admit_under_cap(tenant_id: int, now: datetime) -> int | None:
     scale = Tenant.objects.filter(pk=tenant_id).values_list("scale", flat=True).first()
     if scale is None:
         return None
-    free = scale - Run.objects.filter(tenant=tenant_id, slot__isnull=False).count()
+    taken = Run.objects.filter(tenant=tenant_id, slot__isnull=False)
+    free = scale - taken.exclude(project_slot__gte=LENT).count()
     admitted = 0
     for agent_id in _waiting(tenant_id, now).values_list("agent_id", flat=True)[:MOST_LOOKED_AT]:
         if admitted >= free:
@@ -202,6 +204,19 @@ def _admit(agent_id: int, now: datetime, at_most: int = 1000, gate: Gate | None 
     return at_most
 
 
+def admit_on_loan(work_item_id: int, now: datetime) -> bool:
+    """For whoever waits for the answer: the work runs in a place of its waiting callers."""
+
+    def change() -> bool:
+        found = loans.find_loan(work_item_id, now)
+        job = lifecycle.admit_on_loan(work_item_id, *found, now) if found else None
+        if job is not None:
+            hint_after_commit(job)
+        return job is not None
+
+    return loans.has_lender(work_item_id, now) and in_transaction(change)
+
+
 def hint_after_commit(job: Job) -> None:
     transaction.on_commit(lambda: relay.hint(job.run_id, job.agent_id))
 
@@ -215,9 +230,17 @@ def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
     def change() -> int:
         found = list(runs)
         lock_agents(run.agent_id for run in found)
+        # Before any of their rows, as whoever gives a place back holds it.
+        for tenant_id in sorted({run.tenant_id for run in found if _on_loan(run)}):
+            lock_tenant(tenant_id)
         return sum(_request_stop(run, now, reason) for run in found)
 
     return in_transaction(change)
+
+
+def _on_loan(run: Run) -> bool:
+    lends = max(run.slot or 0, run.project_slot or 0) >= LENT
+    return lends or bool(run.borrowed_from_id or run.project_borrowed_from_id)
 
 
 def _request_stop(run: Run, now: datetime, reason: str) -> bool:

@@ -55,6 +55,13 @@ def go_on(job: Job, host: Host, adopted: Runner) -> None:
     _run(job, host, hand_over=False, adopted=adopted)
 
 
+def execute_called(run_id: int, host: Host) -> None:
+    """For callers that wait on this host: also while it drains, because what runs may finish."""
+    job = in_transaction(lambda: lifecycle.start(run_id, host.worker_id, host.clock()))
+    if job is not None:
+        _run(job, host, hand_over=False)
+
+
 def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None) -> Job | None:
     """Perform the job and finish it; what is returned is started already."""
     transcript = Transcript(job.tenant_id, job.run_id, host.worker_id)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.job import Ending, Job, new_secret, secret_hash
+from agents_app.models.run import LENT
 from agents_app.rows import run
 
 # All parts of a statement look at the rows as they were when it began, but it may have waited
@@ -28,7 +29,7 @@ WITH gate AS (
 ), mine AS (
     SELECT r.slot FROM drover_run r, gate
     WHERE r.id = %(run)s AND r.slot < gate.scale AND gate.scale >= (
-        SELECT count(*) FROM drover_run WHERE agent_id = %(agent)s AND slot IS NOT NULL)
+        SELECT count(*) FROM drover_run WHERE agent_id = %(agent)s AND slot < %(lent)s)
 ), oldest AS (
     SELECT w.id FROM drover_work_item w, mine
     WHERE w.agent_id = %(agent)s AND w.state = 'queued' AND w.available_at <= %(now)s
@@ -38,7 +39,8 @@ WITH gate AS (
         exit_code = %(exit_code)s, pid = %(pid)s, output_bytes = %(output_bytes)s,
         output_cut_bytes = %(output_cut_bytes)s
     FROM mine, oldest WHERE r.id = %(run)s AND r.state = 'running' AND r.worker_id = %(worker)s
-        AND r.signaled_at IS NULL
+        AND r.signaled_at IS NULL AND r.borrowed_from_id IS NULL
+        AND r.project_borrowed_from_id IS NULL
     RETURNING mine.slot
 ), settled AS (
     UPDATE drover_work_item w SET state = 'done', reason = '', finished_at = %(now)s
@@ -78,6 +80,7 @@ def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | 
         "work": job.work_item_id,
         "agent": job.agent_id,
         "tenant": job.tenant_id,
+        "lent": LENT,
         "worker": worker_id,
         "now": now,
         "exit_code": ending.exit_code,

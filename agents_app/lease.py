@@ -20,6 +20,7 @@ from agents_app.execute import Host
 from agents_app.guard import become_subreaper, open_line
 from agents_app.models import Run, Worker
 from agents_app.runners.procfs import TICKS_PER_SECOND, look_at
+from agents_app.spares import Spares
 
 log = structlog.get_logger("drover.lease")
 LOOK_EVERY_SECONDS = 0.5
@@ -74,6 +75,7 @@ class Lease:
         become_subreaper()
         worker = in_transaction(lambda: self._register(name, concurrency))
         self.host = Host(worker.pk, clock)
+        self.spares = Spares(self.host, concurrency)
         self.renewed()
         self._over = threading.Event()
         self._known: dict[int, Where] = {}
@@ -88,6 +90,8 @@ class Lease:
         self.host.draining.set()
 
     def end(self) -> None:
+        # What was called may outlive its caller; the pool knows nothing of these threads.
+        self.spares.join()
         self._over.set()
         self._thread.join(timeout=5)
         self._set_state(Worker.State.STOPPED, ended_at=self.clock())
@@ -122,6 +126,7 @@ class Lease:
             try:
                 if self.host.live:
                     self._look()
+                    self.spares.serve(self.clock())
                 if time.monotonic() >= renew_at:
                     self._renew()
                     renew_at = time.monotonic() + CONF.renew_seconds

@@ -16,14 +16,24 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app import handover, journal
+from agents_app import handover, journal, loans
 from agents_app.job import Ending, Job, new_secret
+from agents_app.loans import Loan
 from agents_app.models import Run, Trigger, WorkItem
-from agents_app.rows import move, on_sqlite, one, stamp
-from agents_app.runners.base import Outcome, verdict
+from agents_app.rows import column, move, on_sqlite, one, stamp
+from agents_app.rows import run as execute
+from agents_app.run_rows import beginning, ended, insert_run
 from agents_app.schedule_states import end_one_shot, settle_schedule
 from agents_app.slots import Gate, Place, free_place, read_gate
-from agents_app.statements import ADMIT_OLDEST, INSERT_RUN, PENDING, SCHEDULE_OF, SIGNALS_OF
+from agents_app.statements import (
+    ADMIT_CALLED,
+    ADMIT_OLDEST,
+    END_CALLS,
+    PENDING,
+    SCHEDULE_OF,
+    WORK_OF_ENDED_CALLS,
+)
+from agents_app.ties import Ties, as_signaled, read_ties
 
 R, W = Run.State, WorkItem.State
 RUN_MOVES: Mapping[str, frozenset[str]] = {
@@ -36,9 +46,9 @@ WORK_MOVES: Mapping[str, frozenset[str]] = {
     W.CLEARED: frozenset({W.QUEUED}),
     W.DROPPED: frozenset({W.QUEUED}),
 }
+CALLER_GONE = "caller container exited"
 MOST_LOSSES = 3
 LOSS_WINDOW = timedelta(hours=72)
-_NOT_BEGUN = {"started_at": None, "deadline_at": None, "token_sha256": ""}
 GIVEN_BACK_SECONDS = 1  # then the next sweep tries again
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
 
@@ -60,7 +70,19 @@ def _admit_oldest(
     row = one(ADMIT_OLDEST, [agent_id, stamp(now)])
     if row is None:
         return None
-    return _insert_run(_as_defined(Job(*row), gate), place, now, worker_id)
+    return insert_run(_as_defined(Job(*row), gate), place, now, worker_id)
+
+
+def admit_on_loan(work_item_id: int, gate: Gate, loan: Loan, now: datetime) -> Job | None:
+    """Work that was called takes a place that runs which wait for it have lent."""
+    row = one(ADMIT_CALLED, [work_item_id])
+    if row is None:
+        return None
+    loans.lend(loan)
+    job = insert_run(_as_defined(Job(*row), gate), loan.place, now, None)
+    loans.owe(job.run_id, loan)
+    journal.record(_entry("run.admitted", job, now, loan.detail))
+    return job
 
 
 def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
@@ -68,7 +90,7 @@ def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
     if row is None:
         return None
     job = replace(Job(*row), secret=new_secret())
-    if not _move_run(run_id, R.PENDING, R.RUNNING, _beginning(job, now) | {"worker_id": worker_id}):
+    if not _move_run(run_id, R.PENDING, R.RUNNING, beginning(job, now) | {"worker_id": worker_id}):
         return None
     journal.record(_entry("run.started", job, now))
     return job
@@ -84,12 +106,15 @@ def finish(
     if hand_over and (following := hand_over_at_once(job, ending, now, worker_id)):
         return following
     gate = read_gate(job.agent_id)
-    ending = _as_signaled(job, ending)
+    ties = read_ties(job.run_id, job.tenant_id)
+    ending = as_signaled(ties, ending)
     if gate is None or not _end(job, ending, now, worker_id):
         return None
+    ties.settle_loans()
     following = _follow(job, ending, gate, now, worker_id if hand_over else None)
-    ended = _entry(f"run.{ending.state}", job, now, ending.error)
-    journal.record(ended, *(_begun(following, now, hand_over) if following else ()))
+    _let_go(ties, now)
+    told = _entry(f"run.{ending.state}", job, now, ending.error)
+    journal.record(told, *(_begun(following, now, hand_over) if following else ()))
     return following
 
 
@@ -100,8 +125,8 @@ def hand_over_at_once(job: Job, ending: Ending, now: datetime, worker_id: int) -
         return None
     following = handover.hand_over(job, ending, now, worker_id)
     if following is not None:
-        ended = _entry("run.succeeded", job, now)
-        journal.log_after_commit(ended, *_begun(following, now, started=True))
+        told = _entry("run.succeeded", job, now)
+        journal.log_after_commit(told, *_begun(following, now, started=True))
     return following
 
 
@@ -112,7 +137,7 @@ def _follow(
     place = None if gate.closed_because else free_place(job.agent_id, gate)
     if place and _may_rerun(job, ending, gate):
         again = replace(_as_defined(job, gate), rerun=job.rerun + 1)
-        return _insert_run(again, place, now, worker_id)
+        return insert_run(again, place, now, worker_id)
     _settle(job, ending, gate, now)
     # Under a project's cap the oldest work of all its agents is next, not this agent's.
     if place is None or gate.tenant_scale is not None:
@@ -122,8 +147,10 @@ def _follow(
 
 def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> bool:
     """A run that no worker has started ends on the spot."""
-    if not _move_run(run.pk, R.PENDING, R.STOPPED, _ended(now, reason)):
+    ties = read_ties(run.pk, run.tenant_id)
+    if not _move_run(run.pk, R.PENDING, R.STOPPED, ended(now, reason)):
         return False
+    ties.settle_loans()
     _settle_work(run.work_item_id, work, now, reason)
     if work == W.FAILED:
         settle_schedule(run.schedule_id, now, reason, stopped=True)
@@ -135,10 +162,13 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
     """Its worker is gone and its processes are dead; `on_lost` says what becomes of the work."""
     # As every end of a run: what is decided about the agent at this moment goes before or after.
     read_gate(run.agent_id)
+    ties = read_ties(run.pk, run.tenant_id)
     poison = _losses(run.work_item_id, now) >= MOST_LOSSES
     state = R.DEAD if poison else R.LOST
-    if not _move_run(run.pk, run.state, state, _ended(now, reason)):
+    if not _move_run(run.pk, run.state, state, ended(now, reason)):
         return False
+    ties.settle_loans()
+    _let_go(ties, now)
     journal.record(_entry(f"run.{state}", run, now, reason))
     if run.agent.on_lost == "retry" and not poison:
         _move_work(run.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": stamp(now)})
@@ -150,12 +180,32 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
 
 def give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
     """Nothing of it was done, because what it runs in is away: the work waits, no attempt less."""
+    read_gate(job.agent_id)
+    ties = read_ties(job.run_id, job.tenant_id)
     if not _end(job, replace(ending, state=R.STOPPED), now, worker_id):
         return
+    ties.settle_loans()
+    _let_go(ties, now)
     later = stamp(now + timedelta(seconds=GIVEN_BACK_SECONDS))
     waits = {"available_at": later, "attempts": job.attempt - 1, "reason": ending.error[:200]}
     _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, waits)
     journal.record(_entry("run.given_back", job, now, ending.error))
+
+
+def end_calls(caller_run_id: int, now: datetime, reason: str) -> int:
+    """Nobody hears the answers any more: what still waits is dropped, what runs goes on."""
+    calls = execute(END_CALLS, [stamp(now), reason, caller_run_id]).rowcount
+    # One that is being admitted at this moment runs: to wait for it here could be a deadlock.
+    lock = "" if on_sqlite() else " FOR UPDATE OF w SKIP LOCKED"
+    for work_item_id in column(WORK_OF_ENDED_CALLS + lock, [caller_run_id]):
+        drop(work_item_id, now, reason)
+    return int(calls)
+
+
+def _let_go(ties: Ties, now: datetime) -> None:
+    if ties.signaled:
+        ties.release_locks()
+        end_calls(ties.run_id, now, CALLER_GONE)
 
 
 # --- work items -----------------------------------------------------------------------------
@@ -195,21 +245,6 @@ def _as_defined(job: Job, gate: Gate) -> Job:
     return replace(job, revision=gate.revision, timeout_seconds=gate.timeout_seconds)
 
 
-def _as_signaled(job: Job, ending: Ending) -> Ending:
-    """A run may say how it ends: an exit beats a rerun, and a rerun a plain success."""
-    row = one(SIGNALS_OF, [job.run_id]) if ending.state in {R.SUCCEEDED, R.FAILED} else None
-    if row is None:
-        return ending
-    exit_signal, rerun_requested = row
-    if exit_signal is not None:
-        said = verdict(Outcome("exited", exit_signal))
-        return replace(
-            ending, state=said.state, error=said.error, exit_code=exit_signal, wants_rerun=False
-        )
-    wants_rerun = ending.wants_rerun or (bool(rerun_requested) and ending.state == R.SUCCEEDED)
-    return replace(ending, wants_rerun=wants_rerun)
-
-
 def _settle(job: Job, ending: Ending, gate: Gate, now: datetime) -> None:
     failed = ending.state in {R.FAILED, R.TIMED_OUT}
     if failed and job.attempt <= gate.retries:
@@ -229,43 +264,13 @@ def _settle_work(work_item_id: int, state: str, now: datetime, reason: str) -> N
 
 def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
     """False: this worker no longer owns the run, and nothing it knows of it counts."""
-    columns = _ended(now, ending.error) | {
+    columns = ended(now, ending.error) | {
         "exit_code": ending.exit_code,
         "pid": ending.pid,
         "output_bytes": ending.output_bytes,
         "output_cut_bytes": ending.output_cut_bytes,
     }
     return _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id)
-
-
-def _insert_run(job: Job, place: Place, now: datetime, worker_id: int | None) -> Job:
-    """A run begins to exist by taking a place: the unique index on it has the last word."""
-    started = worker_id is not None
-    job = replace(job, secret=new_secret()) if started else job
-    begin = _beginning(job, now) if started else _NOT_BEGUN
-    hinted_at = None if started else stamp(now)
-    values: list[Any] = [job.tenant_id, job.agent_id, job.work_item_id, job.schedule_id]
-    values += [str(R.RUNNING if started else R.PENDING), job.trigger, job.requested_by]
-    values += [place.slot, place.project_slot, job.attempt, job.rerun, worker_id]
-    values += [stamp(now), hinted_at, begin["started_at"], begin["deadline_at"], job.trace_id]
-    values += [job.depth, job.parent_run_id, begin["token_sha256"]]
-    row = one(INSERT_RUN, values)
-    assert row is not None
-    return replace(job, run_id=row[0])
-
-
-def _beginning(job: Job, now: datetime) -> dict[str, Any]:
-    deadline_at = now + timedelta(seconds=job.timeout_seconds)
-    return {
-        "started_at": stamp(now),
-        "deadline_at": stamp(deadline_at),
-        "token_sha256": job.secret_sha256,
-    }
-
-
-def _ended(now: datetime, error: str) -> dict[str, Any]:
-    # Ending a run and giving its place back are the same act.
-    return {"finished_at": stamp(now), "error": error, "slot": None, "project_slot": None}
 
 
 def _begun(job: Job, now: datetime, started: bool) -> list[journal.Entry]:

@@ -14,13 +14,13 @@ from typing import Any
 import structlog
 
 from agents_app.models import Run
+from agents_app.summary import summary
 
 log = structlog.get_logger("drover.signals")
 NAMES = ("rerun", "status", "return", "exit")
 UNRECOVERABLE = 15
 LONGEST_BYTES = 1_000_000
 LONGEST_STATUS = 500
-SUMMARY_BYTES = 4096
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -84,8 +84,7 @@ def _columns(said: Mapping[str, str]) -> dict[str, Any]:
         columns["status_text"] = said["status"].strip()[:LONGEST_STATUS]
     if "return" in said:
         columns["return_value"] = said["return"]
-        summary = said["return"].encode(errors="replace")[:SUMMARY_BYTES]
-        columns["result_summary"] = summary.decode(errors="ignore")
+        columns["result_summary"] = summary(said["return"])
     return columns
 
 

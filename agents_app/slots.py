@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agents_app.models.run import LENT
 from agents_app.rows import column, on_sqlite, one
 
 _GATE = """
@@ -13,8 +14,11 @@ SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seco
        EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
 FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
 WHERE a.id = %s"""
-_USED = "SELECT slot FROM drover_run WHERE agent_id = %s AND slot IS NOT NULL"
-_USED_OF_TENANT = "SELECT project_slot FROM drover_run WHERE tenant_id = %s AND slot IS NOT NULL"
+# Whoever has lent its place waits, and counts for nothing: its borrower does.
+_USED = f"SELECT slot FROM drover_run WHERE agent_id = %s AND slot < {LENT}"  # noqa: S608
+_USED_OF_TENANT = f"""
+SELECT project_slot FROM drover_run
+WHERE tenant_id = %s AND slot IS NOT NULL AND (project_slot IS NULL OR project_slot < {LENT})"""  # noqa: S608
 _LOCK_TENANT = "SELECT 1 FROM drover_tenant WHERE id = %s FOR NO KEY UPDATE"
 
 
@@ -71,16 +75,30 @@ def lock_agents(agent_ids: Iterable[int]) -> None:
         read_gate(agent_id)
 
 
+def lock_tenant(tenant_id: int) -> None:
+    """After any agents, never before: the cap's places, and loans, change one after the other."""
+    if not on_sqlite():
+        column(_LOCK_TENANT, [tenant_id])
+
+
 def free_place(agent_id: int, gate: Gate) -> Place | None:
-    slot = lowest_free(gate.scale, column(_USED, [agent_id]))
+    slot = free_slot(agent_id, gate.scale)
     if slot is None:
         return None
     if gate.tenant_scale is None:
         return Place(slot, None)
-    if not on_sqlite():
-        column(_LOCK_TENANT, [gate.tenant_id])
-    project_slot = lowest_free(gate.tenant_scale, column(_USED_OF_TENANT, [gate.tenant_id]))
+    lock_tenant(gate.tenant_id)
+    project_slot = free_project_slot(gate)
     return None if project_slot is None else Place(slot, project_slot)
+
+
+def free_slot(agent_id: int, scale: int) -> int | None:
+    return lowest_free(scale, column(_USED, [agent_id]))
+
+
+def free_project_slot(gate: Gate) -> int | None:
+    assert gate.tenant_scale is not None
+    return lowest_free(gate.tenant_scale, column(_USED_OF_TENANT, [gate.tenant_id]))
 
 
 def lowest_free(scale: int, used: list[int | None]) -> int | None:

@@ -9,6 +9,13 @@ WHERE state = 'queued' AND id = (
 RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
     requested_by, trace_id, depth, parent_run_id"""
 
+# One that was called and may run in a place on loan: older ones could not have it.
+ADMIT_CALLED = """
+UPDATE drover_work_item SET state = 'admitted', attempts = attempts + 1
+WHERE id = %s AND state = 'queued'
+RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
+    requested_by, trace_id, depth, parent_run_id"""
+
 PENDING = """
 SELECT r.id, r.tenant_id, r.agent_id, r.work_item_id, r.schedule_id, r.trigger, r.attempt, r.rerun,
        a.revision, a.timeout_seconds, w.prompt, w.context, r.requested_by, r.trace_id,
@@ -26,7 +33,20 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 
     0, 0, 0, 0, 0, 0)
 RETURNING id"""
 
-SIGNALS_OF = """
-SELECT exit_signal, rerun_requested FROM drover_run WHERE id = %s AND signaled_at IS NOT NULL"""
+TIES_OF = """
+SELECT exit_signal, rerun_requested, signaled_at IS NOT NULL, slot >= 1000000000
+    OR project_slot >= 1000000000 OR borrowed_from_id IS NOT NULL
+    OR project_borrowed_from_id IS NOT NULL
+FROM drover_run WHERE id = %s AND (signaled_at IS NOT NULL OR borrowed_from_id IS NOT NULL
+    OR project_borrowed_from_id IS NOT NULL)"""
+
+END_CALLS = """
+UPDATE drover_agent_call SET ended_at = %s, error = %s
+WHERE caller_run_id = %s AND ended_at IS NULL AND work_item_id IN (
+    SELECT id FROM drover_work_item WHERE state IN ('queued', 'admitted'))"""
+
+WORK_OF_ENDED_CALLS = """
+SELECT w.id FROM drover_work_item w JOIN drover_agent_call c ON c.work_item_id = w.id
+WHERE c.caller_run_id = %s AND c.ended_at IS NOT NULL AND w.state = 'queued'"""
 
 SCHEDULE_OF = "SELECT schedule_id FROM drover_work_item WHERE id = %s AND schedule_id IS NOT NULL"

@@ -1,4 +1,4 @@
-"""The gateway's entry point for uvicorn: webhooks and streams have doors of their own."""
+"""The gateway's entry point for uvicorn: webhooks, signals and streams have doors of their own."""
 
 import os
 import warnings
@@ -18,10 +18,17 @@ from gateway_app.bounded import Bounded  # noqa: E402
 from gateway_app.framing import OneLength  # noqa: E402
 from gateway_app.headers import SecureHeaders  # noqa: E402
 from gateway_app.receive import Webhooks  # noqa: E402
+from gateway_app.signals import Signals  # noqa: E402
 from gateway_app.streams.door import Streams  # noqa: E402
 from gateway_app.streams.hub import Hub  # noqa: E402
 
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
 _bounded = Bounded(_django, CONF.body_seconds)
 _streams = Streams(_bounded, Hub(CONF.stream_heartbeat_seconds))
-_webhooks = Webhooks(_streams, lambda: datetime.now(UTC), CONF.body_seconds)
+_signals = Signals(_streams, _clock, CONF.body_seconds)
+_webhooks = Webhooks(_signals, _clock, CONF.body_seconds)
 application = SecureHeaders(OneLength(_webhooks), settings.SECURE_HSTS_SECONDS)

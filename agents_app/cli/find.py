@@ -1,10 +1,12 @@
 """Finds what people name on the command line, and says what there is if it is not there."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from difflib import get_close_matches
 
 from agents_app.errors import NotFound, Refused
-from agents_app.models import Agent, Delivery, Run, Schedule, Tenant, WorkItem
+from agents_app.locks import held_locks
+from agents_app.models import Agent, Delivery, ResourceLock, Run, Schedule, Tenant, WorkItem
 from agents_app.skills.sync import DEFAULT_TENANT
 
 # Longer numbers are no keys, and the database driver refuses them.
@@ -46,6 +48,15 @@ def find_work_item(tenant: Tenant, text: str) -> WorkItem:
     if item is None:
         raise NotFound(f"there is no work item {number} (manage.py queue list shows what waits)")
     return item
+
+
+def find_lock(tenant: Tenant, text: str, now: datetime) -> ResourceLock:
+    """By its number, or by what it is on."""
+    held = held_locks(tenant.pk, now)
+    lock = held.filter(pk=int(text)).first() if _is_number(text) else held.filter(uri=text).first()
+    if lock is None:
+        raise NotFound(f"nobody holds a lock {text!r} (manage.py locks list shows them)")
+    return lock
 
 
 def find_delivery(tenant: Tenant, text: str) -> Delivery:

@@ -11,7 +11,17 @@ from typing import Any
 from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Concat
 
-from agents_app.models import Firing, Run, RunEvent, Schedule, Scheduler, WorkItem
+from agents_app.models import (
+    AgentCall,
+    Firing,
+    ResourceLock,
+    Run,
+    RunEvent,
+    Schedule,
+    Scheduler,
+    WorkItem,
+)
+from agents_app.models.run import LENT
 
 Rows = QuerySet[Any, Any]
 # A transaction stamps its rows before it commits them, and beat or a sweep may be a little late.
@@ -59,7 +69,9 @@ def two_runs_in_one_project_slot(_: datetime) -> Rows:
 
 def run_admitted_above_the_scale(_: datetime) -> Rows:
     """Runs in a slot that did not exist when they were admitted."""
-    above = Run.objects.filter(slot__gte=F("agent__scale"))
+    above = Run.objects.filter(slot__gte=F("agent__scale"), slot__lt=LENT)
+    # One that borrowed its slot has one that was there before it.
+    above = above.filter(borrowed_from__isnull=True)
     # After a file changed or a person lowered the scale, what ran before may finish.
     later = RunEvent.objects.filter(
         agent=OuterRef("agent"), name="agent.scaled", at__gt=OuterRef("created_at") - SOON
@@ -106,7 +118,7 @@ def work_that_waits_beside_a_free_slot(now: datetime) -> Rows:
     """Work that has waited for more than a minute although its agent has a free slot."""
     if Scheduler.objects.exclude(state=Scheduler.State.RUNNING).exists():
         return WorkItem.objects.none()
-    taken = Run.objects.filter(agent=OuterRef("agent"), slot__isnull=False).order_by()
+    taken = Run.objects.filter(agent=OuterRef("agent"), slot__lt=LENT).order_by()
     count = Subquery(taken.values("agent").annotate(count=Count("pk")).values("count"))
     waiting = WorkItem.objects.filter(
         state=WorkItem.State.QUEUED,
@@ -142,6 +154,51 @@ def ended_run_without_its_event(now: datetime) -> Rows:
     name = Concat(Value("run."), OuterRef("state"), output_field=CharField())
     told = RunEvent.objects.filter(run=OuterRef("pk"), name=name)
     return Run.objects.filter(~UNFINISHED, finished_at__gt=now - LATELY).exclude(Exists(told))
+
+
+# --- loans ----------------------------------------------------------------------------------
+
+
+def lent_slot_that_nobody_has(_: datetime) -> Rows:
+    """Runs whose slot is lent to no unfinished run, or to several."""
+    return _badly_lent("slot", "borrowed_from")
+
+
+def lent_project_slot_that_nobody_has(_: datetime) -> Rows:
+    """Runs whose place under the project's cap is lent to no unfinished run, or to several."""
+    return _badly_lent("project_slot", "project_borrowed_from")
+
+
+def place_borrowed_from_nobody(_: datetime) -> Rows:
+    """Unfinished runs that would give their place back to one that has ended, or never lent it."""
+    slot_lenders = Run.objects.filter(pk=OuterRef("borrowed_from"), slot__gte=LENT)
+    place_lenders = Run.objects.filter(pk=OuterRef("project_borrowed_from"), project_slot__gte=LENT)
+    return Run.objects.filter(UNFINISHED).filter(
+        Q(borrowed_from__isnull=False) & ~Exists(slot_lenders)
+        | Q(project_borrowed_from__isnull=False) & ~Exists(place_lenders)
+    )
+
+
+def _badly_lent(place: str, debt: str) -> Rows:
+    borrowers = Run.objects.filter(UNFINISHED, **{debt: OuterRef("pk")}).order_by()
+    count = Subquery(borrowers.values(debt).annotate(count=Count("pk")).values("count"))
+    lent = Run.objects.filter(**{f"{place}__gte": LENT})
+    return lent.annotate(borrowers=Coalesce(count, 0)).exclude(borrowers=1)
+
+
+# --- calls and locks ------------------------------------------------------------------------
+
+
+def open_call_of_an_ended_caller(now: datetime) -> Rows:
+    """Calls that nobody asks for any more, and that were not ended with their caller."""
+    unsettled = Q(work_item__state__in=[WorkItem.State.QUEUED, WorkItem.State.ADMITTED])
+    ended = Q(caller_run__finished_at__lt=now - SOON)
+    return AgentCall.objects.filter(unsettled & ended, ended_at__isnull=True)
+
+
+def lock_of_an_ended_run(now: datetime) -> Rows:
+    """Locks that are in force although the run that holds them has ended."""
+    return ResourceLock.objects.filter(run__finished_at__lt=now - SOON, expires_at__gt=now)
 
 
 # --- schedules and firings ------------------------------------------------------------------
@@ -209,6 +266,11 @@ INVARIANTS: tuple[Callable[[datetime], Rows], ...] = (
     unfinished_run_of_settled_work,
     work_that_waits_beside_a_free_slot,
     running_run_without_a_worker,
+    lent_slot_that_nobody_has,
+    lent_project_slot_that_nobody_has,
+    place_borrowed_from_nobody,
+    open_call_of_an_ended_caller,
+    lock_of_an_ended_run,
     run_whose_times_contradict_its_state,
     ended_run_without_its_event,
     undecided_firing,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import Q
 
-from agents_app import budgets, dispatch, firings, lifecycle, relay
+from agents_app import budgets, calls, dispatch, firings, lifecycle, locks, messages, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.lease import boot_id, lives
@@ -28,6 +28,9 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
     found["runs_overdue"] = _stop_overdue(now)
     found["firings_decided"] = firings.decide_firings(now)
     found["budgets_turned"] = budgets.sweep(now)
+    found["calls_ended"] = calls.end_overdue(now)
+    found["messages_queued"] = messages.sweep(now)
+    found["locks_expired"] = locks.forget_expired(now)
     found["work_admitted"] = _admit_waiting(now)
     found["hints_sent"] = _hint_again(now)
     if any(found.values()):

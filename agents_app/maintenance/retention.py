@@ -12,6 +12,7 @@ from agents_app.models import (
     Heartbeat,
     LoginFailure,
     MachineSnapshot,
+    Message,
     RunEvent,
     Tenant,
     Usage,
@@ -48,6 +49,7 @@ def _of_tenant(tenant: Tenant, now: datetime) -> int:
         _delete(WorkItem.objects.filter(tenant=tenant, finished_at__lt=before))
         + _delete(Firing.objects.filter(tenant=tenant, recorded_at__lt=before).exclude(outcome=""))
         + _delete(RunEvent.objects.filter(tenant=tenant, run__isnull=True, at__lt=before))
+        + _delete(Message.objects.filter(tenant=tenant, created_at__lt=before, read_at__lt=before))
     )
 
 

@@ -44,6 +44,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="run",
+            name="project_borrowed_from",
+            field=models.ForeignKey(
+                blank=True,
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="agents_app.run",
+            ),
+        ),
+        migrations.AddField(
+            model_name="run",
             name="container",
             field=models.CharField(blank=True, db_default="", max_length=80),
         ),
@@ -212,6 +225,7 @@ class Migration(migrations.Migration):
                 ("holder", models.CharField(max_length=200)),
                 ("since", models.DateTimeField()),
                 ("asked_at", models.DateTimeField()),
+                ("in_line", models.BooleanField(default=False)),
                 (
                     "run",
                     models.ForeignKey(

@@ -39,6 +39,8 @@ class LockWait(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     since = models.DateTimeField()
     asked_at = models.DateTimeField()
+    # It keeps asking, and whoever came later must let it go first.
+    in_line = models.BooleanField(default=False)
 
     class Meta:
         db_table = "drover_lock_wait"

@@ -9,6 +9,22 @@ from agents_app.models.schedule import Schedule
 from agents_app.models.tenant import owner
 from agents_app.models.work import Trigger, WorkItem
 
+# A place that is lent to a run that was called: the lender keeps a number above this one, which
+# is out of every scale's range and so counts for nobody's.
+LENT = 1_000_000_000
+
+
+def _another_run() -> "models.ForeignKey[Run | None, Run | None]":
+    return models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+    )
+
 
 class Run(models.Model):
     """A run row is one attempt: a retry is a new row, so a late writer finds its row ended."""
@@ -73,15 +89,9 @@ class Run(models.Model):
     return_value = models.TextField(blank=True, db_default="")
     # It waits for an answer of a run that it called, and lends its place to that run meanwhile.
     waiting_since = models.DateTimeField(null=True, blank=True)
-    borrowed_from = models.ForeignKey(
-        "self",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-        db_constraint=False,
-    )
+    # Whose slot, and whose place under the project's cap, this run has: they may be two.
+    borrowed_from = _another_run()
+    project_borrowed_from = _another_run()
     result_summary = models.TextField(blank=True)
     tokens_in = models.PositiveBigIntegerField(default=0)
     tokens_out = models.PositiveBigIntegerField(default=0)

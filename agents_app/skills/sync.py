@@ -108,6 +108,7 @@ def _settings(project: ProjectSpec) -> dict[str, object]:
     caps = _given(project.budget)
     return {
         "history_retention_days": project.history_retention_days,
+        "resource_lock_timeout_seconds": project.resource_lock_timeout_seconds,
         # Whose midnight ends a day of a budget.
         "timezone": project.timezone or HOST_ZONE,
         **({"budget": caps} if caps else {}),

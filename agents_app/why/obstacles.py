@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from agents_app.firings import live_states
 from agents_app.maintenance.readiness import readiness
 from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant
+from agents_app.models.run import LENT
 from agents_app.next_fires import clock
 from agents_app.plan import LATE
 
@@ -133,17 +136,22 @@ def _own_work(look: Look) -> Iterator[Obstacle]:
 def _slots(look: Look) -> Iterator[Obstacle]:
     agent, tenant = look.agent, look.tenant
     busy = Run.objects.filter(slot__isnull=False).order_by("pk")
-    holders = list(busy.filter(agent=agent))
+    # Whoever has lent its place waits for the one who has it.
+    holders = list(busy.filter(agent=agent, slot__lt=LENT))
     then = _when_full(look.schedule)
     if agent.scale and len(holders) >= agent.scale:
         slots = "the only slot" if agent.scale == 1 else f"all {agent.scale} slots"
         verb = "is" if agent.scale == 1 else "are"
         text = f"{slots} of {agent.name} {verb} busy{then}: {_named(holders, look)}"
         yield Obstacle("at_capacity", text)
-    elif tenant.scale is not None and busy.filter(tenant=tenant).count() >= tenant.scale:
-        holders = list(busy.filter(tenant=tenant))
+    elif tenant.scale is not None and _under_cap(busy, tenant).count() >= tenant.scale:
+        holders = list(_under_cap(busy, tenant))
         text = f"all {tenant.scale} places of the project are taken{then}: {_named(holders, look)}"
         yield Obstacle("project_at_capacity", text)
+
+
+def _under_cap(busy: "QuerySet[Run]", tenant: Tenant) -> "QuerySet[Run]":
+    return busy.filter(tenant=tenant).exclude(project_slot__gte=LENT)
 
 
 def _when_full(schedule: Schedule) -> str:

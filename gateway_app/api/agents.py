@@ -1,11 +1,11 @@
-"""/v1/agents: list, show, scale, pause, resume, run, stop."""
+"""/v1/agents: list, show, scale, pause, resume, run, stop, tell."""
 
 from django.http import HttpRequest
 from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import control
+from agents_app import control, messages
 from agents_app.models import Agent
 from gateway_app.api.agent_shapes import AgentShape, agent_shapes
 from gateway_app.api.auth import TO_OPERATE, TO_READ, Caller, caller_of
@@ -35,6 +35,16 @@ class Pause(Payload):
 
 class Prompt(Payload):
     prompt: Text = Field(default="", description="What it should do.")
+
+
+class Telling(Payload):
+    text: Text = Field(min_length=1, max_length=messages.LONGEST_MESSAGE)
+
+
+class Sent(Shape):
+    id: int
+    agent: str
+    work_item_id: int | None = Field(description="null: it is in the inbox of a run.")
 
 
 class Stopping(Shape):
@@ -105,6 +115,15 @@ def run_agent(
     repeated = item.created_at != now
     refuse_another(same=(item.agent_id, item.prompt) == (agent.pk, body.prompt))
     return Answer(202, asked(item, repeated=repeated))
+
+
+@router.post("/agents/{name}/messages", response=answers(Sent, 202), auth=TO_OPERATE)
+def send_message(request: HttpRequest, name: str, body: Telling) -> Answer[Sent]:
+    """A run that goes on reads it; else it becomes work at once."""
+    caller = caller_of(request)
+    agent = find_agent(caller.tenant, name)
+    sent = messages.send(agent, body.text, caller.by, utc_now())
+    return Answer(202, Sent(id=sent.pk, agent=agent.name, work_item_id=sent.work_item_id))
 
 
 @router.post("/agents/{name}/stop", response=answers(Stopping), auth=TO_OPERATE)

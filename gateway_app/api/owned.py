@@ -8,10 +8,12 @@ from typing import TypeVar
 from django.db.models import Model, OuterRef, QuerySet, Subquery
 
 from agents_app.errors import NotFound
+from agents_app.locks import held_locks
 from agents_app.models import (
     Agent,
     ApiToken,
     Delivery,
+    ResourceLock,
     Run,
     RunEvent,
     RunOutput,
@@ -24,7 +26,7 @@ from agents_app.models import (
 from agents_app.skills.names import agent_name_problem
 from agents_app.skills.sync import DEFAULT_TENANT
 from gateway_app.api.auth import Caller
-from gateway_app.api.fields import LARGEST_KEY
+from gateway_app.api.fields import LARGEST_KEY, utc_now
 
 M = TypeVar("M", bound=Model)
 
@@ -56,6 +58,11 @@ def schedules_of(tenant: Tenant) -> QuerySet[Schedule]:
         last_run_id=Subquery(newest.values("pk")[:1]),
         last_run_at=Subquery(newest.values("started_at")[:1]),
     )
+
+
+def locks_of(tenant: Tenant) -> QuerySet[ResourceLock]:
+    """Those in force: one whose time is over is nobody's."""
+    return held_locks(tenant.pk, utc_now())
 
 
 def tenants_of(caller: Caller) -> QuerySet[Tenant]:
@@ -96,6 +103,10 @@ def find_delivery(tenant: Tenant, key: int) -> Delivery:
 def find_source(tenant: Tenant, name: str) -> WebhookSource:
     found = tenant.webhook_sources.filter(name=name).first() if "\0" not in name else None
     return _there(found, "webhook source")
+
+
+def find_lock(tenant: Tenant, key: int) -> ResourceLock:
+    return _there(_by_key(locks_of(tenant), key), "lock")
 
 
 def find_token(tenant: Tenant, key: int) -> ApiToken:

@@ -9,8 +9,11 @@ from ninja.parser import Parser
 
 class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
-        text = request.body.decode("utf-8")
-        return json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
+        return strict_json(request.body.decode("utf-8"))
+
+
+def strict_json(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -4,6 +4,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
+from agents_app.calls import Branch
 from agents_app.models import Run, WorkItem
 from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
 
@@ -135,4 +136,27 @@ def asked(item: WorkItem, *, repeated: bool = False) -> Asked:
         state=cast("WorkState", item.state),
         trace_id=item.trace_id,
         repeated=repeated,
+    )
+
+
+# --- calls ----------------------------------------------------------------------------------
+
+
+class CallShape(Shape):
+    """A run, or work that has none yet, and all that it called."""
+
+    agent: str
+    run_id: int | None
+    state: str = Field(description="Of the run; queued: it has none yet.")
+    call_id: int | None = Field(description="null: nobody called it, it is the first.")
+    status: str = Field(description="Of the call: pending, running, completed or error.")
+    error: str
+    calls: "list[CallShape]"
+
+
+def call_shape(branch: Branch) -> CallShape:
+    same = ("agent", "run_id", "state", "call_id", "status", "error")
+    return CallShape(
+        **{name: getattr(branch, name) for name in same},
+        calls=[call_shape(each) for each in branch.calls],
     )

@@ -1,11 +1,11 @@
-"""/v1/runs: list, show, stop, rerun; what they printed is in logs.py."""
+"""/v1/runs: list, show, stop, rerun, tree of calls; what they printed is in logs.py."""
 
 from django.http import HttpRequest
 from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import control, dispatch
+from agents_app import calls, control, dispatch
 from agents_app.errors import Refused
 from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
 from gateway_app.api.fields import Seconds, Shape, moment, utc_now
@@ -14,10 +14,12 @@ from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.problems import answers
 from gateway_app.api.run_shapes import (
     Asked,
+    CallShape,
     RunShape,
     RunState,
     TriggerName,
     asked,
+    call_shape,
     run_shape,
 )
 from gateway_app.api.tracing import trace_of
@@ -60,6 +62,12 @@ def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> RunPage:
 @router.get("/runs/{int:run_id}", response=answers(RunShape), auth=TO_READ)
 def show_run(request: HttpRequest, run_id: int) -> RunShape:
     return run_shape(find_run(caller_of(request).tenant, run_id))
+
+
+@router.get("/runs/{int:run_id}/tree", response=answers(CallShape), auth=TO_READ)
+def show_tree(request: HttpRequest, run_id: int) -> CallShape:
+    """The whole tree of calls that the run belongs to, from its root."""
+    return call_shape(calls.call_tree(find_run(caller_of(request).tenant, run_id)))
 
 
 @router.post("/runs/{int:run_id}/stop", response=answers(RunShape), auth=TO_OPERATE)

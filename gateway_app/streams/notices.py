@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from agents_app.summary import summary
 from agents_app.tail import Told
 from gateway_app.streams import wire
 
-LONGEST_SUMMARY_BYTES = 4096
-TRUNCATED = "\n\N{HORIZONTAL ELLIPSIS}[truncated]"
 STARTED, COMPLETED, FAILED = "run.started", "run.completed", "run.failed"
 KINDS: Mapping[str, str] = {
     "run.started": STARTED,
@@ -51,8 +50,8 @@ def _of_run(told: Told) -> dict[str, Any]:
         "status": _status(told),
         "started_at": _epoch(told.started_at),
         "completed_at": _epoch(told.finished_at) if ended else None,
-        "result_summary": cut(told.result_summary or "") if ended else "",
-        "error": cut(told.error or "") if ended else "",
+        "result_summary": summary(told.result_summary or "") if ended else "",
+        "error": summary(told.error or "") if ended else "",
     }
 
 
@@ -60,14 +59,6 @@ def _status(told: Told) -> str | None:
     if told.name not in KINDS:
         return None
     return "running" if told.name == STARTED else told.name.removeprefix("run.")
-
-
-def cut(text: str) -> str:
-    """At most 4096 bytes of it, and a remark if that was not all; what is cut stays as it is."""
-    raw = text.removesuffix(TRUNCATED).encode()
-    if len(raw) <= LONGEST_SUMMARY_BYTES:
-        return text
-    return raw[:LONGEST_SUMMARY_BYTES].decode(errors="ignore") + TRUNCATED
 
 
 def _epoch(at: datetime | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from agents_app import control, handover, lifecycle
+from agents_app import control, handover, lifecycle, run_rows
 from agents_app.job import Ending, Job
 from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
 from tests.agents.fleet import NOON, Fleet, at, event_names, run_states, work_states, worker_of
@@ -116,8 +116,8 @@ def test_it_leaves_the_same_rows_events_and_job_as_the_long_way(
     fleet: Fleet, monkeypatch, situation: Callable[[Fleet], Job]
 ):
     job = situation(fleet)
-    monkeypatch.setattr(handover, "new_secret", lambda: "the same")
-    monkeypatch.setattr(lifecycle, "new_secret", lambda: "the same")
+    for module in (handover, run_rows):
+        monkeypatch.setattr(module, "new_secret", lambda: "the same for both")
     with undone():
         quick = short_cut(job)
         assert quick is not None

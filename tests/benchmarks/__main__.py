@@ -17,6 +17,7 @@ from tests.benchmarks import (
     next_fires,
     overhead,
     punctuality,
+    signals,
     streams,
     throughput,
 )
@@ -36,6 +37,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "containers": containers.measure,
     "deliveries": deliveries.measure,
     "streams": streams.measure,
+    "signals": signals.measure,
 }
 
 

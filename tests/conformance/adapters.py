@@ -11,6 +11,7 @@ from agents_app.skills.errors import SkillError
 from agents_app.skills.frontmatter import split_frontmatter
 from agents_app.skills.names import agent_name_problem
 from tests.conformance import injection_adapter
+from tests.conformance.fleet_adapters import FLEET_ADAPTERS
 
 Case = dict[str, Any]
 
@@ -256,3 +257,4 @@ ADAPTERS |= {
     "webhook.filter": webhook_filter,
     "webhook.filter_fields": webhook_filter_fields,
 }
+ADAPTERS |= FLEET_ADAPTERS

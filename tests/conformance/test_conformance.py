@@ -41,6 +41,7 @@ def test_there_are_suites_to_run():
     assert SUITES, f"no suite found in {CASES}"
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("suite", "case"),
     [

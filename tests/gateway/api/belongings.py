@@ -7,8 +7,11 @@ from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.models import (
     Agent,
+    AgentCall,
     Delivery,
     Heartbeat,
+    Message,
+    ResourceLock,
     Run,
     RunOutput,
     Schedule,
@@ -16,7 +19,7 @@ from agents_app.models import (
     WorkItem,
 )
 from agents_app.tokens import create_token
-from tests.agents.fleet import NOON, Fleet
+from tests.agents.fleet import NOON, Fleet, at
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Belongings:
     item: WorkItem
     token_id: int
     delivery: Delivery
+    lock_id: int
 
 
 def settle(fleet: Fleet, mark: str) -> Belongings:
@@ -48,7 +52,8 @@ def settle(fleet: Fleet, mark: str) -> Belongings:
     note = journal.Entry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
     in_transaction(lambda: journal.record(note))
     run = Run.objects.get(pk=job.run_id)
-    return Belongings(agent, schedule, run, item, token.pk, deliver(fleet, mark))
+    lock = _tie(fleet, run, item, mark)
+    return Belongings(agent, schedule, run, item, token.pk, deliver(fleet, mark), lock.pk)
 
 
 def deliver(fleet: Fleet, mark: str) -> Delivery:
@@ -64,4 +69,21 @@ def deliver(fleet: Fleet, mark: str) -> Delivery:
         outcome="matched",
         headers=json.dumps({"x-github-event": "issues", "x-mark": mark}),
         body=json.dumps({"action": "opened", "title": mark}).encode(),
+    )
+
+
+def _tie(fleet: Fleet, run: Run, item: WorkItem, mark: str) -> ResourceLock:
+    """A message, a call and a lock, which is in force whatever the clock says."""
+    owned = {"tenant": fleet.tenant, "created_at": NOON}
+    Message.objects.create(agent=run.agent, text=mark, **owned)
+    AgentCall.objects.create(
+        caller_run=run, agent=run.agent, work_item=item, deadline_at=at(hours=2), **owned
+    )
+    return ResourceLock.objects.create(
+        tenant=fleet.tenant,
+        uri=f"x:{mark}",
+        holder=mark,
+        held_since=NOON,
+        ttl_seconds=1,
+        expires_at=at(days=36_500),
     )

@@ -17,7 +17,7 @@ from tests.gateway.api.belongings import Belongings, settle
 from tests.gateway.api.calling import Api, api_of
 
 MARK = "belongs-to-somebody-else"
-KEYS = ("schedule_id", "run_id", "item_id", "token_id", "delivery_id")
+KEYS = ("schedule_id", "run_id", "item_id", "token_id", "delivery_id", "lock_id")
 UNKNOWN = {**dict.fromkeys(KEYS, 987654), "source": "nobody-hooks"}
 # What an operation needs to get as far as looking for its object.
 BODIES: Mapping[str, Any] = {
@@ -29,6 +29,11 @@ BODIES: Mapping[str, Any] = {
     "scale_project": {"scale": 3},
     "create_token": {"name": "mine"},
     "create_tenant": {"name": "mine"},
+    "send_message": {"text": "mine"},
+    **{f"signal_{name}": {"text": "mine"} for name in ("status", "return", "progress", "call")},
+    **{f"signal_{name}": {"uri": "x:y"} for name in ("lock", "unlock", "lock_heartbeat")},
+    "signal_check": {"id": 1},
+    "signal_wait": {"ids": [1]},
 }
 FILTERS = {"agent": "name", "schedule_id": "schedule_id", "run_id": "run_id", "source": "source"}
 # These act on the caller's own tenant as a whole: nothing in them names an object.
@@ -77,6 +82,7 @@ def names_of(belongings: Belongings) -> dict[str, Any]:
         "token_id": belongings.token_id,
         "delivery_id": belongings.delivery.pk,
         "source": belongings.delivery.source.name,
+        "lock_id": belongings.lock_id,
     }
 
 

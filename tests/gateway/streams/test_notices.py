@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from agents_app.summary import CUT, summary
 from agents_app.tail import Told
-from gateway_app.streams.notices import TRUNCATED, Wanted, cut
+from gateway_app.streams.notices import Wanted
 from tests.agents.fleet import NOON, at
 
 ENDED = Told(
@@ -79,12 +80,12 @@ def test_what_is_wanted_is_told(wanted: Wanted):
 
 @pytest.mark.parametrize("text", ["", "x" * 4096, "\N{BUG}" * 1024])
 def test_a_short_result_is_told_as_it_is(text: str):
-    assert cut(text) == text
+    assert summary(text) == text
 
 
 def test_a_long_result_is_cut_at_4096_bytes_with_a_remark():
-    assert cut("x" * 4097) == "x" * 4096 + "\n\N{HORIZONTAL ELLIPSIS}[truncated]"
+    assert summary("x" * 4097) == "x" * 4096 + "\n\N{HORIZONTAL ELLIPSIS}[truncated]"
     # Never within a character, and never twice.
-    odd = cut("x" + "\N{BUG}" * 2000)
-    assert odd == "x" + "\N{BUG}" * 1023 + TRUNCATED
-    assert cut(odd) == odd
+    odd = summary("x" + "\N{BUG}" * 2000)
+    assert odd == "x" + "\N{BUG}" * 1023 + CUT
+    assert summary(odd) == odd

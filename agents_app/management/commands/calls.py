@@ -1,0 +1,30 @@
+"""Shows the tree of calls that a run belongs to."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app.calls import Branch, call_tree
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.find import find_run, find_tenant
+
+
+class Command(DroverCommand):
+    help = "Show who called whom: the whole tree, from any of its runs."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("run", metavar="RUN", help="The number of any run in the tree.")
+        super().add_arguments(parser)
+
+    def handle(self, *, run: str, tenant: str, json: bool, **_: Any) -> None:
+        tree = call_tree(find_run(find_tenant(tenant), run))
+        self.result("\n".join(lines(tree)), asdict(tree), json=json)
+
+
+def lines(branch: Branch, depth: int = 0) -> list[str]:
+    run = f"run {branch.run_id}, {branch.state}" if branch.run_id else branch.state
+    call = f" (call {branch.call_id}: {branch.status})" if branch.call_id else ""
+    error = f": {branch.error}" if branch.error else ""
+    own = f"{'  ' * depth}{branch.agent}, {run}{call}{error}"
+    return [own, *(line for each in branch.calls for line in lines(each, depth + 1))]

@@ -1,0 +1,25 @@
+"""Tells an agent something."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app import messages
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.find import find_agent, find_tenant
+
+
+class Command(DroverCommand):
+    help = "Tell an agent something: a run that goes on reads it, else it becomes work."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("agent", metavar="AGENT")
+        parser.add_argument("text", metavar="TEXT")
+        super().add_arguments(parser)
+
+    def handle(self, *, agent: str, text: str, tenant: str, json: bool, **_: Any) -> None:
+        found = find_agent(find_tenant(tenant), agent)
+        sent = messages.send(found, text, self.by, self.now)
+        queued = f"work item {sent.work_item_id}" if sent.work_item_id else "in its inbox"
+        value = {"id": sent.pk, "agent": found.name, "work_item_id": sent.work_item_id}
+        self.result(f"message {sent.pk} to {found.name}: {queued}", value, json=json)

@@ -1,0 +1,33 @@
+"""Many workers whose runs call each other and wait: places are lent, and never lost or doubled."""
+
+import pytest
+
+from tests.races.arena import Arena
+
+SECONDS = 5
+
+
+@pytest.mark.parametrize(("agents", "cap"), [(2, None), (3, 2)])
+def test_places_on_loan_are_never_doubled_and_all_come_back(
+    arena: Arena, agents: int, cap: int | None
+):
+    arena.do("make_agents", count=agents, cap=cap, scale=1, max_call_depth=6)
+    workers = [("call_around", {"seconds": SECONDS, "seed": seed}) for seed in range(4)]
+    *errors, most = arena.race(*workers, ("most_working", {"seconds": SECONDS}), seconds=90)
+    assert [error for found in errors for error in found] == []
+    assert most["of_agent"] <= 1
+    assert cap is None or most["of_all"] <= cap
+    assert arena.do("loans_made") > 0
+    _finish_all(arena)
+    assert arena.do("count", model="run", slot__isnull=False) == 0
+    assert arena.do("open_calls") == 0
+    assert arena.do("find", check="broken_invariants") == []
+
+
+def _finish_all(arena: Arena) -> None:
+    """Nothing may be stuck: without any loans the rest runs to its end."""
+    for _ in range(60):
+        if not arena.do("count", model="work", state__in=["queued", "admitted"]):
+            return
+        arena.race(("work", {"seconds": 1}), seconds=60)
+    raise AssertionError("work is left that nothing runs")
