@@ -62,10 +62,8 @@ def _without_secrets(run: Run, token: str, fields: Fields) -> Fields:
     if not FREE_TEXTS & fields.keys():
         return fields
     redactor = redactor_for(run.tenant_id, run.agent.credentials, token)
-    return {
-        name: redactor.clean_text(value) if name in FREE_TEXTS and isinstance(value, str) else value
-        for name, value in fields.items()
-    }
+    written = {name for name in FREE_TEXTS & fields.keys() if isinstance(fields[name], str)}
+    return {**fields, **{name: redactor.clean_text(text(fields, name)) for name in written}}
 
 
 def leave(token: str, name: str, fields: Fields, now: datetime) -> None:

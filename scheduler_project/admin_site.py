@@ -32,9 +32,16 @@ _FLEET = [
     _table("Runs", "play_circle", "agents_app.run"),
     _table("Credentials", "key", "agents_app.credential"),
 ]
+_TALK = [
+    _table("Calls", "call_split", "agents_app.agentcall"),
+    _table("Messages", "mail", "agents_app.message"),
+    _table("Locks", "lock", "agents_app.resourcelock"),
+    _table("Waiting for locks", "hourglass", "agents_app.lockwait"),
+]
 _WEBHOOKS = [
     _table("Deliveries", "webhook", "agents_app.delivery"),
     _table("Sources", "rss_feed", "agents_app.webhooksource"),
+    _table("Who is told", "campaign", "agents_app.notifytarget"),
 ]
 _HISTORY = [
     _table("Firings", "event_available", "agents_app.firing"),
@@ -64,6 +71,7 @@ _PEOPLE = [
     _table("Tenants", "domain", "agents_app.tenant"),
     _table("Users", "person", "auth.user"),
     _table("Groups", "group", "auth.group"),
+    _table("Failed logins", "lock_clock", "agents_app.loginfailure"),
 ]
 
 UNFOLD: dict[str, Any] = {
@@ -103,6 +111,7 @@ UNFOLD: dict[str, Any] = {
         "show_all_applications": False,
         "navigation": [
             {"title": "Fleet", "items": _FLEET},
+            {"title": "Between agents", "separator": True, "collapsible": True, "items": _TALK},
             {"title": "Webhooks", "separator": True, "items": _WEBHOOKS},
             {"title": "History", "separator": True, "items": _HISTORY},
             {"title": "Machines", "separator": True, "items": _MACHINES},

@@ -1,15 +1,8 @@
 """Examples that talk to each other and to Drover, run as a newcomer runs them."""
 
-import pytest
-
-from agents_app.conf import ROOT
 from tests.end_to_end.test_examples import RUNS, ended, make_due, printed
 from tests.parts.stack_part import PrivateStack, Row
 from tests.parts.waiting import wait_for
-
-needs_signals = pytest.mark.skipif(
-    not (ROOT / "agents_app" / "agent_signals.py").exists(), reason="there are no signals yet"
-)
 
 
 def begin(stack: PrivateStack, agent: str) -> None:
@@ -42,7 +35,6 @@ def test_the_snoozer_wakes_itself_three_times_and_rests(examples: PrivateStack) 
     assert {run["state"] for run in runs} == {"succeeded"}
 
 
-@needs_signals
 def test_the_planner_collects_what_three_surveyors_return(examples: PrivateStack) -> None:
     """Guard: calls, their answers, and a caller that waits without blocking them."""
     begin(examples, "planner")
@@ -56,7 +48,6 @@ def test_the_planner_collects_what_three_surveyors_return(examples: PrivateStack
     assert run["return_value"] in printed(examples, run)
 
 
-@needs_signals
 def test_two_hands_never_have_the_table_at_once(examples: PrivateStack) -> None:
     """Guard: a lock. Let both have it and neither waits."""
     hands = ("left-hand", "right-hand")

@@ -15,7 +15,7 @@ import pytest
 from agents_app.agent_bin.http_post import UnixConnection
 from agents_app.errors import ConfigError
 from agents_app.gateway_socket import socket_directory, socket_path
-from agents_app.perform import AGENT_BIN
+from agents_app.preparation import AGENT_BIN
 from tests.parts.fixtures import NewStack
 from tests.parts.ports import free_port
 from tests.parts.stack_part import PrivateStack
@@ -67,7 +67,7 @@ def test_a_run_finds_signals_behind_its_door_and_nothing_else(stack: PrivateStac
         assert through_socket(stack.data, path) == (404, closed), path
     assert through_socket(stack.data, "/webhooks/github", "POST") == (404, closed)
     status, said = through_socket(stack.data, "/v1/signals/nonsense", "POST")
-    assert status in {401, 404}
+    assert status == 401
     assert said != closed
     assert through_port(stack.conf.port, "/admin/login/")[0] == 200
     assert through_port(stack.conf.port, "/v1/agents")[0] == 401
@@ -78,7 +78,7 @@ def test_an_agents_command_reaches_the_gateway_through_the_socket(stack: Private
     argv = [AGENT_BIN / "drover", "rerun"]
     done = subprocess.run(argv, env=env, capture_output=True, check=False)
     # Nobody's token: forbidden, or not even found.
-    assert done.returncode in {2, 3}
+    assert done.returncode == 3
     assert json.loads(done.stdout)["error"]["message"]
     assert done.stderr == b""
 

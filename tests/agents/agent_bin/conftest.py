@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.perform import AGENT_BIN
+from agents_app.preparation import AGENT_BIN
 from tests.agents.agent_bin.recorder import Recorder, serve
 from tests.parts.missing import missing
 

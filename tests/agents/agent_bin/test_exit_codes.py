@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents_app.perform import AGENT_BIN
+from agents_app.preparation import AGENT_BIN
 from tests.agents.agent_bin.conftest import TOKEN, Caller
 from tests.agents.agent_bin.recorder import Recorder
 

@@ -34,6 +34,7 @@ BODIES: Mapping[str, Any] = {
     **{f"signal_{name}": {"uri": "x:y"} for name in ("lock", "unlock", "lock_heartbeat")},
     "signal_check": {"id": 1},
     "signal_wait": {"ids": [1]},
+    "signal_schedule": {"line": "list"},
 }
 FILTERS = {"agent": "name", "schedule_id": "schedule_id", "run_id": "run_id", "source": "source"}
 # These act on the caller's own tenant as a whole: nothing in them names an object.
