@@ -134,11 +134,12 @@ def _afterwards(this: Performance, stage: Stage, spec: RunSpec, ending: Ending) 
     hooks = this.definition.hooks.post
     for problem in run_post_hooks(stage, spec, hooks, this.transcript, ending):
         log.warning("hook.failed", **this.job.told, problem=problem)
+    said = take_signal_files(signal_directory(this.job.run_id))
     return replace(
         ending,
         output_bytes=this.transcript.total_bytes,
         output_cut_bytes=this.transcript.buffer.left_out_bytes,
-        said=take_signal_files(signal_directory(this.job.run_id)),
+        said=said and {name: this.redactor.clean_text(text) for name, text in said.items()},
     )
 
 
