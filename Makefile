@@ -12,12 +12,12 @@ run: $(VENV)/.installed
 AGAIN := --last-failed --last-failed-no-failures none
 ON_ROWS := tests/agents/test_*.py tests/agents/commands tests/gateway tests/races tests/faults \
   tests/simulation
-# Two at a time, a file each: most tests wait for a process or a disk.
-TWO := --numprocesses 2 --dist loadfile
+# Several at a time, a file each: most tests wait for a process or a disk.
+SEVERAL := --numprocesses 4 --dist loadfile
 
 test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m pytest $(TWO) || $(BIN)/python -m pytest $(AGAIN)
-	DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(TWO) $(ON_ROWS) \
+	$(BIN)/python -m pytest $(SEVERAL) || $(BIN)/python -m pytest $(AGAIN)
+	DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(SEVERAL) $(ON_ROWS) \
 	  || DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(ON_ROWS) $(AGAIN)
 
 lint: $(VENV)/.installed-dev

@@ -5,7 +5,7 @@ from functools import partial
 
 from django.db.models import Exists, OuterRef
 
-from agents_app import dispatch
+from agents_app import dispatch, journal
 from agents_app.commit import in_transaction
 from agents_app.dispatch import TAKES_NO_WORK, Request
 from agents_app.errors import NotFound, Refused
@@ -34,6 +34,9 @@ def _send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
         raise Refused(f"the agent is {gate.closed_because.replace('_', ' ')}: it reads nothing")
     message = Message.objects.create(
         tenant_id=agent.tenant_id, agent=agent, text=text, sender=sender[:200], created_at=now
+    )
+    journal.record(
+        journal.Entry("agent.messaged", now, agent.tenant_id, agent.pk, detail=f"by {sender}")
     )
     if not _running(agent.pk):
         _become_work(message, now)

@@ -28,7 +28,8 @@ class ImpatientProtocol(H11Protocol):
         self._look_again(self.head_seconds)
         # What is not sent waits with us, where it is counted, and not in the kernel by megabytes.
         connection = transport.get_extra_info("socket")
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+        if connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
 
     def shutdown(self) -> None:
         """A stream would never end by itself, and the server waits for it."""

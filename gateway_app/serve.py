@@ -26,9 +26,10 @@ class TwoDoors(ImpatientProtocol):
     """Whoever comes through the socket is a run."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        # First: whatever goes wrong afterwards, this door leads nowhere else.
         if transport.get_extra_info("socket").family == socket.AF_UNIX:
             self.app = SignalsOnly(self.app)
+        super().connection_made(transport)
 
 
 class RunsDoor:

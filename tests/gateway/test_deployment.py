@@ -8,7 +8,7 @@ import pytest
 
 from agents_app.conf import ROOT, read_conf
 from agents_app.errors import ConfigError
-from agents_app.stack.roles import gateway_role
+from gateway_app.serve import configured
 
 PRODUCTION = {
     "DROVER_PUBLIC_URL": "https://drover.example.com",
@@ -82,7 +82,8 @@ def test_an_address_that_is_none_is_refused(name, text):
 
 
 def test_nobody_is_believed_where_a_request_came_from_unless_named():
-    assert "--no-proxy-headers" in gateway_role(read_conf({}), {}).argv
+    assert not configured("127.0.0.1", 1, read_conf({}).trusted_proxies).proxy_headers
     conf = read_conf({"DROVER_TRUSTED_PROXIES": "10.0.0.5, 10.1.0.0/16"})
-    argv = gateway_role(conf, {}).argv
-    assert argv[argv.index("--forwarded-allow-ips") + 1] == "10.0.0.5/32,10.1.0.0/16"
+    config = configured("127.0.0.1", 1, conf.trusted_proxies)
+    assert config.proxy_headers
+    assert config.forwarded_allow_ips == ["10.0.0.5/32", "10.1.0.0/16"]

@@ -10,6 +10,7 @@ from agents_app import execute, preparation
 from agents_app.execute import Host
 from agents_app.harness import HARNESSES
 from agents_app.models import Agent, RunOutput, Tenant, Usage
+from agents_app.summary import CUT
 from tests.agents.executing import do, printed
 from tests.agents.fleet import Fleet, event_names, run_states
 from tests.agents.harness.tools import (
@@ -132,7 +133,7 @@ def test_a_long_answer_is_kept_and_its_summary_cut_between_letters(
     tools.install("claude", claude_result("ß" * 3000))
     run = do(fleet, host, agent_of(fleet, "claude-code"))
     assert run.return_value == "ß" * 3000
-    assert run.result_summary == "ß" * 2048
+    assert run.result_summary == "ß" * 2048 + CUT
 
 
 def test_a_command_of_the_agents_own_is_read_all_the_same(fleet: Fleet, host: Host, tools: Tools):

@@ -26,6 +26,7 @@ BODIES: Mapping[str, Any] = {
     "scale_project": {"scale": 3},
     "create_token": {"name": "new"},
     "create_tenant": {"name": "new"},
+    "send_message": {"text": "new"},
 }
 
 
@@ -57,7 +58,10 @@ def acts() -> list[tuple[str, str, str]]:
         (operation["operationId"], method.upper(), path)
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
-        if method != "get" and operation["operationId"] not in ONLY_ASKS
+        # What a running agent says is noted as its own.
+        if method != "get"
+        and operation["operationId"] not in ONLY_ASKS
+        and operation["tags"] != ["signals"]
     ]
 
 
@@ -77,6 +81,7 @@ def path_of(name: str, path: str, mine: Belongings) -> str:
         item_id=mine.item.pk,
         token_id=mine.token_id,
         delivery_id=mine.delivery.pk,
+        lock_id=mine.lock_id,
     )
 
 

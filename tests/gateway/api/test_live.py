@@ -99,6 +99,8 @@ def test_nothing_in_the_document_is_answered_with_a_fault_or_in_another_shape(
     with urllib.request.urlopen(delivered, timeout=20) as response:
         assert json.load(response)["delivery"] == 1
     others = [("--exclude-operation-id", name) for name in TAKE_THE_TOKEN_AWAY + ENDLESS]
+    # Signals are for another kind of token: with this one they all say the same.
+    others.append(("--exclude-tag", "signals"))
     fuzz(server, server.token, tmp_path, *(text for pair in others for text in pair))
     # It got beyond the door: the token still opens it, and much was done with it.
     assert server.ask("GET", "/agents")[0] == 200
