@@ -1,5 +1,6 @@
 """Containers outlive their worker: the next one on the machine goes on with them or ends them."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.execute import Host, go_on
-from agents_app.job import Job
+from agents_app.job import TOKEN_PREFIX, Job
 from agents_app.lease import lives, this_host
 from agents_app.models import Agent, Run, Worker
 from agents_app.runners.base import Outcome, OutputSink, RunControl, Runner, RunSpec
@@ -92,14 +93,20 @@ def adopt(run: Run, host: Host) -> Callable[[], None] | None:
     None: another worker was first, or its container is not on this machine."""
     if ENGINE.state(run.container) is None:
         return None
+    token = ENGINE.environment(run.container).get("DROVER_RUN_TOKEN", "")
     # Before the row says so: a worker loses a run of its own that it does not know.
     host.live[run.pk] = RunControl()
     now = host.clock()
-    if not in_transaction(partial(_take_over, run, host.worker_id, now)):
+    try:
+        mine = in_transaction(partial(_take_over, run, host.worker_id, now))
+    except BaseException:
+        del host.live[run.pk]
+        raise
+    if not mine:
         del host.live[run.pk]
         return None
     left = (run.deadline_at - now).total_seconds() if run.deadline_at else 0.0
-    return partial(_go_on, _job(run), host, _Container(run.container, max(0.0, left)))
+    return partial(_go_on, _job(run, token), host, _Container(run.container, max(0.0, left)))
 
 
 def _go_on(job: Job, host: Host, adopted: Runner) -> None:
@@ -118,8 +125,8 @@ def _take_over(run: Run, worker_id: int, now: datetime) -> bool:
     return True
 
 
-def _job(run: Run) -> Job:
-    """Without its token, which the program has, and nobody else needs."""
+def _job(run: Run, token: str) -> Job:
+    """With its token, which must not be seen in what it prints."""
     return Job(
         run_id=run.pk,
         tenant_id=run.tenant_id,
@@ -137,6 +144,7 @@ def _job(run: Run) -> Job:
         trace_id=run.trace_id,
         depth=run.depth,
         parent_run_id=run.parent_run_id,
+        secret=token.removeprefix(f"{TOKEN_PREFIX}{run.pk}_"),
     )
 
 
@@ -149,6 +157,10 @@ class _Container:
 
     def run(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome:
         return CONTAINERS.adopt(self.container, spec, self.left_seconds, control, sink)
+
+    def end(self) -> None:
+        with contextlib.suppress(EngineAway):
+            ENGINE.remove(self.container)
 
 
 # --- containers whose run is over -----------------------------------------------------------

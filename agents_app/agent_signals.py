@@ -28,6 +28,8 @@ from agents_app.signal_fields import (
     text,
     whole,
 )
+from agents_app.signal_files import LONGEST_BYTES as LONGEST_RETURN
+from agents_app.signal_files import LONGEST_STATUS, UNRECOVERABLE
 from agents_app.signal_replies import (
     LONGEST_WAIT_SECONDS,
     Reply,
@@ -36,14 +38,11 @@ from agents_app.signal_replies import (
     patience,
     say,
 )
+from agents_app.spending import MOST_TOKENS, MOST_USD
 from agents_app.summary import summary
 
-LONGEST_RETURN = 1_000_000
-LONGEST_STATUS = 500
-UNRECOVERABLE = 15
 # What a run writes freely: a secret of its own may be in it.
 FREE_TEXTS = frozenset({"text", "line"})
-MOST_TOKENS, MOST_DOLLARS = 10**12, 10**6
 
 
 # --- from a token to a signal ---------------------------------------------------------------
@@ -123,7 +122,7 @@ def usage(run: Run, fields: Fields, now: datetime) -> Reply:
     kinds = ("tokens_in", "tokens_out", "tokens_cache")
     only(fields, *kinds, "cost_usd")
     tokens = {kind: whole(fields, kind, 0, MOST_TOKENS, 0) for kind in kinds}
-    cost_usd = number(fields, "cost_usd", 0, MOST_DOLLARS, 0.0) or 0.0
+    cost_usd = number(fields, "cost_usd", 0, MOST_USD, 0.0) or 0.0
     say(run, now)
     spent = budgets.note_usage(run.pk, **tokens, cost_usd=cost_usd, now=now)
     totals = {kind: getattr(spent.totals, kind) for kind in kinds}

@@ -133,11 +133,15 @@ def lend_to(run_id: int, found: Sequence[CallState], now: datetime) -> int:
     queued = WorkItem.objects.filter(
         call__caller_run=run_id, call__pk__in=pending, state=WorkItem.State.QUEUED
     )
-    admitted = 0
-    for item in queued.order_by("pk").values_list("pk", flat=True):
-        if not dispatch.admit_on_loan(item, now):
-            break
-        admitted += 1
+    admitted, refused = 0, set[int]()
+    for item, agent_id in queued.order_by("pk").values_list("pk", "agent_id"):
+        # One that is paused or busy keeps nobody else from starting.
+        if agent_id in refused:
+            continue
+        if dispatch.admit_on_loan(item, now):
+            admitted += 1
+        else:
+            refused.add(agent_id)
     return admitted
 
 

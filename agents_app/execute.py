@@ -116,7 +116,7 @@ def _finish(
             log.exception("run.finish_refused", **job.told)
             transcript.forget()
             said = "the database refused what was to be said of this run"
-            ending = replace(ending, error=said, report=None)
+            ending = replace(ending, error=said, report=None, said=None)
         time.sleep(1)
 
 

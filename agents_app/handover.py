@@ -36,8 +36,8 @@ WITH gate AS (
     ORDER BY w.id LIMIT 1 FOR UPDATE OF w
 ), ended AS (
     UPDATE drover_run r SET state = 'succeeded', finished_at = %(now)s, error = '', slot = NULL,
-        exit_code = %(exit_code)s, pid = %(pid)s, output_bytes = %(output_bytes)s,
-        output_cut_bytes = %(output_cut_bytes)s
+        project_slot = NULL, exit_code = %(exit_code)s, pid = %(pid)s,
+        output_bytes = %(output_bytes)s, output_cut_bytes = %(output_cut_bytes)s
     FROM mine, oldest WHERE r.id = %(run)s AND r.state = 'running' AND r.worker_id = %(worker)s
         AND r.signaled_at IS NULL AND r.borrowed_from_id IS NULL
         AND r.project_borrowed_from_id IS NULL

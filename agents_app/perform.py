@@ -60,8 +60,10 @@ def perform(
         this = Performance(job, definition, secrets, redactor, control, transcript)
         return _from_the_start(this) if adopted is None else _from_here_on(this, adopted)
     except DroverError as error:
+        _end_adopted(adopted)
         return Ending("failed", error=redactor.clean_text(str(error)))
     except Exception as error:
+        _end_adopted(adopted)
         log.exception("run.not_performed", **job.told)
         said = f"not_performed: {type(error).__name__}: {error}"
         return Ending("failed", error=redactor.clean_text(said))
@@ -71,11 +73,19 @@ def perform(
         transcript.close()
 
 
+def _end_adopted(adopted: Runner | None) -> None:
+    """Nobody will see it to its end, so it is gone before its slot is free."""
+    if (end := getattr(adopted, "end", None)) is not None:
+        end()
+
+
 def _from_the_start(this: Performance) -> Ending:
     stage = this.stage()
     spec = prepare(this.job, this.definition, this.secrets, _instructions(this, stage))
     ending = run_pre_hooks(stage, spec, this.definition.hooks.pre, this.transcript)
     if ending is None:
+        if this.definition.hooks.pre:
+            this.transcript.flush()  # the remark that ends them is in a piece of its own
         with _obeyed(this) as sink:
             ending = _watched(this, sink, partial(stage.run, spec))
     return _afterwards(this, stage, spec, ending)
@@ -83,7 +93,8 @@ def _from_the_start(this: Performance) -> Ending:
 
 def _from_here_on(this: Performance, adopted: Runner) -> Ending:
     """Its output is read from the beginning once more, and what it reports of itself with it."""
-    spec = prepare(this.job, this.definition, this.secrets, this.definition.instructions)
+    instructions = this.definition.instructions
+    spec = prepare(this.job, this.definition, this.secrets, instructions, begun=True)
     runner = RedactingRunner(adopted, this.redactor)
     stored = this.transcript.go_on()
     with _obeyed(this) as sink:

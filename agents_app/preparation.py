@@ -14,21 +14,34 @@ from agents_app.gateway_socket import socket_directory, socket_path
 from agents_app.harness import SCRIPT
 from agents_app.job import Job
 from agents_app.prompt import build_prompt
-from agents_app.room import add_file, make_room, signal_directory, write_secret
+from agents_app.room import (
+    add_file,
+    make_room,
+    room_of,
+    secret_file,
+    signal_directory,
+    write_secret,
+)
 from agents_app.runners.base import Mount, RunSpec
 
 AGENT_BIN = ROOT / "agents_app" / "agent_bin"
 
 
-def prepare(job: Job, definition: Definition, secrets: Secrets, instructions: str) -> RunSpec:
-    """A private directory with the prompt and secret files in it, and the environment."""
+def prepare(
+    job: Job, definition: Definition, secrets: Secrets, instructions: str, *, begun: bool = False
+) -> RunSpec:
+    """A private directory with the prompt and secret files in it, and the environment.
+
+    Of a run that has begun no file is touched: its program is reading them."""
     words = "" if definition.body_is_script else instructions
     prompt = build_prompt(words, definition.params, job.trigger, job.prompt, job.context)
-    room, prompt_file = make_room(job.run_id, prompt)
-    if definition.body_is_script:
+    room, prompt_file = room_of(job.run_id) if begun else make_room(job.run_id, prompt)
+    if definition.body_is_script and not begun:
         add_file(room, SCRIPT, instructions)
     state_dir, shared = _state_dir(job.agent_id), _shared_dir()
-    given = _given(secrets, room) | ({"DROVER_SHARED_DIR": str(shared)} if shared else {})
+    given = _given(secrets, room, begun=begun) | (
+        {"DROVER_SHARED_DIR": str(shared)} if shared else {}
+    )
     return RunSpec(
         run_id=job.run_id,
         argv=_resolve(definition),
@@ -43,11 +56,13 @@ def prepare(job: Job, definition: Definition, secrets: Secrets, instructions: st
     )
 
 
-def _given(secrets: Secrets, room: Path) -> dict[str, str]:
+def _given(secrets: Secrets, room: Path, *, begun: bool) -> dict[str, str]:
     """The variables of the run's credentials; some say where a file is."""
     env: dict[str, str] = {}
     for file in secrets.files:
-        env = located(file.variables, write_secret(room, file.name, file.text)) | env
+        known = secret_file(room, file.name)
+        path = known if begun else write_secret(room, file.name, file.text)
+        env = located(file.variables, path) | env
     return {**env, **secrets.env}
 
 

@@ -16,6 +16,8 @@ _RUNS = str(CONF.data / "runs")
 _PROMPT = "prompt.md"
 _SECRETS = ".credentials"
 _SIGNALS = "signals"
+_FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
@@ -33,25 +35,50 @@ def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
     return room, add_file(room, _PROMPT, prompt)
 
 
+def room_of(run_id: int) -> tuple[Path, Path]:
+    """As `make_room` left it."""
+    room = Path(f"{_RUNS}/{run_id}")
+    return room, room / _PROMPT
+
+
 def add_file(room: Path, name: str, text: str) -> Path:
-    """What the run finds in its directory, for the owner's eyes only."""
+    """What the run finds in its directory, for the owner's eyes only.
+
+    The run may own the directory by now: what it put there is replaced, never written through."""
     path = f"{room}/{name}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "wb") as file:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    with open(os.open(path, _FRESH, 0o600), "wb") as file:
+        _give_with(room, file.fileno())
         file.write(text.encode(errors="replace"))
     return Path(path)
 
 
 def write_secret(room: Path, name: str, text: str) -> Path:
     """A file beside the prompt that nobody can change, and that goes with the room."""
-    directory = room / _SECRETS
-    directory.mkdir(mode=0o700, exist_ok=True)
-    path = directory / name
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o400), "wb") as file:
-        file.write(text.encode())
-    return path
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(room / _SECRETS, 0o700)
+    directory = os.open(room / _SECRETS, _DIRECTORY)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
+        with open(os.open(name, _FRESH, 0o400, dir_fd=directory), "wb") as file:
+            _give_with(room, file.fileno())
+            file.write(text.encode())
+    finally:
+        os.close(directory)
+    return secret_file(room, name)
+
+
+def secret_file(room: Path, name: str) -> Path:
+    return room / _SECRETS / name
+
+
+def _give_with(room: Path, file: int) -> None:
+    """Whoever the room was given to has this, too; only root gives."""
+    if os.geteuid() == 0:
+        owner = os.stat(room)
+        os.fchown(file, owner.st_uid, owner.st_gid)
 
 
 def remove_room(run_id: int) -> None:

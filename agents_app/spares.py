@@ -34,9 +34,10 @@ class Spares:
         room = waiting - len(self._threads)
         if room <= 0:
             return 0
-        for run_id in self._pending(room):
+        pending = self._pending(room)
+        for run_id in pending:
             self._start(run_id)
-        return room
+        return len(pending)
 
     def join(self) -> None:
         for thread in list(self._threads.values()):

@@ -105,8 +105,8 @@ def run_pre_hooks(
     """How the run ends if one of them fails; None: it goes on."""
     for command in commands:
         outcome = _run_hook(stage, spec, "pre", command, sink)
-        if outcome.kind == "stopped":
-            return Ending("stopped", error=outcome.error)
+        if outcome.kind in ("stopped", "unavailable", "lost"):
+            return Ending(outcome.kind, error=outcome.error)
         if outcome.kind == "timed_out" and stage.time_is_up:
             return Ending("timed_out", error=outcome.error)
         if problem := _problem(outcome):

@@ -20,9 +20,10 @@ _INSERT = (
 _OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
 
 _STORED = (
-    "SELECT stream, count(*), sum(length(data)) FROM drover_run_output "
-    "WHERE run_id = %s GROUP BY stream"
+    "SELECT stream, length(data), CASE WHEN stream = 0 THEN data END FROM drover_run_output "
+    "WHERE run_id = %s ORDER BY seq"
 )
+_PRE_HOOKS_DONE = b"[hooks.pre: done]\n"
 
 
 class Transcript:
@@ -37,12 +38,17 @@ class Transcript:
         self._unstored: list[Segment] = []
 
     def go_on(self) -> dict[int, int]:
-        """After what a worker that died has stored: how many bytes of each stream that is."""
-        stored = {stream: (count, size) for stream, count, size in run(_STORED, [self.run_id])}
-        segments = sum(count for count, _ in stored.values())
-        self.total_bytes = sum(size for _, size in stored.values())
+        """After what a worker that died has stored: how many bytes of each stream are the
+        program's own, whose log does not have what hooks printed before it."""
+        segments, programs = 0, dict[int, int]()
+        for stream, size, remark in run(_STORED, [self.run_id]).fetchall():
+            segments += 1
+            self.total_bytes += size
+            programs[stream] = programs.get(stream, 0) + size
+            if stream == MARKER_STREAM and bytes(remark).endswith(_PRE_HOOKS_DONE):
+                programs.clear()
         self.buffer = OutputBuffer(segments, self.total_bytes)
-        return {stream: size for stream, (_, size) in stored.items()}
+        return programs
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
         self.total_bytes += len(data)

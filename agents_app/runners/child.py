@@ -78,7 +78,9 @@ def spawn(spec: RunSpec, identity: Identity | None = None) -> Child:
     ours: list[int] = []
     try:
         # A file, not a pipe: a prompt that is never read must block nobody, whatever its size.
-        theirs.append(os.open(spec.prompt_file, os.O_RDONLY | os.O_CLOEXEC))
+        # Not through a link, nor waiting for a pipe: a hook may have put one there.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        theirs.append(os.open(spec.prompt_file, flags))
         for _ in (STDOUT, STDERR):
             read_end, write_end = os.pipe()
             ours.append(read_end)

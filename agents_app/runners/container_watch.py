@@ -238,7 +238,9 @@ class _Prompt:
 
     def __init__(self, attached: socket.socket, file: Path) -> None:
         self._attached = attached
-        self._file = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        # Not through a link, nor waiting for a pipe: a hook may have put one there.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        self._file = os.open(file, flags)
         self._written = 0
 
     def write(self) -> bool:

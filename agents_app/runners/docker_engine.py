@@ -62,9 +62,7 @@ class Engine:
         """What the image sets by itself; NotThere if the image is not on this machine."""
         with _asking():
             found = self._api().inspect_image(image)  # type: ignore[no-untyped-call]
-        config = found.get("Config") or {}
-        pairs = (entry.partition("=") for entry in config.get("Env") or ())
-        return {name: value for name, _, value in pairs}
+        return _environment_in(found)
 
     def pull(self, image: str) -> None:
         name, _, tag = image.rpartition(":")
@@ -103,6 +101,11 @@ class Engine:
     def start(self, container: str) -> None:
         with _asking():
             self._api().start(container)
+
+    def environment(self, container: str) -> dict[str, str]:
+        """What it was given when it was made."""
+        with _asking():
+            return _environment_in(self._api().inspect_container(container))
 
     def state(self, container: str) -> ContainerState | None:
         """None: there is no such container (any more)."""
@@ -209,3 +212,9 @@ def _pump(answer: Any, pipe: int) -> None:
 
 
 ENGINE = Engine()
+
+
+def _environment_in(found: Mapping[str, Any]) -> dict[str, str]:
+    config = found.get("Config") or {}
+    pairs = (entry.partition("=") for entry in config.get("Env") or ())
+    return {name: value for name, _, value in pairs}

@@ -1,8 +1,8 @@
 """Runs a program as another unix user: by itself where the worker is root, else through sudo."""
 
+import contextlib
 import os
 import pwd
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,8 +48,8 @@ def find_user(name: str) -> Identity:
 def spawn_as(spec: RunSpec, identity: Identity) -> Child:
     """For root: what the run may write belongs to the user from now on."""
     for mount in spec.mounts:
-        if mount.writable:
-            _give(_tree(mount.path), identity)
+        if mount.writable and mount.path.stat().st_uid != identity.uid:
+            _give(mount.path, identity)
     try:
         return spawn(replace(spec, env={**spec.env, **identity.env}), identity)
     except PermissionError as error:
@@ -61,13 +61,10 @@ def spawn_as(spec: RunSpec, identity: Identity) -> Child:
         ) from None
 
 
-def _tree(top: Path) -> Iterable[str]:
-    yield str(top)
-    for directory, names, files in os.walk(top):
-        yield from (os.path.join(directory, name) for name in (*names, *files))  # noqa: PTH118
-
-
-def _give(paths: Iterable[str], identity: Identity) -> None:
-    for path in paths:
-        # Not through a link: a run of the same agent may have left one to anything.
-        os.chown(path, identity.uid, identity.gid, follow_symlinks=False)
+def _give(top: Path, identity: Identity) -> None:
+    """By descriptors, and the top last: nobody of that user can get in between."""
+    for _, _, files, directory in os.fwalk(top, topdown=False):
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):
+                os.chown(name, identity.uid, identity.gid, dir_fd=directory, follow_symlinks=False)
+        os.fchown(directory, identity.uid, identity.gid)

@@ -104,7 +104,7 @@ def _order(spec: RunSpec, nonce: str) -> list[bytes]:
         "argv": list(spec.argv),
         "env": dict(spec.env),
         "room": str(spec.cwd),
-        "state": [str(m.path) for m in spec.mounts if m.writable and m.path != spec.cwd],
+        "state": [path] if (path := spec.env.get("DROVER_STATE_DIR")) else [],
         "directories": [
             str(path.relative_to(spec.cwd)) for path in sorted(spec.cwd.rglob("*")) if path.is_dir()
         ],

@@ -26,6 +26,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """The outside world: what the engine would say of any container."""
     said: dict[str, object] = {"state": ContainerState(True, 0, False)}
     monkeypatch.setattr(adoption.ENGINE, "state", lambda _: said["state"])
+    monkeypatch.setattr(adoption.ENGINE, "environment", lambda _: {})
     monkeypatch.setattr(reconcile, "end_container", lambda *_: said.get("removed", True))
     return said
 

@@ -41,7 +41,14 @@ def test_a_run_over_its_budget_is_told_so_and_asked_to_end(fleet: Fleet):
 
 
 @pytest.mark.parametrize(
-    "fields", [{"tokens_in": -1}, {"tokens_in": 1.5}, {"cost_usd": "much"}, {"tokens": 1}]
+    "fields",
+    [
+        {"tokens_in": -1},
+        {"tokens_in": 1.5},
+        {"cost_usd": "much"},
+        {"cost_usd": 100_001},
+        {"tokens": 1},
+    ],
 )
 def test_usage_that_makes_no_sense_is_refused(one: Program, fields):
     with pytest.raises(BadField):

@@ -12,9 +12,10 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from agents_app import control
-from agents_app.conf import CONF, ROOT
+from agents_app.conf import CONF, ROOT, read_conf
 from agents_app.errors import ConfigError
 from agents_app.models import Tenant
+from agents_app.skills.discover import discover
 from agents_app.skills.sync import DEFAULT_TENANT, sync_project
 from agents_app.stack import first_start, preflight
 from agents_app.stack.banner import STARTED_AT
@@ -35,12 +36,13 @@ class Command(BaseCommand):
             preflight.ensure_project(CONF.project)
             preflight.ensure_data(CONF.data)
             with hold_lock(CONF.data) as lock_fd:
-                ports = preflight.choose_ports(CONF, os.environ)
+                said = from_project()
+                ports = preflight.choose_ports(read_conf({**os.environ, **said}), os.environ)
                 for line in ensure_checks():
                     self.stderr.write(f"warning: {line}")
                 self._prepare_database()
                 prepare()
-                become_supervisor(lock_fd, {**ports, STARTED_AT: str(started_at)})
+                become_supervisor(lock_fd, {**said, **ports, STARTED_AT: str(started_at)})
         except OSError as error:
             raise ConfigError(f"cannot start: {error}") from None
         except KeyboardInterrupt:
@@ -52,6 +54,13 @@ class Command(BaseCommand):
             self.stdout.write(f"database: {applied} migrations applied")
         if made_up := first_start.ensure_admin(os.environ.get("DROVER_ADMIN_PASSWORD", "")):
             self.stdout.write(f"login: user admin, password {made_up} (shown only this once)")
+
+
+def from_project() -> dict[str, str]:
+    """`[gateway]` of config.toml as variables; the environment has the last word."""
+    gateway = discover(CONF.project).project.gateway
+    said = {"DROVER_PORT": str(gateway.port), "DROVER_GATEWAY_URL": gateway.url}
+    return {name: value for name, value in said.items() if value and not os.environ.get(name)}
 
 
 def ensure_checks() -> list[str]:
