@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
+from django.db import OperationalError
 
 from agents_app import adoption, dispatch, execute
 from agents_app.commit import in_transaction
@@ -188,3 +189,35 @@ def test_an_engine_that_is_away_stops_no_worker(fleet: Fleet, host: Host, monkey
     assert adoption.uses_containers()
     with pytest.raises(EngineAway):
         adoption.sweep()
+
+
+def test_what_hooks_printed_before_the_program_is_not_taken_for_its_output(fleet: Fleet):
+    run = contained(fleet, **ended())
+    said = [(0, b"[hooks.pre: make]\n"), (1, b"made\n"), (0, b"[hooks.pre: done]\n")]
+    said += [(1, b"one\n"), (2, b"oh\n")]
+    pieces = [Segment(seq, stream, 0.0, data) for seq, (stream, data) in enumerate(said, 1)]
+    insert_output(run.tenant_id, run.pk, pieces)
+    transcript = Transcript(run.tenant_id, run.pk, run.worker_id or 0)
+    assert transcript.go_on() == {1: 4, 2: 3}
+    assert transcript.total_bytes == sum(len(data) for _, data in said)
+
+
+def test_an_adopted_run_has_its_token_so_that_it_is_not_seen_in_what_it_prints(
+    fleet: Fleet, host: Host, engine: dict[str, object], monkeypatch
+):
+    run = contained(fleet, **ended())
+    token = f"drover_run_{run.pk}_secret"
+    monkeypatch.setattr(adoption.ENGINE, "environment", lambda _: {"DROVER_RUN_TOKEN": token})
+    assert adoption._job(run, token).token == token
+
+
+def test_an_adoption_that_cannot_be_written_down_leaves_the_run_to_others(
+    fleet: Fleet, host: Host, engine: dict[str, object], monkeypatch
+):
+    def broken(*_: object) -> bool:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(adoption, "_take_over", broken)
+    with pytest.raises(OperationalError):
+        adoption.adopt(contained(fleet, **ended()), host)
+    assert host.live == {}

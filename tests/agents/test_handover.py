@@ -92,6 +92,14 @@ def next_was_called(fleet: Fleet) -> Job:
     return job
 
 
+def began_under_a_cap(fleet: Fleet) -> Job:
+    Tenant.objects.update(scale=4)
+    job = plain(fleet)
+    assert Run.objects.get(pk=job.run_id).project_slot == 0
+    Tenant.objects.update(scale=None)
+    return job
+
+
 def asked_to_stop(fleet: Fleet) -> Job:
     job = plain(fleet)
     control.stop_run(Run.objects.get(pk=job.run_id), "bob", at(1))
@@ -109,7 +117,7 @@ def undone() -> Iterator[None]:
     "situation",
     [
         *(plain, one_waits, several_slots, next_is_scheduled, next_was_tried_before),
-        *(defined_anew, asked_to_stop, next_was_called),
+        *(defined_anew, asked_to_stop, next_was_called, began_under_a_cap),
     ],
 )
 def test_it_leaves_the_same_rows_events_and_job_as_the_long_way(

@@ -103,3 +103,10 @@ def test_every_hook_that_failed_after_the_run_is_named():
         "hooks.post: a b: exit code 2",
         "hooks.post: d: spawn_failed: x",
     ]
+
+
+@pytest.mark.parametrize("kind", ["unavailable", "lost"])
+def test_a_hook_that_has_nowhere_to_run_is_not_a_hook_that_failed(kind):
+    stage = Stage(Scripted(Outcome(kind, None, "docker_unavailable: away")), RunControl(), 60)
+    ending = run_pre_hooks(stage, SPEC, ["true"], Sink())
+    assert ending == Ending(kind, error="docker_unavailable: away")
