@@ -1,0 +1,149 @@
+"""A rule as it was written, and the state of the fleet that it is judged by; pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+# --- when -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Five cron fields, in the zone of the server."""
+
+    expression: str
+
+
+Trigger = Every | At
+
+
+# --- if -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """Each of the agents has an unfinished run; negated: at least one of them has none."""
+
+    agents: tuple[str, ...]
+    negate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    target: Literal["all", "any"] | tuple[str, ...]
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    agent: str
+    more_than: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    agent: str
+    more_than: int
+    within_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """More than so many percent of the tightest budget that counts for the agent."""
+
+    agent: str
+    percent: int
+
+
+Condition = Alive | Idle | Queued | Failed | Spent
+
+
+# --- then -----------------------------------------------------------------------------------
+
+# Agents by name, all of them, or those that the idle condition found.
+Targets = Literal["all", "{idle}"] | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    targets: Targets
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summon:
+    agent: str
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    targets: Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    targets: Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    targets: Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    agent: str
+    copies: int
+
+
+Action = Tell | Summon | Release | Shell | Pause | Resume | Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    name: str
+    trigger: Trigger
+    conditions: tuple[Condition, ...]
+    action: Action
+    auto_named: bool = False
+    # Where it stands is not part of what it says: a rule that moved is the same rule.
+    line: int = field(default=0, compare=False)
+
+
+# --- the fleet ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """`idle_seconds` is None when the agent has no unfinished run: nobody is there to be idle."""
+
+    idle_seconds: float | None = None
+    queued: int = 0
+    # Failures of runs by window: seconds -> how many ended badly within them.
+    failed: Mapping[int, int] = field(default_factory=dict)
+    spent_percent: float | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.idle_seconds is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All conditions of one tick are judged by the same one."""
+
+    at: datetime
+    crew: str
+    agents: Mapping[str, AgentState]
