@@ -40,6 +40,12 @@ _FLEET = [
     {"title": "Overview", "icon": "dashboard", "link": reverse_lazy("admin:index")},
     _table("Agents", "smart_toy", "agents_app.agent"),
     _table("Schedules", "schedule", "agents_app.schedule"),
+    {
+        "title": "Calendar",
+        "icon": "calendar_month",
+        "link": reverse_lazy("admin:agents_app_schedule_calendar"),
+        "permission": _may_see("agents_app.schedule"),
+    },
     _table("Queue", "inbox", "agents_app.workitem"),
     _table("Runs", "play_circle", "agents_app.run"),
     _table("Credentials", "key", "agents_app.credential"),

@@ -65,7 +65,7 @@ class Line:
     @property
     def hint(self) -> str:
         there = clock(self.at, self.schedule.timezone)
-        told = (self.text, there, "by now" if self.about else "", self.obstacle)
+        told = (self.text, there, "about, as things stand" if self.about else "", self.obstacle)
         return ", ".join(filter(None, told))
 
     @property
@@ -95,6 +95,7 @@ def calendar_of(request: HttpRequest, now: datetime) -> dict[str, Any]:
     columns = _columns(schedules[:MOST_SCHEDULES], days, place)
     return {
         "columns": [Column(d, d.date == today, _change(d, place), *lines) for d, lines in columns],
+        "last": days[-1],
         "zone": place.key,
         "week": week,
         "earlier": week - 1 if week else None,

@@ -46,10 +46,11 @@ class DeliveryAdmin(RecordAdmin):
     search_fields = ["=id", "=delivery_id", "event"]
     ordering = ["-id"]
     actions_list = ["test_payload"]
-    fields = [
+    record = [
         *("source", "provider", "delivery_id", "signed_by", "event", "action", "outcome", "reason"),
         *("matched", "skipped", "received_at", "replays", "replayed_at"),
     ]
+    fieldsets = [("Record", {"fields": record, "classes": ["collapse"]})]
 
     class Media:
         css = {"all": ["drover/delivery.css"]}
@@ -72,6 +73,9 @@ class DeliveryAdmin(RecordAdmin):
 
     def page(self, _request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
         return {
+            "received": when(delivery.received_at, utc_now()),
+            "outcome": badge(delivery.outcome),
+            "event": self.said(delivery),
             "decisions": json.loads(delivery.decisions),
             "headers": headers_of(delivery),
             "body": shown_body(json.loads(delivery.headers), bytes(delivery.body)),
@@ -104,7 +108,7 @@ class DeliveryAdmin(RecordAdmin):
             form = TrialForm(request.POST)
             trials = form.trials(utc_now()) if form.is_valid() else []
         else:
-            form, trials = form_of(request.GET.get("delivery", "")), []
+            form, trials = form_of(request.GET), []
         site = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
         shown = {"title": "Test a payload", "form": form, "trials": trials}
         return TemplateResponse(request, "drover/trial.html", site | shown)

@@ -64,7 +64,8 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "text" in self.fields:
-            self.fields["text"].required = True
+            # Below it stands more than a line could say.
+            self.fields["text"].required, self.fields["text"].help_text = True, ""
             # What is saved is shown above; what is new or was refused is shown at once.
             self.fields["text"].widget.at_once = self.is_bound or self.instance.pk is None
         if self.instance.pk is None:

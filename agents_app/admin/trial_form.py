@@ -99,11 +99,12 @@ def _hint(trial: Trial, headers: Mapping[str, str]) -> str:
     return ""
 
 
-def form_of(delivery: str) -> TrialForm:
+def form_of(asked: Mapping[str, str]) -> TrialForm:
     """Begun with what was stored of a delivery, without what proved who had sent it."""
+    delivery, source = asked.get("delivery", ""), asked.get("source", "")
     found = Delivery.objects.filter(pk=delivery).first() if _is_key(delivery) else None
     if found is None or len(found.body) > LONGEST:
-        return TrialForm()
+        return TrialForm(initial={"target": f"{SOURCE}:{source}"} if _is_key(source) else {})
     headers = headers_of(found).items()
     return TrialForm(
         initial={

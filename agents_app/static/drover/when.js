@@ -5,10 +5,23 @@
 //   <button data-use="every day">        is what the box #id_text says after a click
 (() => {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const clock = new Intl.DateTimeFormat("en-US", {
+  const shape = {
     weekday: "short", day: "2-digit", month: "short", year: "numeric",
-    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short",
-  });
+    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+  };
+  const clock = new Intl.DateTimeFormat("en-US", { ...shape, timeZoneName: "short" });
+  const here = new Intl.DateTimeFormat("en-US", shape);
+
+  // Two zones may have two names and one clock.
+  const sameClock = (other, moments) => {
+    if (other === zone) return true;
+    try {
+      const there = new Intl.DateTimeFormat("en-US", { ...shape, timeZone: other });
+      return moments.every((moment) => there.format(moment) === here.format(moment));
+    } catch {
+      return false; // a zone that the browser does not know
+    }
+  };
 
   const written = (moment) => {
     const part = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]));
@@ -23,7 +36,8 @@
     }
     for (const name of root.querySelectorAll("[data-your-zone]")) name.textContent = `Your time (${zone})`;
     for (const table of root.querySelectorAll("table[data-zone]")) {
-      table.classList.toggle("dv-one-zone", table.dataset.zone === zone);
+      const moments = [...table.querySelectorAll("time[data-yours]")].map((time) => new Date(time.dateTime));
+      table.classList.toggle("dv-one-zone", sameClock(table.dataset.zone, moments));
     }
   };
 
