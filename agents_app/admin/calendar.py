@@ -25,7 +25,7 @@ from agents_app.triggers import (
 
 DAYS = 7
 WEEKS = 5
-MOST_SCHEDULES = 200
+MOST_SCHEDULES = 100
 MOST_AGENTS = 200
 MOST_A_DAY = 30
 DAY_SECONDS = 86_400

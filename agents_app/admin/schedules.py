@@ -224,7 +224,9 @@ def _then(schedule: Schedule, text: str, now: datetime) -> dict[str, Any]:
         }
     try:
         moment = past_moment_of("at", text, now, zone(schedule.timezone))
-    except (DroverError, OverflowError) as error:
+    except OverflowError:
+        return {"wrong": f'"{text}" lies before the first date there is: write a later time'}
+    except DroverError as error:
         # The forms of schedules to come, which follow, would not help here.
         return {"wrong": str(error).partition("\n")[0]}
     return {"then": explain_then(schedule, moment, now)}

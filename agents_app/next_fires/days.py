@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from agents_app.next_fires.clock_change import MOMENT, Rule
@@ -47,18 +48,25 @@ def fires_by_day(rule: Rule, armed: datetime, days: Sequence[Day]) -> list[Fired
 def _on(rule: Rule, armed: datetime, day: Day) -> Fired | None:
     if armed >= day.end:
         return None
-    last = day.end - MOMENT
     if armed >= day.start:
-        found = [armed, *rule.between(armed, last, NAMED_A_DAY)]
-    else:
-        found = rule.between(_before(rule, armed, day), last, NAMED_A_DAY + 1)
-    if len(found) <= NAMED_A_DAY:
-        return Fired(tuple(found)) if found else None
-    return Fired(band=(found[0], rule.last(found[0], last) or found[-1]))
+        return _found(rule, [armed, *rule.between(armed, day.end - MOMENT, NAMED_A_DAY)], day)
+    if isinstance(rule.trigger, IntervalTrigger):
+        # It counts on from its last fire before the day.
+        return _after(rule, rule.last(armed, day.start - MOMENT) or armed, day)
+    return _by_the_clock(rule, day)
 
 
-def _before(rule: Rule, armed: datetime, day: Day) -> datetime:
-    """An interval counts on from its last fire before the day; all else knows its own times."""
-    midnight = day.start - MOMENT
-    counts_on = isinstance(rule.trigger, IntervalTrigger)
-    return (rule.last(armed, midnight) or armed) if counts_on else midnight
+@lru_cache(maxsize=8192)
+def _by_the_clock(rule: Rule, day: Day) -> Fired | None:
+    """Remembered, because a day that is to come is looked at again and again."""
+    return _after(rule, day.start - MOMENT, day)
+
+
+def _after(rule: Rule, before: datetime, day: Day) -> Fired | None:
+    return _found(rule, rule.between(before, day.end - MOMENT, NAMED_A_DAY + 1), day)
+
+
+def _found(rule: Rule, fires: list[datetime], day: Day) -> Fired | None:
+    if len(fires) <= NAMED_A_DAY:
+        return Fired(tuple(fires)) if fires else None
+    return Fired(band=(fires[0], rule.last(fires[0], day.end - MOMENT) or fires[-1]))

@@ -18,6 +18,10 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.target === table() && chosen()) event.detail.shouldSwap = false;
   }, true);
-  // What was merged came from the server, which knows nothing of these attributes.
-  document.addEventListener("htmx:afterRequest", (event) => event.target === table() && follow());
+  document.addEventListener("htmx:afterRequest", (event) => {
+    // What was merged came from the server, which knows nothing of these attributes.
+    if (event.target === table()) follow();
+    // The first row of a list that was empty.
+    if (event.target === wanted() && !("live" in wanted().dataset)) window.location.reload();
+  });
 })();
