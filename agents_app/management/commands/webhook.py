@@ -19,6 +19,12 @@ EVENT_HEADERS = {"github": "x-github-event", "sentry": "sentry-hook-resource"}
 
 class Command(DroverCommand):
     help = "Dry run: what a body would be understood as, and which agents would be started."
+    examples = (
+        (
+            "webhook test issue.json --source github --event issues",
+            "Who would be told, and why not.",
+        ),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
