@@ -32,7 +32,7 @@ def test_the_list_says_what_became_of_each(delivery: Delivery):
     assert (said["id"], said["outcome"], said["matched"]) == (delivery.pk, "matched", 1)
     assert "issues.opened" in call("deliveries", "list").out
     assert call("deliveries", "list", "--outcome", "ignored").out == "no deliveries\n"
-    assert "no source 'gx'; did you mean 'gh'?" in call("deliveries", "list", "--source", "gx").err
+    assert "no source 'ghx'; did you mean" in call("deliveries", "list", "--source", "ghx").err
 
 
 def test_one_is_shown_with_the_reason_of_each_agent_and_its_work(delivery: Delivery):
