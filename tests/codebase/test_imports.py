@@ -79,6 +79,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "pure": (
         "agents_app",
         "agents_app.agent_bin",
+        "agents_app.ansi",
         "agents_app.conf",
         "agents_app.credential_types",
         "agents_app.disguises",
@@ -90,6 +91,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.injection",
         "agents_app.job",
         "agents_app.lock_rules",
+        "agents_app.log_lines",
         "agents_app.next_fires",
         "agents_app.notices",
         "agents_app.outgoing",
