@@ -75,7 +75,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.transcript",
         "agents_app.webhook_book",
     ),
-    "rows": ("agents_app.bulk", "agents_app.commit", "agents_app.models", "agents_app.rows"),
+    "rows": (
+        "agents_app.bulk",
+        "agents_app.commit",
+        "agents_app.log_rows",
+        "agents_app.models",
+        "agents_app.rows",
+    ),
     "pure": (
         "agents_app",
         "agents_app.agent_bin",
