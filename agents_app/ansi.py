@@ -43,6 +43,10 @@ class Span:
     style: Style = Style()
 
     @property
+    def is_plain(self) -> bool:
+        return self.style == Style()
+
+    @property
     def classes(self) -> str:
         """Names for a stylesheet; which, is up to this module alone and never to the text."""
         color, background = self._colors

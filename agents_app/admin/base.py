@@ -51,6 +51,10 @@ class Verb:
     asks: str = ""
     asks_until: str = ""
     danger: bool = False
+    # What will happen, for people who hesitate.
+    effect: str = ""
+    # Whether it can be chosen for several rows at once.
+    in_list: bool = True
 
 
 class DroverAdmin(ModelAdmin):  # type: ignore[misc]
@@ -63,7 +67,7 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
     list_per_page = 50
 
     def __init__(self, model: type[Model], admin_site: admin.AdminSite) -> None:
-        self.actions = [_list_action(verb) for verb in self.verbs]
+        self.actions = [_list_action(verb) for verb in self.verbs if verb.in_list]
         super().__init__(model, admin_site)
 
     def has_act_permission(self, request: HttpRequest) -> bool:

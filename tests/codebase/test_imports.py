@@ -24,6 +24,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.lock_signals",
         "agents_app.signal_replies",
         "agents_app.calls",
+        "agents_app.causes",
         "agents_app.control",
         "agents_app.credentials",
         "agents_app.deliveries",
