@@ -143,8 +143,7 @@ def _with_code(style: Style, code: list[int], rest: Iterator[list[int]]) -> Styl
         return Style()
     if number in {38, 48}:
         color = _color_of(code[1:] if len(code) > 1 else _following(rest))
-        side = "color" if number == 38 else "background"
-        return replace(style, **{side: color}) if color else style
+        return _on(style, number == 48, color) if color else style
     if number in _FLAGS:
         # 4:0 is no underline; 4:3 is a wavy one.
         ends = code[1:] == [0]
@@ -157,13 +156,17 @@ def _with_code(style: Style, code: list[int], rest: Iterator[list[int]]) -> Styl
 
 def _with_color(style: Style, number: int) -> Style:
     if number in {39, 49}:
-        return replace(style, **{"color" if number == 39 else "background": ""})
-    for first, side in ((30, "color"), (40, "background")):
+        return _on(style, number == 49, "")
+    for first, background in ((30, False), (40, True)):
         if first <= number <= first + 7:
-            return replace(style, **{side: str(number - first)})
+            return _on(style, background, str(number - first))
         if first + 60 <= number <= first + 67:
-            return replace(style, **{side: str(number - first - 60 + 8)})
+            return _on(style, background, str(number - first - 60 + 8))
     return style
+
+
+def _on(style: Style, background: bool, color: str) -> Style:
+    return replace(style, background=color) if background else replace(style, color=color)
 
 
 def _following(rest: Iterator[list[int]]) -> list[int]:

@@ -19,6 +19,4 @@ def printed(run_id: int) -> Iterator[Printed]:
 def printed_after(run_id: int, seq: int, most: int) -> list[tuple[int, Printed]]:
     """The next pieces, with their places."""
     rows = RunOutput.objects.filter(run=run_id, seq__gt=seq).order_by("seq")
-    return [
-        (row.seq, Printed(_NAMES[row.stream], row.at, bytes(row.data))) for row in rows[:most]
-    ]
+    return [(row.seq, Printed(_NAMES[row.stream], row.at, bytes(row.data))) for row in rows[:most]]

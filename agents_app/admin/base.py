@@ -95,6 +95,15 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
         self.perform(request, verb, [row])
         return redirect(_next_page(request, page_of(row)))
 
+    def readable(self, request: HttpRequest, key: int) -> Any:
+        """The row for a view beside the pages: 404 or 403 where the page would be."""
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        return row
+
     def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
         """Each row for itself: one that refuses does not hold up the others."""
         written = (_written(request, name) for name in ("text", "until"))
@@ -145,7 +154,8 @@ def act_url(row: Model, verb: Verb) -> str:
 
 def _written(request: HttpRequest, name: str) -> str:
     # PostgreSQL takes no NUL in a text.
-    return request.POST.get(name, "").replace("\0", "").strip()
+    # Forms end their lines as no program does.
+    return request.POST.get(name, "").replace("\0", "").replace("\r\n", "\n").strip()
 
 
 def _answer(verb: Verb, row: Model, act: Act) -> tuple[int, str]:

@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms.widgets import Script
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
@@ -63,18 +62,22 @@ class RunAdmin(RecordAdmin):
     list_filter = ["state", "trigger", "agent"]
     search_fields = ["=id", "agent__name", "error", "requested_by", "=trace_id"]
     ordering = ["-id"]
-    origin = ["agent", "schedule", "work_item", "parent_run", "trigger", "requested_by"]
-    execution = [
-        *("worker", "pid", "attempt", "rerun", "depth", "exit_code", "error", "status_text"),
-        *("result_summary", "output_bytes", "output_cut_bytes", "trace_id"),
-    ]
-    cost = ["tokens_in", "tokens_out", "tokens_cache", "cost_usd"]
-    times = ["created_at", "hinted_at", "started_at", "deadline_at", "stop_requested_at"]
     fieldsets = [
-        ("Origin", {"fields": origin, "classes": ["collapse"]}),
-        ("Execution", {"fields": execution, "classes": ["collapse"]}),
-        ("Cost", {"fields": cost, "classes": ["collapse"]}),
-        ("Times", {"fields": [*times, "finished_at"], "classes": ["collapse"]}),
+        (
+            "All columns",
+            {
+                "fields": [
+                    *("agent", "schedule", "work_item", "parent_run", "trigger", "requested_by"),
+                    *("worker", "pid", "container", "attempt", "rerun", "depth", "exit_code"),
+                    *("error", "status_text", "result_summary", "output_bytes"),
+                    *("output_cut_bytes", "trace_id"),
+                    *("tokens_in", "tokens_out", "tokens_cache", "cost_usd"),
+                    *("created_at", "hinted_at", "started_at", "deadline_at"),
+                    *("stop_requested_at", "finished_at"),
+                ],
+                "classes": ["collapse"],
+            },
+        )
     ]
 
     class Media:
@@ -103,31 +106,23 @@ class RunAdmin(RecordAdmin):
 
     def facts(self, request: HttpRequest, run_id: int) -> HttpResponse:
         """Asked for again and again while the run goes on; its log is a stream."""
-        run = self._readable(request, run_id)
+        run = self.readable(request, run_id)
         context = self._facts(run) | {"act_buttons": self.buttons(request, run)}
         return render(request, "drover/run_facts.html", context)
 
     def story(self, request: HttpRequest, run_id: int) -> HttpResponse:
         """Asked for again when something has happened."""
-        run = self._readable(request, run_id)
+        run = self.readable(request, run_id)
         return render(request, "drover/run_story.html", self._story(run))
 
     def lines(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        return JsonResponse(asked_lines(request, self._readable(request, run_id)))
+        return JsonResponse(asked_lines(request, self.readable(request, run_id)))
 
     def text(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        text = whole_text(self._readable(request, run_id))
+        text = whole_text(self.readable(request, run_id))
         response = HttpResponse(text, content_type="text/plain; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="run-{run_id}.txt"'
         return response
-
-    def _readable(self, request: HttpRequest, run_id: int) -> Run:
-        run = self.get_queryset(request).filter(pk=run_id).first()
-        if run is None:
-            raise Http404
-        if not self.has_view_permission(request, run):
-            raise PermissionDenied
-        return run
 
     def _facts(self, run: Run) -> dict[str, Any]:
         now = utc_now()

@@ -108,6 +108,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.redacted_log",
         "agents_app.redaction",
         "agents_app.room",
+        "agents_app.run_statistics",
         "agents_app.runners",
         "agents_app.sealing",
         "agents_app.secret_key",

@@ -45,7 +45,9 @@ def test_lines_are_shown_in_order_with_times_and_both_streams_apart(boss: Client
     tell(run.pk, b"one\n")
     tell(run.pk, b"oh no\n", stream=2)
     shown = page(boss, run)
-    line = '<div class="dv-line dv-{}" data-number="{}"><time>{}</time><span class="dv-text">{}</span>'
+    line = (
+        '<div class="dv-line dv-{}" data-number="{}"><time>{}</time><span class="dv-text">{}</span>'
+    )
     assert line.format("stdout", 0, "12:00:00", "one") in shown
     assert line.format("stderr", 1, "12:00:01", "oh no") in shown
 
@@ -111,9 +113,7 @@ def test_what_is_new_can_be_asked_for_by_those_who_get_no_stream(boss: Client, r
 
 
 @pytest.mark.parametrize("asked", ["", "-1", "x", "1e9", "٣", "99999999999999999999999"])
-def test_a_strange_question_is_answered_with_the_end_of_the_log(
-    boss: Client, run: Run, asked: str
-):
+def test_a_strange_question_is_answered_with_the_end_of_the_log(boss: Client, run: Run, asked: str):
     tell(run.pk, b"one\n")
     assert len(lines(boss, run, after=asked, before=asked)["lines"]) == 1
 

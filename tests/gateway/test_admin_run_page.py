@@ -70,7 +70,7 @@ def test_the_facts_of_a_run_are_said_in_words(boss: Client, fleet: Fleet):
 def test_a_visitor_sees_no_button_in_any_part_of_the_page(visitor: Client, fleet: Fleet):
     run = started(fleet)
     for url in (page_of(run), reverse("admin:agents_app_run_facts", args=[run.pk])):
-        assert "<form class=\"dv-act" not in text_of(visitor, url)
+        assert '<form class="dv-act' not in text_of(visitor, url)
     assert visitor.post(f"/admin/agents_app/run/{run.pk}/act/stop/").status_code == 403
 
 
@@ -150,9 +150,7 @@ def test_the_tree_is_nested_lists_with_links_and_names_where_one_is(boss: Client
     assert f'href="{page_of(AgentCall.objects.latest("id").work_item.runs.get())}"' in tree
 
 
-def test_a_tree_of_a_thousand_calls_costs_no_more_queries_and_is_folded(
-    boss: Client, fleet: Fleet
-):
+def test_a_tree_of_a_thousand_calls_costs_no_more_queries_and_is_folded(boss: Client, fleet: Fleet):
     run = started(fleet)
     many_calls(run, fleet, 2)
     few = queries_of(boss, page_of(run))
