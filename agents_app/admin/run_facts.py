@@ -29,8 +29,9 @@ class RunFacts:
 
     @property
     def progress(self) -> int | None:
+        """As far as it said; once it has succeeded, that is old news."""
         percent = self.run.progress_percent
-        return None if percent is None else round(percent)
+        return None if percent is None or self.run.state == "succeeded" else round(percent)
 
     @property
     def tokens(self) -> str:
