@@ -80,15 +80,15 @@ def _requests(
     ]
 
 
-def work_key(delivery: int) -> str:
-    """What the keys of all work of a delivery begin with."""
-    return f"delivery:{delivery}:"
-
-
 def delivery_of(key: str) -> int | None:
     """The delivery of which work has this key; None: of none."""
     found = re.match(r"delivery:(\d{1,18}):", key, re.ASCII)
     return int(found[1]) if found else None
+
+
+def work_key(delivery: int) -> str:
+    """What the keys of all work of a delivery begin with."""
+    return f"delivery:{delivery}:"
 
 
 def _without(arrival: Arrival, key: int, closed: dict[int, str]) -> Arrival:

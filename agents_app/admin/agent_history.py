@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app.admin.charts import Chart, Column, chart
+from agents_app.admin.bar_charts import Chart, Column, chart
 from agents_app.admin.show import exact, span
 from agents_app.budgets import project_zone
 from agents_app.models import Agent, Usage

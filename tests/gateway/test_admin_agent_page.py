@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from agents_app import messages
 from agents_app.admin.agent_history import MOST_RUNS, history_of
+from agents_app.admin.bar_charts import HEIGHT, WIDTH, Column, chart
 from agents_app.admin.base import utc_now
-from agents_app.admin.charts import HEIGHT, WIDTH, Column, chart
 from agents_app.admin.markdown import as_html
 from agents_app.admin.show import page_of
 from agents_app.models import Agent, Run, Usage, WorkItem
