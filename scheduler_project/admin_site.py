@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.functional import lazy
 
 from agents_app.conf import CONF
 
@@ -61,7 +62,24 @@ _HISTORY = [
     _table("Usage", "payments", "agents_app.usage"),
     _table("Heartbeats", "ecg_heart", "agents_app.heartbeat"),
 ]
+
+
+def _wrong_lately() -> str:
+    from agents_app.admin.doctor import wrong_lately  # not while settings are read
+
+    return wrong_lately()
+
+
 _MACHINES = [
+    {
+        "title": "Doctor",
+        "icon": "stethoscope",
+        "link": reverse_lazy("doctor"),
+        "permission": _may_see("agents_app.worker"),
+        # Looked at when a page is made; an empty one is not shown.
+        "badge": lazy(_wrong_lately, str)(),
+        "badge_variant": "danger",
+    },
     _table("Workers", "memory", "agents_app.worker"),
     _table("Snapshots", "monitoring", "agents_app.machinesnapshot"),
     _table("Scheduler", "timer", "agents_app.scheduler"),
@@ -107,6 +125,7 @@ UNFOLD: dict[str, Any] = {
         _live_script,
         _static("toasts.js"),
         _static("copy.js"),
+        _static("arrow_keys.js"),
     ],
     "BORDER_RADIUS": "8px",
     "COLORS": {

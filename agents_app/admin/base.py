@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from unfold.admin import ModelAdmin
 
+from agents_app.admin.empty_lists import why_empty
 from agents_app.admin.show import page_of
 from agents_app.errors import DroverError
 
@@ -63,6 +64,7 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
     verbs: tuple[Verb, ...] = ()
     page_template = ""
     change_form_outer_before_template = "drover/page.html"
+    change_list_template = "drover/change_list.html"
     show_full_result_count = False
     list_per_page = 50
 
@@ -82,6 +84,13 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
         view = self.admin_site.admin_view(self.act_view)
         name = f"{self.opts.app_label}_{self.opts.model_name}_act"
         return [path("<int:object_id>/act/<slug:verb_name>/", view, name=name), *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {**(extra_context or {}), "empty": why_empty(self.opts.model_name or "")}
+        response: HttpResponse = super().changelist_view(request, context)
+        return response
 
     def act_view(self, request: HttpRequest, object_id: int, verb_name: str) -> HttpResponse:
         if request.method != "POST":

@@ -53,6 +53,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.writs",
     ),
     "bookkeeping": (
+        "agents_app.activity",
         "agents_app.credential_book",
         "agents_app.definition",
         "agents_app.delivery_rows",
