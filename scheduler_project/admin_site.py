@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.functional import lazy
 
 from agents_app.conf import CONF
 
@@ -22,6 +23,18 @@ def _may_see(model: str) -> Callable[[HttpRequest], bool]:
 def _table(title: str, icon: str, model: str) -> dict[str, Any]:
     link = reverse_lazy(f"admin:{model.replace('.', '_')}_changelist")
     return {"title": title, "icon": icon, "link": link, "permission": _may_see(model)}
+
+
+def _static(name: str) -> Callable[[HttpRequest], str]:
+    return lambda _request: static(f"drover/{name}")
+
+
+def _live_script(request: HttpRequest) -> str:
+    """Its address says whether this person may read the stream of events."""
+    from gateway_app.api.auth import READ, scopes_of  # not while settings are read: it needs them
+
+    listens = READ in scopes_of(request.user)
+    return static("drover/live.js") + ("?listen" if listens else "")
 
 
 _FLEET = [
@@ -49,7 +62,24 @@ _HISTORY = [
     _table("Usage", "payments", "agents_app.usage"),
     _table("Heartbeats", "ecg_heart", "agents_app.heartbeat"),
 ]
+
+
+def _wrong_lately() -> str:
+    from agents_app.admin.doctor import wrong_lately  # not while settings are read
+
+    return wrong_lately()
+
+
 _MACHINES = [
+    {
+        "title": "Doctor",
+        "icon": "stethoscope",
+        "link": reverse_lazy("doctor"),
+        "permission": _may_see("agents_app.worker"),
+        # Looked at when a page is made; an empty one is not shown.
+        "badge": lazy(_wrong_lately, str)(),
+        "badge_variant": "danger",
+    },
     _table("Workers", "memory", "agents_app.worker"),
     _table("Snapshots", "monitoring", "agents_app.machinesnapshot"),
     _table("Scheduler", "timer", "agents_app.scheduler"),
@@ -88,8 +118,15 @@ UNFOLD: dict[str, Any] = {
     ],
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "agents_app.admin.overview.overview",
-    "STYLES": [lambda _request: static("drover/drover.css")],
-    "SCRIPTS": [lambda _request: static("drover/drover.js")],
+    "STYLES": [_static("drover.css"), _static("live.css"), _static("overview.css")],
+    "SCRIPTS": [
+        _static("drover.js"),
+        _static("morph.js"),
+        _live_script,
+        _static("toasts.js"),
+        _static("copy.js"),
+        _static("arrow_keys.js"),
+    ],
     "BORDER_RADIUS": "8px",
     "COLORS": {
         "primary": {

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from unfold.admin import ModelAdmin
 
+from agents_app.admin.empty_lists import why_empty
 from agents_app.admin.show import page_of
 from agents_app.errors import DroverError
 
@@ -51,6 +52,10 @@ class Verb:
     asks: str = ""
     asks_until: str = ""
     danger: bool = False
+    # What will happen, for people who hesitate.
+    effect: str = ""
+    # Whether it can be chosen for several rows at once.
+    in_list: bool = True
 
 
 class DroverAdmin(ModelAdmin):  # type: ignore[misc]
@@ -59,11 +64,12 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
     verbs: tuple[Verb, ...] = ()
     page_template = ""
     change_form_outer_before_template = "drover/page.html"
+    change_list_template = "drover/change_list.html"
     show_full_result_count = False
     list_per_page = 50
 
     def __init__(self, model: type[Model], admin_site: admin.AdminSite) -> None:
-        self.actions = [_list_action(verb) for verb in self.verbs]
+        self.actions = [_list_action(verb) for verb in self.verbs if verb.in_list]
         super().__init__(model, admin_site)
 
     def has_act_permission(self, request: HttpRequest) -> bool:
@@ -79,6 +85,13 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
         name = f"{self.opts.app_label}_{self.opts.model_name}_act"
         return [path("<int:object_id>/act/<slug:verb_name>/", view, name=name), *super().get_urls()]
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {**(extra_context or {}), "empty": why_empty(self.opts.model_name or "")}
+        response: HttpResponse = super().changelist_view(request, context)
+        return response
+
     def act_view(self, request: HttpRequest, object_id: int, verb_name: str) -> HttpResponse:
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -90,6 +103,15 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
             raise Http404
         self.perform(request, verb, [row])
         return redirect(_next_page(request, page_of(row)))
+
+    def readable(self, request: HttpRequest, key: int) -> Any:
+        """The row for a view beside the pages: 404 or 403 where the page would be."""
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        return row
 
     def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
         """Each row for itself: one that refuses does not hold up the others."""
@@ -141,7 +163,8 @@ def act_url(row: Model, verb: Verb) -> str:
 
 def _written(request: HttpRequest, name: str) -> str:
     # PostgreSQL takes no NUL in a text.
-    return request.POST.get(name, "").replace("\0", "").strip()
+    # Forms end their lines as no program does.
+    return request.POST.get(name, "").replace("\0", "").replace("\r\n", "\n").strip()
 
 
 def _answer(verb: Verb, row: Model, act: Act) -> tuple[int, str]:

@@ -4,15 +4,26 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import Max, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import RecordAdmin, utc_now
-from agents_app.admin.lines import count_by, run_lines
-from agents_app.admin.show import badge, when
+from agents_app.admin.lines import RunLine, count_by, run_lines
+from agents_app.admin.machine_charts import host_charts
+from agents_app.admin.show import badge, link_to, when
+from agents_app.admin.timeline import CHOICES, window_of
+from agents_app.conf import CONF
 from agents_app.models import MachineSnapshot, Run, Scheduler, Worker
+
+LINES = 10
+# Of so many of the latest runs it is looked which ended here: there is no index for it.
+MOST_RUNS = 2000
+FLOWER = f"http://127.0.0.1:{CONF.flower_port}"
 
 
 def worker_state(worker: Worker, now: datetime) -> str:
@@ -24,6 +35,7 @@ def worker_state(worker: Worker, now: datetime) -> str:
 @admin.register(Worker)
 class WorkerAdmin(RecordAdmin):
     page_template = "drover/worker.html"
+    list_before_template = "drover/machines.html"
     list_display = ["name", "state_badge", "host", "pid", "busy", "started", "lease"]
     list_filter = ["state", "host"]
     search_fields = ["name", "host"]
@@ -37,9 +49,47 @@ class WorkerAdmin(RecordAdmin):
         workers: QuerySet[Worker] = super().get_queryset(request)
         return workers.annotate(running=count_by("worker", Run.objects.filter(slot__isnull=False)))
 
-    def page(self, _request: HttpRequest, worker: Worker) -> dict[str, Any]:
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.charts)
+        return [path("charts/", view, name="agents_app_worker_charts"), *super().get_urls()]
+
+    def charts(self, request: HttpRequest) -> HttpResponse:
+        """The curves above the lists, which ask for them when they are there."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        now = utc_now()
+        window = window_of(request.GET.get("hours"), now)
+        hosts = [
+            {"host": each.host, "seen": when(each.seen_at, now), "charts": each.charts}
+            for each in host_charts(window)
+        ]
+        context = {"window": window, "choices": list(CHOICES), "hosts": hosts}
+        return render(request, "drover/machine_charts.html", context | {"flower_url": FLOWER})
+
+    def page(self, request: HttpRequest, worker: Any) -> dict[str, Any]:
+        now = utc_now()
         runs = worker.runs.filter(slot__isnull=False).select_related("agent", "schedule")
-        return {"runs": run_lines(runs.order_by("id"), utc_now())}
+        beats = worker.heartbeats.select_related("run").order_by("-id")[:LINES]
+        return {
+            "here": request.get_full_path(),
+            "flower_url": FLOWER,
+            "state": badge(worker_state(worker, now)),
+            "slots": _bar(100 * worker.running / (worker.concurrency or 1), self.busy(worker)),
+            "started": when(worker.started_at, now),
+            "lease": when(worker.ended_at or worker.lease_until, now),
+            "runs": run_lines(runs.order_by("id"), now),
+            "ended": _ended_here(worker, now),
+            "heartbeats": [
+                {
+                    "id": beat.pk,
+                    "run": link_to(beat.run),
+                    "status": beat.status_text,
+                    "badge": badge(beat.state),
+                    "at": when(beat.at, now),
+                }
+                for beat in beats
+            ],
+        }
 
     @admin.display(description="State", ordering="state")
     def state_badge(self, worker: Worker) -> SafeString:
@@ -58,8 +108,15 @@ class WorkerAdmin(RecordAdmin):
         return when(worker.ended_at or worker.lease_until, utc_now())
 
 
+def _ended_here(worker: Worker, now: datetime) -> list[RunLine]:
+    newest = Run.objects.aggregate(newest=Max("pk"))["newest"] or 0
+    ended = worker.runs.filter(slot__isnull=True, pk__gt=newest - MOST_RUNS)
+    return run_lines(ended.select_related("agent", "schedule").order_by("-id")[:LINES], now)
+
+
 @admin.register(MachineSnapshot)
 class MachineSnapshotAdmin(RecordAdmin):
+    list_before_template = "drover/machines.html"
     list_display = ["host", "taken", "cpu", "memory", "disk", "active_runs", "queue_depth"]
     list_filter = ["host"]
     ordering = ["-id"]

@@ -18,6 +18,7 @@ from agents_app.errors import DroverError
 from agents_app.lease import boot_id, this_host
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Finding, Said, line_of
 from agents_app.maintenance.fleet_checks import FLEET_CHECKS
+from agents_app.maintenance.invariants import INVARIANTS, violations
 from agents_app.maintenance.readiness import SILENT_BEAT_SECONDS
 from agents_app.models import (
     Scheduler,
@@ -41,6 +42,15 @@ def examine(now: datetime) -> list[Finding]:
     if all(finding.verdict != WRONG for finding in database):
         findings += [finding for name in WITH_DATABASE for finding in _do(name, now)]
     return findings
+
+
+def examine_rows(now: datetime) -> list[Finding]:
+    """Whether there are rows that must not exist; this reads whole tables."""
+    found = [
+        Finding("invariants", WRONG, f"{v.name}: {v.count}, such as {v.examples}. {v.meaning}")
+        for v in violations(now)
+    ]
+    return found or [Finding("invariants", OK, f"{len(INVARIANTS)} hold")]
 
 
 def _do(name: str, now: datetime) -> list[Finding]:

@@ -132,6 +132,9 @@ class Run(models.Model):
                 name="run_failed_lately",
                 condition=Q(state__in=["failed", "timed_out", "lost", "dead"]),
             ),
+            models.Index(
+                fields=["finished_at"], name="run_ended", condition=Q(finished_at__isnull=False)
+            ),
             models.Index(fields=["agent", "id"], name="run_of_agent"),
             models.Index(fields=["tenant", "id"], name="run_of_tenant"),
             models.Index(

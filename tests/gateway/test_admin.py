@@ -124,8 +124,8 @@ def test_the_overview_shows_what_runs_what_waits_what_failed_and_what_is_next(
     assert [line.run.state for line in response.context["recent"]] == ["failed"]
     assert [line.schedule.name for line in response.context["next_fires"]] == ["main"]
     (entry,) = response.context["agents"]
-    assert "1 / 1" in entry["line"].slots
-    assert "failed" in entry["line"].outcome
+    assert "1 / 1" in entry.line.slots
+    assert "failed" in entry.line.outcome
 
 
 def test_an_empty_fleet_says_what_to_do(boss: Client):
@@ -207,7 +207,8 @@ def test_the_queries_of_a_list_do_not_grow_with_its_rows(boss: Client, fleet: Fl
     assert Agent.objects.count() == 50
     assert WorkItem.objects.count() == 150
     assert queries_of(boss, url) == few
-    assert few <= 20
+    # The first page shows something of everything.
+    assert few <= (20 if noun else 22)
 
 
 def queries_of(client: Client, url: str) -> int:

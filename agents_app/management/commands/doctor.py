@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.cli.command import DroverCommand
-from agents_app.maintenance import doctor, invariants
-from agents_app.maintenance.findings import OK, WRONG, Finding
+from agents_app.maintenance import doctor
+from agents_app.maintenance.findings import WRONG
 
 
 class Command(DroverCommand):
@@ -27,7 +27,7 @@ class Command(DroverCommand):
     def handle(self, *, json: bool, **options: Any) -> None:
         findings = doctor.examine(self.now)
         if options["invariants"]:
-            findings += self._invariants()
+            findings += doctor.examine_rows(self.now)
         wrong = any(finding.verdict == WRONG for finding in findings)
         if json:
             self.screen.json({"ok": not wrong, "findings": [asdict(f) for f in findings]})
@@ -36,11 +36,3 @@ class Command(DroverCommand):
             self.screen.table(("verdict", "check", "finding", "what to do"), rows)
         if wrong:
             sys.exit(1)
-
-    def _invariants(self) -> list[Finding]:
-        found = [
-            Finding("invariants", WRONG, f"{v.name}: {v.count}, such as {v.examples}. {v.meaning}")
-            for v in invariants.violations(self.now)
-        ]
-        held = f"{len(invariants.INVARIANTS)} hold"
-        return found or [Finding("invariants", OK, held)]

@@ -1,0 +1,91 @@
+"""Small curves over time as the points of an SVG; pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from agents_app.admin.timeline import PIECES, Window
+
+# The inner measures of the picture, which is stretched to its place.
+WIDTH, HEIGHT = 600, 100
+Point = tuple[datetime, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """`line` and `area` are for an SVG of WIDTH by HEIGHT; empty if there is nothing to draw."""
+
+    title: str
+    latest: str
+    # The best or worst of it: "at most 5 s".
+    bound: str
+    line: str
+    area: str
+    about: str = ""
+
+    @property
+    def label(self) -> str:
+        """For those who do not see it."""
+        return f"{self.title}: now {self.latest}, {self.bound}"
+
+
+def chart(
+    title: str,
+    points: Iterable[Point],
+    window: Window,
+    *,
+    unit: str = "",
+    top: float | None = None,
+    digits: int = 0,
+    about: str = "",
+    lowest: bool = False,
+) -> Chart:
+    """The highest of each piece of time, or the lowest where that is what people fear.
+
+    The picture ends at `top`, or at the highest of all.
+    """
+    binned = _binned(points, window, -1 if lowest else 1)
+    if not binned:
+        return Chart(title, "-", "", "", "", about)
+    values = [value for _, value in binned]
+    highest = max(values)
+    bound = f"at least {_text(min(values), unit, digits)}" if lowest else ""
+    scale = max(top or highest, highest) or 1
+    places = [(_x(at, window), round(HEIGHT * (1 - value / scale), 1)) for at, value in binned]
+    return Chart(
+        title,
+        _text(binned[-1][1], unit, digits),
+        bound or f"at most {_text(highest, unit, digits)}",
+        _line(places),
+        _area(places),
+        about,
+    )
+
+
+def _binned(points: Iterable[Point], window: Window, sign: int) -> list[Point]:
+    """As many points as can be told apart; a peak is never lost."""
+    kept: dict[int, Point] = {}
+    for at, value in points:
+        if window.since <= at <= window.until:
+            number = int((at - window.since).total_seconds() / window.piece_seconds)
+            piece = min(number, PIECES - 1)
+            if piece not in kept or sign * value >= sign * kept[piece][1]:
+                kept[piece] = (at, value)
+    return sorted(kept.values())
+
+
+def _x(at: datetime, window: Window) -> float:
+    return round(window.percent(at) * WIDTH / 100, 1)
+
+
+def _line(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x},{y}" for x, y in places)
+
+
+def _area(places: Sequence[tuple[float, float]]) -> str:
+    first, last = places[0][0], places[-1][0]
+    return f"{first},{HEIGHT} {_line(places)} {last},{HEIGHT}"
+
+
+def _text(value: float, unit: str, digits: int) -> str:
+    return f"{value:,.{digits}f}{f' {unit}' if unit else ''}"

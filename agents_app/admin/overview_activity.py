@@ -1,0 +1,70 @@
+"""The last hours on the first page: the timeline of runs, and what waited how long."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from agents_app.activity import Pile, ended_runs, firing_lateness
+from agents_app.admin.charts import Chart, chart
+from agents_app.admin.overview_agents import names_of
+from agents_app.admin.timeline import CHOICES, Live, Window, busiest, lanes, marks, window_of
+from agents_app.models import MachineSnapshot, Run
+
+MOST_LIVE = 500
+# One a minute and host.
+MOST_SNAPSHOTS = 3000
+
+
+def activity(hours: str | None, live: Sequence[Live], queued: int, now: datetime) -> dict[str, Any]:
+    window = window_of(hours, now)
+    piles = ended_runs(window.since, window.piece_seconds)
+    runs, left_out = busiest(piles, live)
+    shown = lanes(piles, live, names_of(runs), runs, window)
+    return {
+        "window": window,
+        "choices": list(CHOICES),
+        "marks": marks(window),
+        "lanes": shown,
+        "lanes_left_out": left_out,
+        "charts": [
+            _queue_chart(window, queued),
+            _lateness_chart(window),
+            _wait_chart(piles, window),
+        ],
+    }
+
+
+def live_runs() -> list[Live]:
+    """Those that have not ended, the latest first."""
+    # Sorted here: asked for an order, SQLite would read all runs that ever were.
+    unfinished = Run.objects.filter(slot__isnull=False).order_by()
+    columns = ("agent_id", "pk", "state", "started_at", "created_at")
+    found = [
+        Live(agent_id, run_id, state, started_at or created_at)
+        for agent_id, run_id, state, started_at, created_at in unfinished.values_list(*columns)[
+            :MOST_LIVE
+        ]
+    ]
+    return sorted(found, key=lambda run: -run.run_id)
+
+
+def _queue_chart(window: Window, queued: int) -> Chart:
+    """As it was every minute, and as it is."""
+    snapshots = MachineSnapshot.objects.filter(at__gte=window.since).order_by("-at")
+    points: Iterable[tuple[datetime, int]] = snapshots.values_list("at", "queue_depth")
+    known = list(points[:MOST_SNAPSHOTS])  # type: ignore[index]
+    about = "How much work waited for a slot"
+    return chart("Work in queues", [*known, (window.until, queued)], window, about=about)
+
+
+def _lateness_chart(window: Window) -> Chart:
+    late = firing_lateness(window.since, window.piece_seconds)
+    points = [(each.at, each.seconds) for each in late]
+    about = "From the instant that was due until beat recorded it, at most"
+    return chart("Lateness of schedules", points, window, unit="s", digits=2, about=about)
+
+
+def _wait_chart(piles: Iterable[Pile], window: Window) -> Chart:
+    points = [(pile.ended_at, pile.waited_seconds) for pile in piles]
+    about = "From the slot that a run was given until a worker began it, at most"
+    return chart("Wait for a worker", points, window, unit="s", digits=2, about=about)

@@ -1,0 +1,92 @@
+"""The agents on the first page: a line each, what starts them, and the buttons that fit."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F
+from django.http import HttpRequest
+
+from agents_app.activity import latest_triggers
+from agents_app.admin.agents import PAUSE, RESUME, RUN
+from agents_app.admin.base import Verb, act_url
+from agents_app.admin.lines import AgentLine, with_figures
+from agents_app.models import Agent, Schedule, Trigger
+
+MOST_AGENTS = 40
+MOST_SCHEDULES = 1000
+# In this order; how time starts an agent, then who else does.
+_KINDS = {
+    "cron": ("calendar_clock", "A schedule fires it by the calendar"),
+    "interval": ("avg_pace", "A schedule fires it in equal intervals"),
+    "once": ("alarm", "A schedule fires it once"),
+    "webhook": ("webhook", "Webhooks start it"),
+    "call": ("call_split", "Other agents have called it lately"),
+    "message": ("mail", "Messages have started it lately"),
+    "rule": ("rule", "Rules have started it lately"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerBadge:
+    kind: str
+    icon: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    line: AgentLine
+    triggers: Sequence[TriggerBadge]
+    buttons: Sequence[tuple[Verb, str]]
+
+
+def agent_entries(request: HttpRequest, now: datetime) -> tuple[list[Entry], int]:
+    """The first of them and how many there are; in a large fleet those at work come first."""
+    verbs = (RUN, PAUSE, RESUME) if request.user.has_perm("agents_app.change_agent") else ()
+    present = Agent.objects.filter(removed_at__isnull=True)
+    total = present.count()
+    order = ["name", "pk"] if total <= MOST_AGENTS else [F("running").desc(), "name", "pk"]
+    agents = list(with_figures(present).order_by(*order)[:MOST_AGENTS])
+    kinds = _kinds(agents) if agents else {}
+    entries = [
+        Entry(
+            AgentLine(agent, now),
+            trigger_badges(kinds.get(agent.pk, set())),
+            [(verb, act_url(agent, verb)) for verb in verbs if verb.fits(agent)],
+        )
+        for agent in agents
+    ]
+    return entries, total
+
+
+def _kinds(agents: Iterable[Agent]) -> dict[int, set[str]]:
+    """What each has, and what has started it lately."""
+    others = {Trigger.CALL, Trigger.MESSAGE, Trigger.RULE, Trigger.WEBHOOK}
+    kinds = {key: {str(name) for name in seen & others} for key, seen in latest_triggers().items()}
+    for agent in agents:
+        if agent.webhooks:
+            kinds.setdefault(agent.pk, set()).add("webhook")
+    active = Schedule.objects.filter(agent__in=agents, state=Schedule.State.ACTIVE).order_by()
+    rows = active.values_list("agent_id", "expression", "one_shot").distinct()
+    for agent_id, expression, one_shot in rows[:MOST_SCHEDULES]:
+        kinds.setdefault(agent_id, set()).add(kind_of_schedule(expression, one_shot=one_shot))
+    return kinds
+
+
+def kind_of_schedule(expression: str, *, one_shot: bool) -> str:
+    """By how an expression is written: `15m`, `every 15 minutes`, or `@daily` and five fields."""
+    if one_shot:
+        return "once"
+    words = expression.split()
+    plain = len(words) == 1 and not expression.startswith("@")
+    return "interval" if plain or words[:1] == ["every"] else "cron"
+
+
+def trigger_badges(kinds: Iterable[str]) -> list[TriggerBadge]:
+    known = set(kinds)
+    return [TriggerBadge(kind, *_KINDS[kind]) for kind in _KINDS if kind in known]
+
+
+def names_of(agent_ids: Iterable[int]) -> dict[int, str]:
+    return dict(Agent.objects.filter(pk__in=list(agent_ids)).values_list("pk", "name"))

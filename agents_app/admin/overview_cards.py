@@ -1,0 +1,125 @@
+"""The numbers at the top of the first page, and what it warns of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count, Q, Sum
+from django.urls import reverse
+
+from agents_app.admin.show import rough
+from agents_app.maintenance.readiness import readiness
+from agents_app.models import Run, Schedule, Tenant, Usage, Worker, WorkItem
+from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.spending import month_window
+from agents_app.triggers import zone
+
+FAILED = (Run.State.FAILED, Run.State.TIMED_OUT, Run.State.LOST, Run.State.DEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    label: str
+    number: int | str
+    detail: str
+    url: str
+    alarming: bool = False
+
+
+def run_cards(now: datetime) -> list[Card]:
+    unfinished = Run.objects.filter(slot__isnull=False).aggregate(
+        running=Count("pk", filter=Q(state=Run.State.RUNNING)),
+        pending=Count("pk", filter=Q(state=Run.State.PENDING)),
+    )
+    since = now - timedelta(hours=24)
+    failed = Run.objects.filter(finished_at__gte=since, state__in=FAILED).count()
+    queued = WorkItem.objects.filter(state=WorkItem.State.QUEUED).count()
+    failures = {"state__in": ",".join(FAILED), "finished_at__gte": since.isoformat()}
+    return [
+        Card(
+            "Running now",
+            unfinished["running"],
+            f"{unfinished['pending']} about to start",
+            _list("run", slot__isnull=False),
+        ),
+        Card("Queued", queued, "waiting for a slot", _list("workitem", state__exact="queued")),
+        Card(
+            "Failed in 24 h",
+            failed,
+            "failed, timed out or lost",
+            _list("run", **failures),
+            alarming=failed > 0,
+        ),
+    ]
+
+
+def next_fire_card(schedules: Sequence[Schedule], now: datetime) -> Card:
+    """Of those that will fire, the soonest first."""
+    if not schedules or schedules[0].next_fire_at is None:
+        return Card("Next fire", "-", "nothing is due", _list("schedule"))
+    wait = (schedules[0].next_fire_at - now).total_seconds()
+    number = f"in {rough(wait)}" if wait >= 1 else "now"
+    return Card("Next fire", number, schedules[0].agent.name, _list("schedule"))
+
+
+def worker_card(now: datetime) -> Card:
+    alive = Worker.objects.filter(ended_at__isnull=True, lease_until__gt=now)
+    workers = alive.aggregate(number=Count("pk"), threads=Sum("concurrency", default=0))
+    return Card(
+        "Workers",
+        workers["number"],
+        f"{workers['threads']} runs at once",
+        _list("worker", state__exact="alive"),
+        alarming=workers["number"] == 0,
+    )
+
+
+def spending_card(tenants: Sequence[Tenant], now: datetime) -> Card:
+    """Of everybody together; the day and the month are those of the project's own zone."""
+    own = next((tenant for tenant in tenants if tenant.name == DEFAULT_TENANT), None)
+    place = zone((own.settings.get("timezone") if own else None) or "UTC")
+    month, today = month_window(now, place), now.astimezone(place).date()
+    used = Usage.objects.filter(tenant__in=tenants, day__gte=month.first)
+    spent = used.aggregate(
+        month=Sum("cost_usd", default=0), today=Sum("cost_usd", filter=Q(day=today), default=0)
+    )
+    return Card(
+        "Spent today",
+        f"${spent['today']:,.2f}",
+        f"${spent['month']:,.2f} this month",
+        _list("usage", day__gte=month.first.isoformat()),
+        alarming=any(tenant.over_budget_until for tenant in tenants),
+    )
+
+
+def _list(noun: str, **filters: Any) -> str:
+    return f"{reverse(f'admin:agents_app_{noun}_changelist')}?{urlencode(filters)}"
+
+
+# --- warnings -------------------------------------------------------------------------------
+
+_MISSING = {
+    "worker": "Nothing can run: no worker is alive.",
+    "beat": "Nothing fires by time: beat has not been seen lately.",
+}
+
+
+def warnings(tenants: Sequence[Tenant], now: datetime) -> list[str]:
+    start = "Start Drover with: python manage.py up"
+    missing = [f"{_MISSING[part]} {start}" for part in readiness(now)]
+    paused = [_paused(tenant) for tenant in tenants if tenant.paused_at]
+    spent = [_spent(tenant) for tenant in tenants if tenant.over_budget_until]
+    broken = [error for tenant in tenants for error in tenant.definition_errors]
+    return missing + paused + spent + broken
+
+
+def _spent(tenant: Tenant) -> str:
+    until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
+    return f"The budget of {tenant} is used up until {until}: schedules are skipped, work waits."
+
+
+def _paused(tenant: Tenant) -> str:
+    note = f" ({tenant.pause_note})" if tenant.pause_note else ""
+    return f"All agents of {tenant} are paused{note}: schedules are skipped, other work waits."
