@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
 
+from django.db.models import QuerySet
+
 from agents_app import dispatch, journal
 from agents_app.commit import in_transaction
 from agents_app.delivery_rows import (
@@ -21,7 +23,7 @@ from agents_app.delivery_rows import (
 )
 from agents_app.dispatch import Request
 from agents_app.errors import Refused
-from agents_app.models import Delivery, Trigger, WebhookSource
+from agents_app.models import Delivery, Trigger, WebhookSource, WorkItem
 from agents_app.rows import one, stamp
 from agents_app.trace import trace_id_of
 from agents_app.webhook_book import Book, Source, read_listeners, read_source
@@ -89,6 +91,12 @@ def delivery_of(key: str) -> int | None:
 def work_key(delivery: int) -> str:
     """What the keys of all work of a delivery begin with."""
     return f"delivery:{delivery}:"
+
+
+def work_of(delivery: Delivery) -> QuerySet[WorkItem]:
+    """Of all its replays, too."""
+    key = work_key(delivery.pk)
+    return WorkItem.objects.filter(tenant=delivery.tenant_id, idempotency_key__startswith=key)
 
 
 def _without(arrival: Arrival, key: int, closed: dict[int, str]) -> Arrival:

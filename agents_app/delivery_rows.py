@@ -11,7 +11,7 @@ from agents_app.bulk import insert_many
 from agents_app.models import Delivery
 from agents_app.rows import one, run, stamp
 from agents_app.webhook_book import Source
-from agents_app.webhooks import BODY_HASH_WINDOW_SECONDS, Letter, Reading
+from agents_app.webhooks import BODY_HASH_WINDOW_SECONDS, Decision, Letter, Reading
 
 HASHED = "sha256:"
 # Names and secrets of people, and what only mattered on the way here.
@@ -112,8 +112,14 @@ def context_text(reading: Reading, **more: Any) -> str:
 
 def _decisions(reading: Reading) -> str:
     some = reading.decisions[:MOST_DECISIONS]
-    said = [{"agent": d.agent, "matched": d.matched, "reason": d.reason} for d in some]
-    return json.dumps(said, ensure_ascii=False)
+    return json.dumps([decision_facts(decision) for decision in some], ensure_ascii=False)
+
+
+def decision_facts(decision: Decision) -> dict[str, Any]:
+    """As it is stored; without `misses` for whoever has it, and in rows of older versions."""
+    facts = {"agent": decision.agent, "matched": decision.matched, "reason": decision.reason}
+    sets = [[miss.as_dict() for miss in misses] for misses in decision.misses]
+    return facts | ({"misses": sets} if sets else {})
 
 
 def known(arrival: Arrival) -> Receipt:

@@ -115,13 +115,15 @@ def _told(
         outcome=firing.outcome or "undecided",
         reason=firing.reason,
         late_seconds=firing.late_seconds,
-        because=_because(firing, clock(firing.decide_at, schedule.timezone)),
+        because=because(firing, schedule.timezone),
         became=work.text if work else NO_WORK if asked else "",
         work=work,
     )
 
 
-def _because(firing: Firing, decided: str) -> str:
+def because(firing: Firing, timezone: str) -> str:
+    """Why it ended so; "why did it not run?" as a sentence."""
+    decided = clock(firing.decide_at, timezone)
     late = f", {lateness(firing.late_seconds)} late" if firing.late_seconds > LATE.seconds else ""
     if firing.outcome == Firing.Outcome.UNDECIDED:
         return f"recorded{late}, and it is decided at {decided}"

@@ -37,10 +37,22 @@ def _live_script(request: HttpRequest) -> str:
     return static("drover/live.js") + ("?listen" if listens else "")
 
 
+def _on_schedules(request: HttpRequest) -> bool:
+    """The calendar lies below them, and has a line of its own."""
+    below = "/agents_app/schedule/"
+    return below in request.path and not request.path.endswith(f"{below}calendar/")
+
+
 _FLEET = [
     {"title": "Overview", "icon": "dashboard", "link": reverse_lazy("admin:index")},
     _table("Agents", "smart_toy", "agents_app.agent"),
-    _table("Schedules", "schedule", "agents_app.schedule"),
+    {**_table("Schedules", "schedule", "agents_app.schedule"), "active": _on_schedules},
+    {
+        "title": "Calendar",
+        "icon": "calendar_month",
+        "link": reverse_lazy("admin:agents_app_schedule_calendar"),
+        "permission": _may_see("agents_app.schedule"),
+    },
     _table("Queue", "inbox", "agents_app.workitem"),
     _table("Runs", "play_circle", "agents_app.run"),
     _table("Credentials", "key", "agents_app.credential"),

@@ -5,6 +5,7 @@ from django.contrib import admin
 from agents_app.admin import (
     agents,
     credentials,
+    deliveries,
     duties,
     firings,
     journal,
@@ -25,6 +26,7 @@ admin.site.index_template = "drover/overview.html"
 __all__ = [
     "agents",
     "credentials",
+    "deliveries",
     "duties",
     "firings",
     "journal",

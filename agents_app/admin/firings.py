@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from agents_app.admin.base import RecordAdmin, utc_now
 from agents_app.admin.lines import run_outcome
 from agents_app.admin.show import NOTHING, badge, link_to, span, when
-from agents_app.ledger import REASONS
+from agents_app.ledger import because
 from agents_app.models import Firing, Run
 from agents_app.plan import LATE
 
@@ -19,7 +19,9 @@ from agents_app.plan import LATE
 @admin.register(Firing)
 class FiringAdmin(RecordAdmin):
     list_display = ["due", "schedule", "shown_outcome", "why", "decided", "run"]
-    list_filter = ["outcome", "reason"]
+    list_filter = ["outcome", "reason", "recorded_at", "schedule__agent"]
+    list_before_template = "drover/live_list.html"
+    live_events = "firing run work schedule"
     list_select_related = ["schedule__agent"]
     search_fields = ["schedule__name", "schedule__agent__name"]
     ordering = ["-id"]
@@ -27,6 +29,9 @@ class FiringAdmin(RecordAdmin):
         *("schedule", "due_at", "recorded_at", "decide_at", "decided"),
         *("outcome", "why", "work", "run"),
     ]
+
+    class Media:
+        js = ["drover/live_list.js"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Firing]:
         runs = Run.objects.filter(work_item__firing=OuterRef("pk")).order_by("-id")
@@ -47,7 +52,8 @@ class FiringAdmin(RecordAdmin):
 
     @admin.display(description="Reason", ordering="reason")
     def why(self, firing: Firing) -> str:
-        return REASONS.get(firing.reason, firing.reason)
+        said = because(firing, firing.schedule.timezone)
+        return said[:1].upper() + said[1:]
 
     @admin.display(description="Decided")
     def decided(self, firing: Firing) -> SafeString:

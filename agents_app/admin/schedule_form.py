@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.db import transaction
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from agents_app import schedules
 from agents_app.admin.base import utc_now
@@ -26,6 +27,26 @@ USUAL_OVERLAP = ("", "the usual: skip, but queue what fires only once")
 # A refusal names no field; each of these words stands in those about one.
 ABOUT = {"another name": "name", "jitter": "jitter_percent", "anchor": "anchor"}
 
+# All that the fires depend on.
+TRIGGER = ("text", "timezone", "anchor", "gap", "overlap_hour")
+
+
+class WhenInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
+    """Takes whatever says when, and has what it was understood as below it."""
+
+    template_name = "drover/when_input.html"
+    at_once = False
+
+    class Media:
+        css = {"all": ["drover/schedule.css"]}
+        js = ["drover/when.js"]
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        more = {"aria-describedby": "dv-understood", "autocomplete": "off", "spellcheck": "false"}
+        context: dict[str, Any] = super().get_context(name, value, {**(attrs or {}), **more})
+        context["widget"] |= {"asks": TRIGGER, "at_once": self.at_once}
+        return context
+
 
 class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
@@ -43,7 +64,10 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "text" in self.fields:
-            self.fields["text"].required = True
+            # Below it stands more than a line could say.
+            self.fields["text"].required, self.fields["text"].help_text = True, ""
+            # What is saved is shown above; what is new or was refused is shown at once.
+            self.fields["text"].widget.at_once = self.is_bound or self.instance.pk is None
         if self.instance.pk is None:
             self._leave_open()
 

@@ -7,20 +7,26 @@ from zoneinfo import available_timezones
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import F, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.decorators import action
 
 from agents_app.admin.base import DroverAdmin, utc_now
-from agents_app.admin.schedule_form import BOUNDS, ScheduleForm
+from agents_app.admin.calendar import calendar_of
+from agents_app.admin.schedule_form import BOUNDS, TRIGGER, ScheduleForm, WhenInput
 from agents_app.admin.schedule_lines import ScheduleLine, with_last_outcome
 from agents_app.admin.schedule_verbs import VERBS, of_a_file
+from agents_app.cli.schedule_when import past_moment_of
 from agents_app.conf import HOST_ZONE
+from agents_app.errors import DroverError
 from agents_app.models import Schedule
 from agents_app.next_fires import Preview, preview
-from agents_app.why import explain
+from agents_app.triggers import zone
+from agents_app.why import explain, explain_then
 
 RECENT_FIRINGS = 10
 MOST_TEXT = 200
@@ -38,8 +44,9 @@ class ScheduleAdmin(DroverAdmin):
     search_fields = ["name", "agent__name", "text", "expression"]
     ordering = ["agent__name", "name"]
     autocomplete_fields = ["agent"]
+    actions_list = ["calendar"]
     identity = ["agent", "name"]
-    trigger = ["text", "timezone", "anchor", "gap", "overlap_hour"]
+    trigger = ["agent", "text", "timezone", "name", "anchor", "gap", "overlap_hour"]
     work = ["prompt", "overlap", "pause_after_failures"]
     punctuality = ["catch_up", "catch_up_window_seconds", "jitter_percent", "jitter_seconds"]
     record = [
@@ -48,11 +55,15 @@ class ScheduleAdmin(DroverAdmin):
     ]
     readonly_fields = record
     add_fieldsets = [
-        ("When", {"fields": [*identity, *trigger]}),
+        ("When", {"fields": trigger}),
         ("What and how", {"fields": work}),
         ("Late or early", {"fields": punctuality}),
     ]
     fieldsets = [*add_fieldsets, ("Record", {"fields": record, "classes": ["collapse"]})]
+
+    class Media:
+        css = {"all": ["drover/schedule.css"]}
+        js = ["drover/when.js"]
 
     # --- who may change what ----------------------------------------------------------------
 
@@ -78,6 +89,8 @@ class ScheduleAdmin(DroverAdmin):
         if column.name in BOUNDS:
             least, most = BOUNDS[column.name]
             kwargs |= {"min_value": least, "max_value": most}
+        if column.name == "text":
+            kwargs["widget"] = WhenInput
         field = super().formfield_for_dbfield(column, request, **kwargs)
         if column.name == "timezone":
             field.widget.attrs |= {"list": "dv-zones", "autocomplete": "off"}
@@ -89,28 +102,52 @@ class ScheduleAdmin(DroverAdmin):
         schedule.pk = form.write(request.user.get_username(), utc_now()).pk
         schedule.refresh_from_db()
 
+    # --- what its pages ask for -------------------------------------------------------------
+
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.preview_view)
-        return [path("preview/", view, name="agents_app_schedule_preview"), *super().get_urls()]
+        view = self.admin_site.admin_view
+        return [
+            path("preview/", view(self.preview_view), name="agents_app_schedule_preview"),
+            path("<int:key>/then/", view(self.then_view), name="agents_app_schedule_then"),
+            *super().get_urls(),
+        ]
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         """What the form asks for while somebody types."""
         if not (self.has_add_permission(request) or self.has_view_permission(request)):
             raise PermissionDenied
-        typed = {name: request.GET.get(name, "")[:MOST_TEXT] for name in self.trigger}
+        typed = {name: request.GET.get(name, "")[:MOST_TEXT] for name in TRIGGER}
         shown = {"preview": _of_typed(typed, utc_now()), "zone": typed["timezone"].strip()}
         return render(request, "drover/next_fires.html", shown)
+
+    def then_view(self, request: HttpRequest, key: int) -> HttpResponse:
+        """Why it did not run at a time that somebody names."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        schedule = self.get_object(request, str(key))
+        if schedule is None:
+            raise Http404
+        answer = _then(schedule, request.GET.get("at", "").strip()[:MOST_TEXT], utc_now())
+        return render(request, "drover/then.html", answer)
+
+    @action(  # type: ignore[untyped-decorator]
+        description="Calendar", url_path="calendar", permissions=["view"], icon="calendar_month"
+    )
+    def calendar(self, request: HttpRequest) -> HttpResponse:
+        site = {**self.admin_site.each_context(request), "opts": self.opts, "title": "Calendar"}
+        return TemplateResponse(
+            request, "drover/calendar.html", site | calendar_of(request, utc_now())
+        )
 
     # --- pages ------------------------------------------------------------------------------
 
     def page(self, request: HttpRequest, schedule: Schedule | None) -> dict[str, Any]:
-        typing = {"zones": sorted(available_timezones()), "trigger": self.trigger}
+        may_edit = schedule is None or self.has_change_permission(request, schedule)
+        typing = {"zones": sorted(available_timezones()) if may_edit else []}
         if schedule is None:
-            return {"typing": True, **typing}
+            return typing
         now = utc_now()
-        return {
-            "typing": self.has_change_permission(request, schedule),
-            **typing,
+        return typing | {
             "line": ScheduleLine(schedule, now),
             "preview": _of_saved(schedule, now),
             "zone": schedule.timezone,
@@ -175,3 +212,19 @@ def _armed(schedule: Schedule, now: datetime) -> datetime | None:
     # A one-shot whose time came meanwhile is due as soon as it is resumed.
     overdue = schedule.next_fire_at if schedule.one_shot else None
     return max(now, overdue) if overdue else None
+
+
+# --- what was ---------------------------------------------------------------------------------
+
+
+def _then(schedule: Schedule, text: str, now: datetime) -> dict[str, Any]:
+    if not text:
+        return {
+            "wrong": "Write a time, such as 09:00, yesterday at 9am, 2 hours ago or 2026-03-01."
+        }
+    try:
+        moment = past_moment_of("at", text, now, zone(schedule.timezone))
+    except (DroverError, OverflowError) as error:
+        # The forms of schedules to come, which follow, would not help here.
+        return {"wrong": str(error).partition("\n")[0]}
+    return {"then": explain_then(schedule, moment, now)}

@@ -1,6 +1,5 @@
-"""Webhooks: who may send them and with which secrets, and every delivery with its reasons."""
+"""Webhooks: who may send them, and with which secrets."""
 
-import json
 from typing import Any
 
 from django.contrib import admin
@@ -9,23 +8,14 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents_app import deliveries, webhook_sources
+from agents_app import webhook_sources
 from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
 from agents_app.admin.show import badge, link_to, when
 from agents_app.admin.webhook_form import SourceForm
-from agents_app.cli.deliveries import headers_of, work_of
 from agents_app.errors import DroverError, Refused
-from agents_app.models import Delivery, WebhookSecret, WebhookSource
-from agents_app.output import as_text
-
-LONGEST_BODY = 100_000
+from agents_app.models import WebhookSecret, WebhookSource
 
 # --- verbs ----------------------------------------------------------------------------------
-
-
-def _replay(delivery: Delivery, act: Act) -> str:
-    receipt = deliveries.replay(delivery, act.by, act.now)
-    return f"{delivery} was replayed: matched {receipt.matched}, skipped {receipt.skipped}"
 
 
 def _revoke(secret: WebhookSecret, act: Act) -> str:
@@ -40,7 +30,6 @@ def _switch(source: WebhookSource, act: Act, *, on: bool) -> str:
     return f"{source} is {'on' if on else 'off: whoever sends gets a 404'}"
 
 
-REPLAY = Verb("replay", "Replay", "replay", _replay)
 REVOKE = Verb("revoke", "Revoke", "key_off", _revoke, lambda s: s.revoked_at is None, danger=True)
 ENABLE = Verb(
     *("enable", "Enable", "toggle_on", lambda source, act: _switch(source, act, on=True)),
@@ -127,58 +116,3 @@ class WebhookSecretAdmin(RecordAdmin):
     list_select_related = ["source"]
     fields = ["name", "source", "created_at", "revoked_at"]
     ordering = ["revoked_at", "-pk"]
-
-
-@admin.register(Delivery)
-class DeliveryAdmin(RecordAdmin):
-    verbs = (REPLAY,)
-    page_template = "drover/delivery.html"
-    list_display = ["number", "received", "source", "said", "shown_outcome", "told", "reason"]
-    list_filter = ["outcome", "source", "provider"]
-    list_select_related = ["source"]
-    search_fields = ["=id", "=delivery_id", "event"]
-    ordering = ["-id"]
-    fields = [
-        *("source", "provider", "delivery_id", "signed_by", "event", "action", "outcome", "reason"),
-        *("matched", "skipped", "received_at", "replays", "replayed_at", "shown_headers"),
-    ]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
-        rows: QuerySet[Delivery] = super().get_queryset(request)
-        # Bodies may be megabytes each: only the page of one reads it.
-        return rows.defer("body", "headers", "decisions", "context")
-
-    def page(self, _request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
-        body = bytes(delivery.body)
-        return {
-            "decisions": json.loads(delivery.decisions),
-            "work": [(link_to(item), item) for item in work_of(delivery)],
-            "raw": as_text(body[:LONGEST_BODY]),
-            "left_out": max(0, len(body) - LONGEST_BODY),
-        }
-
-    @admin.display(description="Headers")
-    def shown_headers(self, delivery: Delivery) -> SafeString:
-        lines = json.dumps(headers_of(delivery), indent=2, ensure_ascii=False)
-        return format_html("<pre>{}</pre>", lines)
-
-    @admin.display(description="Delivery", ordering="id")
-    def number(self, delivery: Delivery) -> str:
-        return f"#{delivery.pk}"
-
-    @admin.display(ordering="id")
-    def received(self, delivery: Delivery) -> SafeString:
-        return when(delivery.received_at, utc_now())
-
-    @admin.display(description="Event", ordering="event")
-    def said(self, delivery: Delivery) -> str:
-        return f"{delivery.event} {delivery.action}".strip() or "-"
-
-    @admin.display(description="Outcome", ordering="outcome")
-    def shown_outcome(self, delivery: Delivery) -> SafeString:
-        return badge(delivery.outcome, delivery.reason)
-
-    @admin.display(description="Agents")
-    def told(self, delivery: Delivery) -> str:
-        replayed = f", replayed {delivery.replays} x" if delivery.replays else ""
-        return f"{delivery.matched} of {delivery.matched + delivery.skipped}{replayed}"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from agents_app.deliveries import work_key
+from agents_app import deliveries
 from agents_app.models import Delivery, WorkItem
 from agents_app.output import as_text
 from agents_app.webhooks import shown_headers
@@ -47,10 +47,7 @@ def headers_of(delivery: Delivery) -> dict[str, str]:
 
 
 def work_of(delivery: Delivery) -> list[WorkItem]:
-    """Of all its replays, too."""
-    key = work_key(delivery.pk)
-    items = WorkItem.objects.filter(tenant=delivery.tenant_id, idempotency_key__startswith=key)
-    return list(items.select_related("agent").order_by("pk"))
+    return list(deliveries.work_of(delivery).select_related("agent").order_by("pk"))
 
 
 def worked(item: WorkItem) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from agents_app.errors import DroverError, TriggerParseError
 from agents_app.next_fires.clock_change import ClockChange, Rule, fires_around_change
 from agents_app.next_fires.wall_clock import Fire, as_fire
 from agents_app.triggers import (
+    CronTrigger,
     Gap,
     IntervalTrigger,
     OnceTrigger,
@@ -15,6 +16,9 @@ from agents_app.triggers import (
     Trigger,
     next_fire,
     parse_when,
+    spoken_cron,
+    spoken_interval,
+    suggest,
     upcoming,
     zone,
 )
@@ -30,8 +34,14 @@ class Preview:
     """The next fires, or what is wrong with the text; `note` says how to read them."""
 
     fires: tuple[Fire, ...] = ()
+    # What the text was understood as, in words.
+    said: str = ""
     note: str = ""
     error: str = ""
+    # The text before, at and after the word that makes no sense.
+    marked: tuple[str, str, str] | None = None
+    # Another text that can be read, and may be what was meant.
+    suggestion: str = ""
     # One form a line, for whoever wrote something else.
     accepted: str = ""
     expression: str = ""
@@ -39,6 +49,11 @@ class Preview:
     timezone: str = ""
     # What the next clock change of that zone does to the fires.
     change: ClockChange | None = None
+
+    @property
+    def forms(self) -> tuple[tuple[str, ...], ...]:
+        """What is accepted, one kind after the other."""
+        return tuple(tuple(line.split(" | ")) for line in self.accepted.splitlines())
 
 
 def preview(
@@ -68,6 +83,7 @@ def preview(
         change = fires_around_change(rule, first, now)
     return Preview(
         fires=tuple(as_fire(at, rule.zone) for at in moments),
+        said=_said(rule, anchor, first),
         note=_note(rule.trigger, anchor),
         expression=rule.trigger.expression,
         timezone=rule.zone.key,
@@ -78,9 +94,31 @@ def preview(
 def _wrong(text: str, error: DroverError) -> Preview:
     accepted = error.accepted if isinstance(error, TriggerParseError) else ""
     if text.strip():
-        return Preview(error=str(error), accepted=accepted)
+        # A zone that is wrong has a box of its own, and is no fault of the text.
+        better = suggest(text) if accepted else ""
+        marked = _marked(text, error) if accepted else None
+        return Preview(error=str(error), marked=marked, suggestion=better, accepted=accepted)
     # Somebody who has not begun to write has done nothing wrong.
     return Preview(note=str(error), accepted=accepted)
+
+
+def _marked(text: str, error: DroverError) -> tuple[str, str, str] | None:
+    position = getattr(error, "position", None)
+    if position is None or not text[position:].strip():
+        return None
+    word = text[position:].split(maxsplit=1)[0]
+    start = text.index(word, position)
+    return text[:start], word, text[start + len(word) :]
+
+
+def _said(rule: Rule, anchor: str, first: datetime | None) -> str:
+    if isinstance(rule.trigger, CronTrigger):
+        return f"{spoken_cron(rule.trigger)}, in {rule.zone.key}"
+    if isinstance(rule.trigger, IntervalTrigger):
+        of_a_run = _counts_from_the_end(rule.trigger, anchor)
+        since = "the end of each run" if of_a_run else "its creation, by elapsed time"
+        return f"{spoken_interval(rule.trigger)}, counted from {since}"
+    return f"once, {as_fire(first, rule.zone).local}" if first else "once"
 
 
 def _first(rule: Rule, anchor: str, now: datetime) -> datetime | None:

@@ -23,6 +23,8 @@ from agents_app.triggers.interval import (
 )
 from agents_app.triggers.once import OnceTrigger
 from agents_app.triggers.schedule_check import CheckedSchedule, ScheduleCheck, check_schedule
+from agents_app.triggers.spoken import spoken_cron, spoken_interval
+from agents_app.triggers.suggestion import suggest
 from agents_app.triggers.when import When, check_phrase, parse_trigger, parse_when
 from agents_app.triggers.writ import Writ, WritFinder, WritRefusal, find_writs, parse_writ
 from agents_app.triggers.zones import zone
@@ -62,6 +64,9 @@ __all__ = [
     "parse_trigger",
     "parse_when",
     "parse_writ",
+    "spoken_cron",
+    "spoken_interval",
+    "suggest",
     "upcoming",
     "zone",
 ]

@@ -7,13 +7,14 @@ from typing import Any, Literal
 from urllib.parse import parse_qs
 
 from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import unknown_filters
-from agents_app.webhooks.match import match
+from agents_app.webhooks.filters import UnknownFilter, unknown_filters
+from agents_app.webhooks.match import Miss, match
 from agents_app.webhooks.provider import Provider
 from agents_app.webhooks.reading import Unparseable, read_json
 from agents_app.webhooks.signing import Headers
 
 Outcome = Literal["matched", "unmatched", "ignored", "unparseable"]
+Misses = tuple[Miss | UnknownFilter, ...]
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -29,11 +30,15 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`reason` says why it is not for the agent."""
+    """`reason` says why it is not for the agent; `misses` say it filter by filter.
+
+    There is one tuple of them for each set of filters: the agent has it if one set is met.
+    """
 
     agent_id: int
     agent: str
     reason: str = ""
+    misses: tuple[Misses, ...] = ()
 
     @property
     def matched(self) -> bool:
@@ -96,17 +101,15 @@ def payload_of(headers: Headers, body: bytes) -> Any | Unparseable:
 
 
 def _decision(provider: Provider, listener: Listener, context: Context) -> Decision:
-    misses = [_miss(provider, filters, context) for filters in listener.filters]
-    wanted = any(miss == "" for miss in misses)
-    if not wanted:
-        return Decision(listener.agent_id, listener.agent, " | ".join(misses))
+    sets = tuple(_misses(provider, filters, context) for filters in listener.filters)
+    if all(sets):
+        reason = " | ".join("; ".join(map(str, misses)) for misses in sets)
+        return Decision(listener.agent_id, listener.agent, reason, sets)
     disabled = "" if listener.enabled else "disabled"
     return Decision(listener.agent_id, listener.agent, disabled)
 
 
-def _miss(provider: Provider, filters: Mapping[str, Any], context: Context) -> str:
+def _misses(provider: Provider, filters: Mapping[str, Any], context: Context) -> Misses:
     # Not refused when it was read, because nobody knew the source's type then.
     unknown = unknown_filters(provider.filters, filters)
-    if unknown:
-        return "; ".join(map(str, unknown))
-    return match(provider.filters, filters, context).reason
+    return tuple(unknown) or match(provider.filters, filters, context).misses

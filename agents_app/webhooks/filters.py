@@ -46,6 +46,9 @@ class UnknownFilter:
     field: str
     suggestion: str | None
 
+    def as_dict(self) -> dict[str, Any]:
+        return {"filter": self.field, "problem": str(self)}
+
     def __str__(self) -> str:
         hint = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
         return f"unknown filter {self.field!r}{hint}"

@@ -8,6 +8,8 @@ from typing import Any
 from agents_app.webhooks.context import Context
 from agents_app.webhooks.filters import NOT, FilterField, known_filters, values_of
 
+MOST_VALUES, LONGEST_VALUE = 20, 200
+
 
 @dataclass(frozen=True, slots=True)
 class Miss:
@@ -17,9 +19,17 @@ class Miss:
     wanted: tuple[str, ...]
     got: tuple[str, ...]
 
+    def as_dict(self) -> dict[str, Any]:
+        """For storing and showing, within bounds: a sender chooses what was got."""
+        return {"filter": self.field, "wanted": _some(self.wanted), "got": _some(self.got)}
+
     def __str__(self) -> str:
         got = ", ".join(self.got) or "nothing"
         return f"{self.field}: wanted {' or '.join(self.wanted)}, got {got}"
+
+
+def _some(values: tuple[str, ...]) -> list[str]:
+    return [value[:LONGEST_VALUE] for value in values[:MOST_VALUES]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """The admin in a real Chromium on a real uvicorn: what people see, press and type works."""
 
-import re
 from typing import Literal
 
 import pytest
@@ -19,46 +18,6 @@ def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStac
     expect(line).to_contain_text("1 / 1")
     # Nobody loads the page again: what changes arrives by itself.
     expect(line).to_contain_text("succeeded", timeout=20_000)
-
-
-def test_a_schedule_shows_its_next_fires_while_somebody_types(page: Page, stack: PrivateStack):
-    page.get_by_role("link", name="planner").first.click()
-    page.get_by_role("link", name="Add a schedule").click()
-    fires = page.locator("#dv-next-fires")
-    expect(fires).to_contain_text("What can be written")
-    page.fill("#id_name", "mornings")
-    page.fill("#id_timezone", "Asia/Tokyo")
-    page.locator("#id_text").press_sequentially("in 30 minutes")
-    expect(fires.locator("tr")).to_have_count(1)
-    expect(fires).to_contain_text("Fires once")
-    page.fill("#id_text", "every monday at 9")
-    expect(fires.locator(".dv-error")).to_contain_text("cannot read")
-    expect(fires.locator(".dv-accepted")).to_contain_text("every monday and friday at 09:00")
-    page.fill("#id_text", "every monday at 07:30")
-    expect(fires.locator("tr")).to_have_count(5)
-    expect(fires).to_contain_text("07:30 JST")
-    page.get_by_role("button", name="Save and continue editing").click()
-    expect(page.locator("#main")).to_contain_text("was added successfully")
-    expect(fires).to_contain_text("22:30 UTC")
-    expect(page.locator("#dv-why")).to_contain_text("It is active and fires next at")
-    (schedule,) = stack.rows("SELECT name, text, expression, source FROM drover_schedule")
-    assert schedule.pop("text") == "every monday at 07:30"
-    assert schedule == {"name": "mornings", "expression": "30 7 * * 1", "source": "person"}
-
-
-def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page, stack: PrivateStack):
-    page.goto(f"{stack.url}/admin/agents_app/schedule/add/")
-    fires = page.locator("#dv-next-fires")
-    page.fill("#id_timezone", "Europe/Berlin")
-    page.fill("#id_text", "every day at 02:30")
-    # Which change is the next one depends on the season in which the test runs.
-    remark = fires.locator(".dv-below", has_text=re.compile("left out that day|comes twice"))
-    expect(remark.first).to_be_visible()
-    expect(remark).to_have_count(1)
-    page.select_option("#id_gap", "skip")
-    page.select_option("#id_overlap_hour", "both")
-    skipped_or_both = re.compile("and skipped|the second time")
-    expect(fires.locator(".dv-below", has_text=skipped_or_both)).to_be_visible()
 
 
 def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(

@@ -76,6 +76,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.ties",
         "agents_app.transcript",
         "agents_app.webhook_book",
+        "agents_app.webhook_trial",
     ),
     "rows": (
         "agents_app.bulk",

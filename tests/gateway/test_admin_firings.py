@@ -40,7 +40,7 @@ def test_a_skipped_firing_says_why_in_a_sentence(boss: Client, fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(scale=1))
     fleet.ask(schedule.agent)
     fleet.fire(schedule)
-    assert "no slot was free" in text_of(boss)
+    assert "No slot was free" in text_of(boss)
 
 
 def test_a_firing_shows_how_long_after_its_time_it_was_decided(boss: Client, fleet: Fleet):

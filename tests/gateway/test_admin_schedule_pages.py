@@ -53,8 +53,8 @@ def test_every_firing_shows_its_reason_and_leads_to_its_run(boss: Client, fleet:
     run = Run.objects.get()
     fleet.fire(schedule, at(minutes=1))
     page = boss.get(page_of(schedule)).content.decode()
-    assert "a slot was free" in page
-    assert "its work from before was not finished" in page
+    assert "A slot was free" in page
+    assert "Its work from before was not finished" in page
     assert f'href="{reverse("admin:agents_app_run_change", args=[run.pk])}"' in page
 
 

@@ -33,9 +33,27 @@ def test_the_form_is_told_the_next_five_fires_in_both_zones(boss: Client):
 @time_machine.travel(NOON, tick=False)
 def test_a_phrase_that_fires_once_shows_one_fire(boss: Client):
     answer = shown(boss, "in 30 minutes", "Asia/Tokyo")
-    assert answer.count("<tr>") == 1
-    assert "Mon 02 Mar 2026 21:30 JST" in answer
-    assert "Fires once" in answer
+    assert answer.count("<td>") == 2
+    assert "Once, Mon 02 Mar 2026 21:30 JST" in answer
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("30 7 * * 1-5", "At 07:30, Monday to Friday, in Asia/Tokyo"),
+        ("every month on the last day", "At 09:00, on the last day of the month, in Asia/Tokyo"),
+        ("90m", "Every 1 hour and 30 minutes, counted from the end of each run"),
+        ("every 15 minutes", "Every 15 minutes, counted from its creation, by elapsed time"),
+    ],
+)
+def test_the_form_is_told_in_words_what_was_understood(boss: Client, text: str, said: str):
+    assert said in shown(boss, text, "Asia/Tokyo")
+
+
+def test_each_fire_is_there_for_the_readers_own_clock_too(boss: Client):
+    answer = shown(boss, "every day at 09:00", "Asia/Tokyo")
+    assert answer.count('T00:00:00+00:00" data-yours>') == 5
+    assert 'data-zone="Asia/Tokyo"' in answer
 
 
 @time_machine.travel(NOON, tick=False)
@@ -88,21 +106,33 @@ def test_nothing_is_said_about_clocks_that_never_change(boss: Client):
 
 def test_the_form_is_told_what_is_wrong_without_markup_of_the_writers(boss: Client):
     assert "&lt;script&gt;" in shown(boss, "<script> * * * *")
-    assert "unknown time zone" in shown(boss, "@daily", "Mars/Olympus")
+    assert "Unknown time zone" in shown(boss, "@daily", "Mars/Olympus")
+
+
+def test_the_word_that_makes_no_sense_is_marked_and_another_text_offered(boss: Client):
+    answer = shown(boss, "every mondey at 9")
+    assert "every <mark>mondey</mark> at 9" in answer
+    assert 'data-use="every monday at 09:00"' in answer
+
+
+def test_a_wrong_zone_is_no_fault_of_the_text(boss: Client):
+    answer = shown(boss, "every day at 09:00", "Europe/Berln")
+    assert "did you mean Europe/Berlin?" in answer
+    assert "<mark>" not in answer and "data-use" not in answer
 
 
 def test_what_cannot_be_read_is_answered_with_every_accepted_form(boss: Client):
     answer = shown(boss, "every now and then")
-    assert "dv-error" in answer
+    assert "dv-wrong" in answer
     for form in ("in 30 minutes", "every monday and friday at 09:00", "15m", "0 9 * * 1-5"):
         assert form in answer
 
 
 def test_an_empty_form_is_told_what_to_write_and_nothing_is_called_wrong(boss: Client):
     answer = shown(boss, "")
-    assert "nothing says when" in answer
+    assert "Nothing says when" in answer
     assert "What can be written" in answer
-    assert "dv-error" not in answer
+    assert "dv-wrong" not in answer
 
 
 def test_the_preview_is_for_those_who_may_see_schedules(client: Client, visitor: Client):

@@ -10,11 +10,9 @@ from agents_app.cli.deliveries import reason_rows
 from agents_app.cli.find import did_you_mean, find_tenant
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Tenant
-from agents_app.webhook_book import Source, read_listeners, read_source
-from agents_app.webhooks import Letter, Reading, decide
-
-# Where a provider's event stands that is not in the body.
-EVENT_HEADERS = {"github": "x-github-event", "sentry": "sentry-hook-resource"}
+from agents_app.webhook_book import Source, read_source
+from agents_app.webhook_trial import EVENT_HEADERS, try_letter
+from agents_app.webhooks import Reading
 
 
 class Command(DroverCommand):
@@ -47,10 +45,8 @@ class Command(DroverCommand):
         headers = dict(_header(line) for line in options["header"])
         if options["event"] and source.kind in EVENT_HEADERS:
             headers[EVENT_HEADERS[source.kind]] = options["event"]
-        body = file.read_bytes()
-        letter = Letter(headers, body, source.provider.delivery_id(headers, body), self.now)
-        listeners = read_listeners().get((owner.pk, source.name), ())
-        self._say(source, decide(source.provider, letter, listeners), json=json)
+        (trial,) = try_letter([source], headers, file.read_bytes(), self.now)
+        self._say(source, trial.reading, json=json)
 
     def _say(self, source: Source, reading: Reading, *, json: bool) -> None:
         agents = [

@@ -1,0 +1,180 @@
+"""The coming weeks: what fires when, of all schedules or one agent's, a few lines for each day."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.timezone import get_current_timezone_name
+
+from agents_app.admin.lines import DEFAULT_SCHEDULE
+from agents_app.admin.show import page_of
+from agents_app.models import Agent, Schedule
+from agents_app.next_fires import Day, Fired, Rule, clock, days_from, fires_by_day
+from agents_app.triggers import (
+    Gap,
+    IntervalTrigger,
+    OverlapHour,
+    next_clock_change,
+    parse_trigger,
+    zone,
+)
+
+DAYS = 7
+WEEKS = 5
+MOST_SCHEDULES = 200
+MOST_AGENTS = 200
+MOST_A_DAY = 30
+DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One fire, or many as a band that `starts` at so many percent of the day."""
+
+    at: datetime
+    time: str
+    schedule: Schedule
+    band: bool = False
+    starts: float = 0
+    width: float = 0
+
+    @property
+    def url(self) -> str:
+        return page_of(self.schedule)
+
+    @property
+    def name(self) -> str:
+        return "" if self.schedule.name == DEFAULT_SCHEDULE else self.schedule.name
+
+    @property
+    def text(self) -> str:
+        return self.schedule.text or self.schedule.expression
+
+    @property
+    def obstacle(self) -> str:
+        """Why it will come to nothing, as things stand."""
+        agent = self.schedule.agent
+        if agent.removed_at or not agent.enabled:
+            return "the agent is disabled"
+        return "the agent is paused" if agent.paused_at or agent.tenant.paused_at else ""
+
+    @property
+    def hint(self) -> str:
+        there = clock(self.at, self.schedule.timezone)
+        told = (self.text, there, "about, as things stand" if self.about else "", self.obstacle)
+        return ", ".join(filter(None, told))
+
+    @property
+    def about(self) -> bool:
+        """It counts from the end of each run, which nobody knows yet."""
+        return self.schedule.interval_seconds is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    day: Day
+    today: bool
+    change: str
+    lines: tuple[Line, ...]
+    left_out: int
+
+
+def calendar_of(request: HttpRequest, now: datetime) -> dict[str, Any]:
+    """Three queries, whatever is scheduled."""
+    place = zone(get_current_timezone_name())
+    week = _number(request, "week", WEEKS - 1)
+    agent_id = _number(request, "agent")
+    today = now.astimezone(place).date()
+    days = days_from(today + timedelta(days=DAYS * week), DAYS, place)
+    of_agent = Schedule.objects.filter(**{"agent": agent_id} if agent_id else {})
+    schedules = list(_armed(of_agent, days[-1].end)[: MOST_SCHEDULES + 1])
+    columns = _columns(schedules[:MOST_SCHEDULES], days, place)
+    return {
+        "columns": [Column(d, d.date == today, _change(d, place), *lines) for d, lines in columns],
+        "last": days[-1],
+        "zone": place.key,
+        "week": week,
+        "earlier": week - 1 if week else None,
+        "later": week + 1 if week < WEEKS - 1 else None,
+        "agent_id": agent_id,
+        "agents": _agents(),
+        "nothing": not any(lines for _, (lines, _) in columns),
+        "too_many": MOST_SCHEDULES if len(schedules) > MOST_SCHEDULES else 0,
+        "paused": of_agent.filter(state=Schedule.State.PAUSED).count(),
+    }
+
+
+def _number(request: HttpRequest, name: str, most: int = 2**53) -> int:
+    text = request.GET.get(name, "")
+    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def _armed(schedules: QuerySet[Schedule], until: datetime) -> QuerySet[Schedule]:
+    armed = schedules.filter(state=Schedule.State.ACTIVE, next_fire_at__lt=until)
+    return armed.select_related("agent__tenant").defer("prompt").order_by("next_fire_at", "pk")
+
+
+def _agents() -> list[Agent]:
+    """Those who have schedules, to choose one of."""
+    own = Schedule.objects.filter(state__in=("active", "paused")).values("agent")
+    found = Agent.objects.filter(pk__in=own).only("pk", "name").order_by("name")
+    return list(found[:MOST_AGENTS])
+
+
+# --- days -----------------------------------------------------------------------------------
+
+
+def _columns(
+    schedules: Iterable[Schedule], days: tuple[Day, ...], place: ZoneInfo
+) -> list[tuple[Day, tuple[tuple[Line, ...], int]]]:
+    lines: dict[Day, list[Line]] = {day: [] for day in days}
+    for schedule in schedules:
+        assert schedule.next_fire_at is not None
+        found = fires_by_day(_rule(schedule), schedule.next_fire_at, days)
+        for day, fired in zip(days, found, strict=True):
+            lines[day] += _lines(schedule, day, fired, place) if fired else []
+    return [(day, _bounded(found)) for day, found in lines.items()]
+
+
+def _bounded(lines: list[Line]) -> tuple[tuple[Line, ...], int]:
+    """What goes on all day comes first."""
+    ordered = sorted(lines, key=lambda line: (not line.band, line.at, line.schedule.pk))
+    return tuple(ordered[:MOST_A_DAY]), max(0, len(ordered) - MOST_A_DAY)
+
+
+def _lines(schedule: Schedule, day: Day, fired: Fired, place: ZoneInfo) -> list[Line]:
+    if fired.band is None:
+        return [Line(at, _time(at, place), schedule) for at in fired.fires]
+    first, last = fired.band
+    starts, ends = (100 * _part(day, at) for at in fired.band)
+    times = f"{_time(first, place)} to {_time(last, place)}"
+    return [Line(first, times, schedule, True, round(starts, 1), round(max(1, ends - starts), 1))]
+
+
+def _part(day: Day, at: datetime) -> float:
+    return (at - day.start) / (day.end - day.start)
+
+
+def _time(at: datetime, place: ZoneInfo) -> str:
+    return f"{at.astimezone(place):%H:%M}"
+
+
+def _rule(schedule: Schedule) -> Rule:
+    trigger = parse_trigger(schedule.expression)
+    if isinstance(trigger, IntervalTrigger):
+        return Rule(trigger, zone("UTC"))
+    policies = cast("Gap", schedule.gap), cast("OverlapHour", schedule.overlap_hour)
+    return Rule(trigger, zone(schedule.timezone), *policies)
+
+
+def _change(day: Day, place: ZoneInfo) -> str:
+    """Of the clocks that the calendar is read by."""
+    change = next_clock_change(place, day.start)
+    if change is None or change.at >= day.end.timestamp():
+        return ""
+    way = "forward" if change.after > change.before else "back"
+    return f"Clocks go {way}"

@@ -1,0 +1,40 @@
+"""The body of a delivery as people read it: indented if it is JSON, and bounded; pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents_app.output import as_text
+from agents_app.webhooks import Unparseable, payload_of
+
+LONGEST = 100_000
+# Indenting may make much of little: a thousand brackets in each other are a million blanks.
+LONGEST_INDENTED = 3 * LONGEST
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """`indented` is empty for what is no JSON, or too long to be read by anybody."""
+
+    raw: str
+    indented: str
+    left_out: int
+
+
+def shown_body(headers: Mapping[str, str], body: bytes) -> Body:
+    left_out = max(0, len(body) - LONGEST)
+    indented = "" if left_out else _indented(headers, body)
+    return Body(as_text(body[:LONGEST]), indented, left_out)
+
+
+def _indented(headers: Mapping[str, str], body: bytes) -> str:
+    payload = payload_of(headers, body)
+    if isinstance(payload, Unparseable):
+        return ""
+    pieces, length = [], 0
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(payload):
+        pieces.append(piece)
+        length += len(piece)
+        if length > LONGEST_INDENTED:
+            return ""
+    return as_text("".join(pieces).encode("utf-8", "replace"))

@@ -1,0 +1,162 @@
+"""Deliveries in a real Chromium: read, replayed to a run, and tried without running anything."""
+
+import json
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.accessibility import assert_accessible
+from tests.browser.conftest import OpenPage
+from tests.browser.watch import Watch
+from tests.gateway.posting import ISSUE, SECRET, signed
+from tests.parts.stack_part import PrivateStack
+
+LISTENER = """---
+description: Wants some of it
+command: ["true"]
+webhooks:
+  - source: my-github
+    {filters}
+---
+Read it.
+"""
+CONFIG = """[webhooks.my-github]
+type = "github"
+secrets = ["file:secret"]
+"""
+DELIVERIES = "/admin/agents_app/delivery/"
+PLANTED = "<img src=x onerror=document.title='planted'>"
+
+
+@pytest.fixture(scope="module")
+def fleet() -> dict[str, str]:
+    return {
+        "triage": LISTENER.format(filters="events: [issues]"),
+        "reviewer": LISTENER.format(filters="labels: [bug]"),
+    }
+
+
+@pytest.fixture(scope="module")
+def deliveries(stack: PrivateStack) -> list[int]:
+    """Two that came from GitHub, one of them from somebody hostile."""
+    (stack.project / "secret").write_text(SECRET)
+    (stack.project / "config.toml").write_text(CONFIG)
+    stack.wait_for_rows("SELECT id FROM drover_webhook_source")
+    hostile = ISSUE | {"issue": {**ISSUE["issue"], "title": PLANTED}}  # type: ignore[dict-item]
+    return [post(stack, ISSUE, 1), post(stack, hostile, 2)]
+
+
+def post(stack: PrivateStack, payload: object, number: int) -> int:
+    """As GitHub sends it; the gateway knows a new source within a second or two."""
+    sent = signed(payload, number)
+    assert isinstance(sent.body, bytes)
+    request = Request(f"{stack.url}{sent.path}", sent.body, dict(sent.headers))
+    with urlopen(request) as answer:
+        delivery: int = json.load(answer)["delivery"]
+    return delivery
+
+
+def go(page: Page, path: str) -> Page:
+    home = urlsplit(page.url)
+    page.goto(f"{home.scheme}://{home.netloc}{path}")
+    return page
+
+
+def change(delivery: int) -> str:
+    return f"{DELIVERIES}{delivery}/change/"
+
+
+def test_a_delivery_says_why_and_its_replay_is_seen_to_run(
+    page: Page, stack: PrivateStack, deliveries: list[int]
+):
+    go(page, change(deliveries[0]))
+    reviewer = page.locator(".dv-decisions tr", has_text="reviewer")
+    expect(reviewer).to_contain_text("labels wanted bug, found nothing")
+    expect(page.locator(".dv-headers")).to_contain_text("(not shown)")
+    expect(page.get_by_role("region", name="Indented body")).to_contain_text('"title": "It broke"')
+    page.get_by_role("button", name="Replay").click()
+    expect(page.locator("#main")).to_contain_text("was replayed: matched 1, skipped 1")
+    work = page.locator("#dv-work tr", has_text="replay 1 of delivery")
+    # Nobody loads the page again.
+    expect(work).to_contain_text("Succeeded", timeout=20_000)
+    work.locator("a.dv-outcome").click()
+    page.wait_for_url("**/admin/agents_app/run/*/change/")
+    noted = "SELECT detail FROM drover_run_event WHERE name = 'delivery.replayed'"
+    assert stack.rows(noted) == [{"detail": f"admin: delivery {deliveries[0]}, 1 matched"}]
+
+
+def test_several_are_replayed_from_the_list(page: Page, stack: PrivateStack, deliveries: list[int]):
+    go(page, DELIVERIES)
+    for delivery in deliveries:
+        page.locator(f"input.action-select[value='{delivery}']").check()
+    page.select_option("select[name=action]", "replay_selected")
+    page.get_by_role("button", name="Run", exact=True).click()
+    for delivery in deliveries:
+        expect(page.locator("#main")).to_contain_text(f"delivery {delivery} was replayed")
+    replayed = "SELECT count(*) AS n FROM drover_delivery WHERE replays > 0"
+    assert stack.rows(replayed) == [{"n": len(deliveries)}]
+
+
+def test_the_list_follows_what_arrives_but_not_below_a_choice(
+    page: Page, stack: PrivateStack, deliveries: list[int]
+):
+    rows = go(page, DELIVERIES).locator("#result_list tbody tr")
+    before = rows.count()
+    arrived = post(stack, ISSUE, 3)
+    expect(rows).to_have_count(before + 1, timeout=20_000)
+    chosen = page.locator(f"input.action-select[value='{arrived}']")
+    chosen.check()
+    with page.expect_response(lambda answer: "/delivery/" in answer.url, timeout=20_000):
+        post(stack, ISSUE, 4)
+    expect(rows).to_have_count(before + 1)
+    expect(chosen).to_be_checked()
+
+
+def test_a_payload_is_tried_and_nothing_runs(
+    page: Page, stack: PrivateStack, deliveries: list[int]
+):
+    work = stack.rows("SELECT count(*) AS n FROM drover_work_item")
+    go(page, change(deliveries[1]))
+    page.get_by_role("link", name="Test it against the filters of today").click()
+    expect(page.locator("#id_body")).to_have_value(json.dumps(ISSUE).replace("It broke", PLANTED))
+    page.get_by_role("button", name="Test", exact=True).click()
+    decisions = page.locator(".dv-decisions")
+    expect(decisions.locator("tr", has_text="triage")).to_contain_text("matched")
+    expect(decisions.locator("tr", has_text="reviewer")).to_contain_text("found nothing")
+    page.get_by_text("What it was understood as").click()
+    expect(page.locator(".dv-headers", has_text="sender")).to_contain_text(PLANTED)
+    assert "planted" not in page.title()
+    page.fill("#id_headers", "")
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.locator("#dv-trials")).to_contain_text("in the header x-github-event")
+    assert stack.rows("SELECT count(*) AS n FROM drover_work_item") == work
+
+
+@pytest.mark.parametrize(("width", "look"), [(1280, "dark"), (390, "light")])
+def test_nobody_is_shut_out_of_these_pages(
+    open_page: OpenPage, deliveries: list[int], width: int, look: str
+):
+    page = open_page(width=width, look=look)
+    for path in (DELIVERIES, change(deliveries[0]), f"{DELIVERIES}test/?delivery={deliveries[0]}"):
+        assert_accessible(go(page, path))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.locator(".dv-decisions")).to_be_visible()
+    assert_accessible(page)
+
+
+def test_whoever_may_only_look_sees_everything_and_replays_nothing(
+    viewer: Page, stack: PrivateStack, deliveries: list[int], watched: Watch
+):
+    go(viewer, change(deliveries[1]))
+    expect(viewer.locator(".dv-decisions")).to_contain_text("triage")
+    expect(viewer.get_by_role("button", name="Replay")).to_have_count(0)
+    replays = stack.rows("SELECT id, replays FROM drover_delivery ORDER BY id")
+    act = f"{stack.url}{DELIVERIES}{deliveries[1]}/act/replay/"
+    token = viewer.locator("input[name=csrfmiddlewaretoken]").first.get_attribute("value") or ""
+    refused = viewer.request.post(act, form={"csrfmiddlewaretoken": token})
+    assert refused.status == 403
+    assert stack.rows("SELECT id, replays FROM drover_delivery ORDER BY id") == replays
+    assert watched.take() == []

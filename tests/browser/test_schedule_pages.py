@@ -1,0 +1,225 @@
+"""Schedules in a real Chromium: typed, understood, seen in a calendar, and asked why."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.accessibility import assert_accessible
+from tests.browser.chromium import log_in
+from tests.browser.conftest import OpenPage
+from tests.browser.watch import Watch
+from tests.parts.stack_part import PrivateStack
+
+PLANNER = """---
+description: Is told when by people
+command: ["true"]
+---
+Plan.
+"""
+TICKER = """---
+description: Fires all the time
+command: ["true"]
+schedules:
+  ticks: {cron: "* * * * *"}
+  often: {interval: 3s}
+  nightly: {cron: "30 2 * * *", timezone: Europe/Berlin}
+---
+Tick.
+"""
+SCHEDULES = "/admin/agents_app/schedule/"
+LEDGER = "/admin/agents_app/firing/"
+
+
+@pytest.fixture(scope="module")
+def fleet() -> dict[str, str]:
+    return {"planner": PLANNER, "ticker": TICKER}
+
+
+@pytest.fixture
+def in_tokyo(
+    browser: Browser, stack: PrivateStack, passwords: dict[str, str], watched: Watch
+) -> Iterator[Page]:
+    """Somebody whose own clock is not the server's."""
+    page = watched.over(browser.new_page(timezone_id="Asia/Tokyo"))
+    log_in(page, stack.url, "admin", passwords["admin"])
+    yield page
+    page.close()
+
+
+def go(page: Page, path: str) -> Page:
+    home = urlsplit(page.url)
+    page.goto(f"{home.scheme}://{home.netloc}{path}")
+    return page
+
+
+def page_of(stack: PrivateStack, name: str) -> str:
+    (row,) = stack.wait_for_rows("SELECT id FROM drover_schedule WHERE name = ?", name)
+    return f"{SCHEDULES}{row['id']}/change/"
+
+
+def understood(page: Page) -> Locator:
+    return page.locator("#dv-understood")
+
+
+def choose_agent(page: Page, name: str) -> None:
+    page.locator(".field-agent .select2-selection").click()
+    page.locator(".select2-results__option", has_text=name).click()
+
+
+# --- typing ---------------------------------------------------------------------------------
+
+
+def test_a_schedule_is_made_by_a_phrase_and_understood_while_it_is_typed(
+    page: Page, stack: PrivateStack
+):
+    go(page, f"{SCHEDULES}add/")
+    expect(understood(page)).to_contain_text("What can be written")
+    page.fill("#id_timezone", "Asia/Tokyo")
+    page.locator("#id_text").press_sequentially("in 30 minutes")
+    expect(understood(page)).to_contain_text("Once, ")
+    expect(understood(page).locator("tbody tr")).to_have_count(1)
+    page.fill("#id_text", "every mondey at 7:30")
+    expect(understood(page).locator("mark")).to_have_text("mondey")
+    understood(page).get_by_role("button", name="every monday at 07:30", exact=True).click()
+    expect(page.locator("#id_text")).to_have_value("every monday at 07:30")
+    expect(understood(page)).to_contain_text("At 07:30, on Monday, in Asia/Tokyo")
+    expect(understood(page).locator("tbody tr")).to_have_count(5)
+    choose_agent(page, "planner")
+    page.fill("#id_name", "mornings")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator("#main")).to_contain_text("was added successfully")
+    expect(page.locator("#dv-next-fires")).to_contain_text("07:30 JST")
+    made = "SELECT text, expression, source FROM drover_schedule WHERE name = 'mornings'"
+    (schedule,) = stack.rows(made)
+    assert schedule.pop("text") == "every monday at 07:30"
+    assert schedule == {"expression": "30 7 * * 1", "source": "person"}
+
+
+def test_what_cannot_be_guessed_is_answered_with_all_that_can_be_written(page: Page):
+    go(page, f"{SCHEDULES}add/")
+    page.fill("#id_text", "every now and then")
+    expect(understood(page).locator(".dv-wrong")).to_contain_text("Cannot read")
+    expect(understood(page)).not_to_contain_text("Did you mean")
+    understood(page).get_by_role("button", name="every week", exact=True).click()
+    expect(understood(page)).to_contain_text("At 09:00, on Monday")
+
+
+def test_fires_are_shown_on_the_clock_of_whoever_looks(in_tokyo: Page):
+    go(in_tokyo, f"{SCHEDULES}add/")
+    in_tokyo.fill("#id_timezone", "UTC")
+    in_tokyo.fill("#id_text", "every day at 09:00")
+    expect(understood(in_tokyo).locator("th").nth(1)).to_have_text("Your time (Asia/Tokyo)")
+    yours = understood(in_tokyo).locator("time").first
+    expect(yours).to_have_text(re.compile(r"^\w{3} \d\d \w{3} \d{4} 18:00 "))
+    in_tokyo.fill("#id_timezone", "Japan")
+    expect(understood(in_tokyo)).to_contain_text("in Japan")
+    expect(yours).to_be_hidden()
+
+
+def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page):
+    go(page, f"{SCHEDULES}add/")
+    page.fill("#id_timezone", "Europe/Berlin")
+    page.fill("#id_text", "every day at 02:30")
+    # Which change is the next one depends on the season in which the test runs.
+    remark = understood(page).locator(
+        ".dv-below", has_text=re.compile("left out that day|comes twice")
+    )
+    expect(remark).to_have_count(1)
+    page.select_option("#id_gap", "skip")
+    page.select_option("#id_overlap_hour", "both")
+    skipped_or_both = re.compile("and skipped|the second time")
+    expect(understood(page).locator(".dv-below", has_text=skipped_or_both)).to_be_visible()
+
+
+# --- the calendar ---------------------------------------------------------------------------
+
+
+def test_the_calendar_shows_the_week_and_leads_to_its_schedules(page: Page, stack: PrivateStack):
+    page_of(stack, "nightly")
+    go(page, SCHEDULES).get_by_role("link", name="Calendar").first.click()
+    days = page.locator(".dv-day")
+    expect(days).to_have_count(7)
+    tomorrow = days.nth(1)
+    expect(tomorrow.locator(".dv-often", has_text="ticks")).to_contain_text("00:00 to 23:59")
+    expect(tomorrow.locator(".dv-fire", has_text="nightly")).to_have_count(1)
+    assert page.locator(".dv-fire").count() < 60
+    page.get_by_role("link", name="Later").click()
+    expect(days.first.locator(".dv-fire", has_text="nightly")).to_have_count(1)
+    page.select_option("#dv-agent", label="ticker")
+    page.get_by_role("button", name="Show").click()
+    days.first.locator(".dv-fire", has_text="nightly").click()
+    expect(page.locator("#dv-next-fires")).to_contain_text("At 02:30, every day, in Europe/Berlin")
+
+
+def test_on_a_phone_the_calendar_is_a_list_of_days(phone: Page, stack: PrivateStack):
+    page_of(stack, "nightly")
+    go(phone, f"{SCHEDULES}calendar/")
+    boxes = [box for day in phone.locator(".dv-day").all() if (box := day.bounding_box())]
+    assert len({box["x"] for box in boxes}) == 1
+    assert [box["y"] for box in boxes] == sorted({box["y"] for box in boxes})
+
+
+# --- why ------------------------------------------------------------------------------------
+
+
+def test_a_schedule_says_why_it_does_not_run_and_why_it_did_not(page: Page, stack: PrivateStack):
+    go(page, page_of(stack, "nightly"))
+    page.get_by_placeholder("Why (optional)").fill("holidays")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#dv-why")).to_contain_text("The schedule is paused: holidays")
+    page.fill("#dv-at", "2 days ago")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#dv-answer")).to_contain_text("It did not exist then")
+    page.fill("#dv-at", "whenever")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#dv-answer .dv-error")).to_contain_text("Cannot read")
+    page.locator("form[action$='/act/resume/'] button").click()
+    expect(page.locator("#dv-why")).to_contain_text("It is active and fires next at")
+
+
+def test_the_ledger_follows_what_fires(page: Page, stack: PrivateStack):
+    stack.wait_for_rows("SELECT id FROM drover_firing WHERE outcome = 'started'")
+    go(page, LEDGER)
+    first = page.locator("#result_list tbody tr").first
+    expect(first).to_contain_text("A slot was free")
+    latest = first.get_by_role("link").first.get_attribute("href")
+    assert latest is not None
+    expect(first.get_by_role("link").first).not_to_have_attribute("href", latest, timeout=20_000)
+
+
+# --- everybody ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "look"), [(1280, "dark"), (390, "light")])
+def test_nobody_is_shut_out_of_these_pages(
+    open_page: OpenPage, stack: PrivateStack, width: int, look: str
+):
+    page = open_page(width=width, look=look)
+    for path in (SCHEDULES, page_of(stack, "ticks"), f"{SCHEDULES}calendar/", LEDGER):
+        assert_accessible(go(page, path))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    go(page, f"{SCHEDULES}add/").fill("#id_text", "evry day")
+    expect(understood(page).locator("mark")).to_be_visible()
+    assert_accessible(page)
+    page.fill("#id_text", "every day")
+    expect(understood(page).locator("tbody tr").first).to_be_visible()
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_whoever_may_only_look_sees_everything_and_changes_nothing(
+    viewer: Page, stack: PrivateStack, watched: Watch
+):
+    go(viewer, page_of(stack, "ticks"))
+    expect(viewer.locator("#dv-why")).to_contain_text("It is active")
+    expect(viewer.locator("#dv-next-fires")).to_contain_text("Every minute")
+    expect(viewer.get_by_role("button", name="Pause")).to_have_count(0)
+    go(viewer, f"{SCHEDULES}calendar/")
+    expect(viewer.locator(".dv-often").first).to_be_visible()
+    assert viewer.goto(f"{stack.url}{SCHEDULES}add/").status == 403  # type: ignore[union-attr]
+    assert any("403" in each for each in watched.take())
+    paused = "SELECT id FROM drover_schedule WHERE state = 'paused'"
+    assert stack.rows(paused) == []
