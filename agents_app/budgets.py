@@ -99,7 +99,7 @@ def _add(run: Run, more: Spending, now: datetime, *, ended: bool = False) -> Spe
 
 
 def _add_to_day(run: Run, more: Spending, now: datetime) -> None:
-    day = day_of(now, _zone(Tenant.objects.get(pk=run.tenant_id)))
+    day = day_of(now, project_zone(Tenant.objects.get(pk=run.tenant_id)))
     # The agent is locked: nobody else makes this row now.
     row, _ = Usage.objects.get_or_create(
         agent_id=run.agent_id, day=day, defaults={"tenant_id": run.tenant_id}
@@ -160,7 +160,7 @@ def _settle_agent(agent_id: int, now: datetime, ended_run: int | None = None) ->
     agent = Agent.objects.select_related("tenant").get(pk=agent_id)
     if not agent.budget and agent.over_budget_until is None:
         return ""
-    window = day_window(now, _zone(agent.tenant))
+    window = day_window(now, project_zone(agent.tenant))
     passed = _passed(agent.budget, "day", Usage.objects.filter(agent=agent), window)
     was, until = agent.over_budget_until, window.ends_at if passed else None
     if until == was:
@@ -193,7 +193,7 @@ def _settle_tenant(tenant_id: int, now: datetime) -> tuple[str, bool]:
     if not caps and tenant.over_budget_until is None:
         return "", False
     tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
-    window = month_window(now, _zone(tenant))
+    window = month_window(now, project_zone(tenant))
     passed = _passed(caps, "month", Usage.objects.filter(tenant=tenant), window)
     was, until = tenant.over_budget_until, window.ends_at if passed else None
     if until == was:
@@ -224,5 +224,5 @@ def _going_on() -> "QuerySet[Run]":
     )
 
 
-def _zone(tenant: Tenant) -> tzinfo:
+def project_zone(tenant: Tenant) -> tzinfo:
     return zone(tenant.settings.get("timezone") or "UTC")

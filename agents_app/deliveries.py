@@ -1,6 +1,7 @@
 """A webhook that was let in is stored and becomes work, all or nothing; and again when asked to."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -79,6 +80,12 @@ def _requests(
         )
         for decision in arrival.reading.matched
     ]
+
+
+def delivery_of(key: str) -> int | None:
+    """The delivery of which work has this key; None: of none."""
+    found = re.match(r"delivery:(\d{1,18}):", key, re.ASCII)
+    return int(found[1]) if found else None
 
 
 def work_key(delivery: int) -> str:

@@ -17,18 +17,20 @@ MARKER_STREAM = 0
 # Each loop stops at the next opening, or a hostile output makes the search quadratic.
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
 _STRING_BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f\r\n]*"
-_CSI = r"(?:\x1b\[|\x9b)"
 _CSI_BODY = r"[0-?]*[ -/]*"
-_REMOVED = re.compile(
+CSI = r"(?:\x1b\[|\x9b)"
+# All that a terminal would act on, but for tabs and line ends.
+CONTROLS = (
     rf"{_STRING}{_STRING_BODY}(?:\x07|\x1b\\|\x9c)?"
-    rf"|{_CSI}{_CSI_BODY}[@-~]?"
+    rf"|{CSI}{_CSI_BODY}[@-~]?"
     r"|\x1b[ -/]*[0-~]?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
+_REMOVED = re.compile(CONTROLS)
 # The groups are what must be kept of it for the rest to be understood later.
 _UNFINISHED = re.compile(
     rf"({_STRING}){_STRING_BODY}(\x1b?)\Z"
-    rf"|({_CSI})[0-?]*([ -/]?)[ -/]*\Z"
+    rf"|({CSI})[0-?]*([ -/]?)[ -/]*\Z"
     r"|(\x1b[ -/]?)[ -/]*\Z"
 )
 _LINE_END = re.compile(r"\r+\n?")

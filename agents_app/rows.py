@@ -32,7 +32,8 @@ def moment(value: Any) -> datetime:
 def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:
     """The driver's own cursor; its errors are Django's."""
     database = connections[DEFAULT_DB_ALIAS]
-    database.ensure_connection()
+    if database.connection is None:
+        database.ensure_connection()
     driver: Any = database.connection
     with database.wrap_database_errors:
         return driver.execute(_dialect(sql), values)

@@ -1,11 +1,13 @@
-"""A run's output as numbered lines, all at once or page by page."""
+"""A run's output as numbered lines, all at once or page by page, plain or with their looks."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from agents_app.cli.follow import Output, Piece
+from agents_app.log_lines import LogCutter, LogLine, fed_from
+from agents_app.log_rows import printed_after
 
 # Up to 64 kB each.
 PIECES_IN_A_PAGE = 32
@@ -19,6 +21,7 @@ class Line:
     at: datetime
     stream: str
     text: str
+    open: bool = False
 
     def shown(self) -> dict[str, Any]:
         return {
@@ -63,6 +66,16 @@ def as_lines(pieces: Iterable[Piece], *, ended: bool) -> Iterator[Line]:
         yield from cutter.rest()
 
 
+class AnyLine(Protocol):
+    """What a stream needs to know of a line; one that is open may be sent again, changed."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def open(self) -> bool: ...
+    def shown(self) -> dict[str, Any]: ...
+
+
 class LineReader:
     """The lines of one run from the first on, a page at a time, while it prints them."""
 
@@ -72,13 +85,33 @@ class LineReader:
         # Up to this piece it was read.
         self.seq = 0
 
-    def page(self) -> list[Line]:
+    def page(self) -> list[AnyLine]:
         pieces = self._output.page(PIECES_IN_A_PAGE)
         self.seq = pieces[-1].seq if pieces else 2**63
         return self._cut(pieces)
 
-    def rest(self) -> list[Line]:
+    def rest(self) -> list[AnyLine]:
         return [*self._cut(self._output.rest()), *self._cutter.rest()]
 
-    def _cut(self, pieces: Iterable[Piece]) -> list[Line]:
+    def _cut(self, pieces: Iterable[Piece]) -> list[AnyLine]:
         return [line for piece in pieces for line in self._cutter.feed(piece)]
+
+
+class LogReader:
+    """The same for people who look at it: with colours, and with the lines that still grow."""
+
+    def __init__(self, run_id: int, after: int) -> None:
+        self._run_id = run_id
+        self._first = after + 1
+        self._cutter = LogCutter()
+        self.seq = 0
+
+    def page(self) -> list[AnyLine]:
+        rows = printed_after(self._run_id, self.seq, PIECES_IN_A_PAGE)
+        self.seq = rows[-1][0] if rows else 2**63
+        lines = [line for _, piece in rows for line in fed_from(self._cutter, piece, self._first)]
+        return [*lines, *self._cutter.open_lines()]
+
+    def rest(self) -> list[AnyLine]:
+        lines: list[LogLine] = self._cutter.rest()
+        return [*lines]

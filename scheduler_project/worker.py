@@ -13,6 +13,7 @@ from agents_app.adoption import Adopter
 from agents_app.execute import clear_rooms
 from agents_app.lease import take_lease
 from agents_app.models import Agent
+from agents_app.models.agent import queue_name
 
 log = structlog.get_logger("drover.worker")
 FOLLOW_EVERY_SECONDS = 1.0
@@ -71,7 +72,7 @@ class FollowQueues(bootsteps.StartStopStep):
 
     def _follow(self, consumer: Any) -> None:
         try:
-            wanted = {agent.queue for agent in Agent.objects.only("pk")}
+            wanted = {queue_name(pk) for pk in Agent.objects.values_list("pk", flat=True)}
         except DatabaseError as error:
             log.warning("worker.queues_unknown", error=str(error))
             close_old_connections()

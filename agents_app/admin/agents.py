@@ -1,28 +1,23 @@
-"""Agents: what is on disk and what it is doing; only `scale` is changed here, not the files."""
+"""Agents: what is on disk and what it is doing; people act on it here, but change the files."""
 
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import F, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app import control
-from agents_app.admin.base import Act, DroverAdmin, Verb, utc_now
-from agents_app.admin.lines import AgentLine, run_lines, runs_url, with_figures
-from agents_app.admin.schedule_lines import schedule_lines
+from agents_app.admin.agent_history import history_of
+from agents_app.admin.agent_page import definition_of, present_of
+from agents_app.admin.base import Act, RecordAdmin, Verb, act_url, utc_now
+from agents_app.admin.lines import AgentLine, with_figures
+from agents_app.admin.show import link_to
 from agents_app.errors import Refused
-from agents_app.models import Agent, Schedule, WorkItem
-
-RECENT_RUNS = 10
-# What control.scale_agent refuses too; said here so that the field can say it.
-MOST_SLOTS = 10_000
-SCALE_HELP = (
-    "How many runs at once; 0 disables the agent. Holds until the agent's file changes. "
-    "A lower scale lets what runs finish."
-)
-
+from agents_app.models import Agent, WorkItem
 
 # --- verbs ----------------------------------------------------------------------------------
 
@@ -31,7 +26,7 @@ def _run(agent: Agent, act: Act) -> str:
     item = control.run_agent(agent, act.by, act.now, prompt=act.text)
     if item.state == WorkItem.State.QUEUED:
         return f"{agent}: queued, it starts as soon as the agent may run"
-    return f"{agent}: a run was started"
+    return format_html("{}: a run was started, {}", agent, link_to(item.runs.latest("id")))
 
 
 def _pause(agent: Agent, act: Act) -> str:
@@ -52,10 +47,23 @@ def _stop(agent: Agent, act: Act) -> str:
     return f"{agent}: {stopped} {'run is' if stopped == 1 else 'runs are'} being stopped"
 
 
+def _scale(agent: Agent, act: Act) -> str:
+    if not (act.text.isascii() and act.text.isdigit() and len(act.text) < 10):
+        raise Refused(f"{act.text[:20]!r} is no scale: give a number from 0 to 10000")
+    control.scale_agent(agent, scale := int(act.text), act.by, act.now)
+    if scale == 0:
+        return f"{agent} is disabled: what runs may finish, nothing new starts"
+    runs = "one run" if scale == 1 else f"{scale} runs"
+    return f"{agent} may have {runs} at once, until its file changes"
+
+
 RUN = Verb("run", "Run now", "play_arrow", _run, lambda a: a.enabled, asks="Prompt (optional)")
 PAUSE = Verb("pause", "Pause", "pause", _pause, lambda a: not a.paused_at, asks="Why (optional)")
 RESUME = Verb("resume", "Resume", "resume", _resume, lambda a: a.paused_at is not None)
 STOP = Verb("stop", "Stop runs", "stop", _stop, lambda a: a.running > 0, danger=True)
+SCALE = Verb("scale", "Set scale", "tune", _scale, lambda a: not a.removed_at, in_list=False)
+# These have a form of their own on the page.
+APART = (RUN, SCALE)
 
 
 # --- pages ----------------------------------------------------------------------------------
@@ -80,58 +88,71 @@ class StateFilter(admin.SimpleListFilter):
 
 
 @admin.register(Agent)
-class AgentAdmin(DroverAdmin):
-    verbs = (RUN, PAUSE, RESUME, STOP)
+class AgentAdmin(RecordAdmin):
+    verbs = (RUN, PAUSE, RESUME, STOP, SCALE)
     page_template = "drover/agent.html"
     list_display = ["agent", "state", "slots", "queue", "last_outcome", "next_fire"]
     list_filter = [StateFilter, "tenant"]
     search_fields = ["name", "description"]
     ordering = ["name"]
-    definition = ["description", "harness", "command", "directory", "runtime", "timeout_seconds"]
-    limits = [
-        "budget",
-        "over_budget_until",
-        "work_queue_size",
-        "max_reruns",
-        "max_call_depth",
-        "retries",
-        "on_lost",
-    ]
-    inputs = ["env", "params", "hooks", "credentials", "webhooks", "created_at", "updated_at"]
-    readonly_fields = [*definition, *limits, *inputs]
     fieldsets = [
-        ("Slots", {"fields": ["scale"]}),
-        ("Definition", {"fields": definition}),
-        ("Limits", {"fields": limits, "classes": ["collapse"]}),
-        ("Inputs", {"fields": inputs, "classes": ["collapse"]}),
+        (
+            "All settings",
+            {
+                "fields": [
+                    *("description", "harness", "command", "directory", "runtime"),
+                    *("scale", "timeout_seconds", "budget", "over_budget_until"),
+                    *("work_queue_size", "max_reruns", "max_call_depth", "retries", "on_lost"),
+                    *("env", "params", "hooks", "credentials", "webhooks"),
+                    *("created_at", "updated_at"),
+                ],
+                "classes": ["collapse"],
+            },
+        )
     ]
 
-    def has_add_permission(self, _request: HttpRequest) -> bool:
-        """An agent is made by making its directory."""
-        return False
+    class Media:
+        css = {"all": ["drover/agent.css"]}
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("<int:agent_id>/now/", view(self.now), name="agents_app_agent_now"),
+            path("<int:agent_id>/history/", view(self.history), name="agents_app_agent_history"),
+        ]
+        return own + super().get_urls()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return with_figures(super().get_queryset(request))
 
-    def formfield_for_dbfield(self, column: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        if column.name == "scale":
-            kwargs |= {"max_value": MOST_SLOTS, "help_text": SCALE_HELP}
-        return super().formfield_for_dbfield(column, request, **kwargs)
-
-    def save_model(self, request: HttpRequest, agent: Agent, form: Any, _change: bool) -> None:
-        if "scale" in form.changed_data:
-            control.scale_agent(agent, agent.scale, request.user.get_username(), utc_now())
-
-    def page(self, _request: HttpRequest, agent: Agent) -> dict[str, Any]:
+    def page(self, request: HttpRequest, agent: Agent) -> dict[str, Any]:
         now = utc_now()
-        schedules = agent.schedules.exclude(state=Schedule.State.CANCELED).order_by("name")
-        runs = agent.runs.select_related("agent", "schedule").order_by("-id")[:RECENT_RUNS]
         return {
-            "line": AgentLine(agent, now),
-            "runs": run_lines(runs, now),
-            "runs_url": runs_url(agent),
-            "schedules": schedule_lines(schedules, now),
+            **self._present(request, agent),
+            **definition_of(agent),
+            "history": history_of(agent, now),
+            "own_buttons": True,
         }
+
+    def now(self, request: HttpRequest, agent_id: int) -> HttpResponse:
+        """Asked for again when something happens to the agent."""
+        agent = self.readable(request, agent_id)
+        return render(request, "drover/agent_now.html", self._present(request, agent))
+
+    def history(self, request: HttpRequest, agent_id: int) -> HttpResponse:
+        agent = self.readable(request, agent_id)
+        context = {"original": agent, "history": history_of(agent, utc_now())}
+        return render(request, "drover/agent_history.html", context)
+
+    def _present(self, request: HttpRequest, agent: Agent) -> dict[str, Any]:
+        shown = present_of(agent, utc_now())
+        if self.has_act_permission(request):
+            shown["buttons"] = [
+                each for each in self.buttons(request, agent) if each[0] not in APART
+            ]
+            shown["run_url"] = act_url(agent, RUN) if RUN.fits(agent) else ""
+            shown["scale_url"] = act_url(agent, SCALE) if SCALE.fits(agent) else ""
+        return shown
 
     @admin.display(ordering="name")
     def agent(self, agent: Agent) -> SafeString:

@@ -52,6 +52,10 @@ class Verb:
     asks: str = ""
     asks_until: str = ""
     danger: bool = False
+    # What will happen, for people who hesitate.
+    effect: str = ""
+    # Whether it can be chosen for several rows at once.
+    in_list: bool = True
 
 
 class DroverAdmin(ModelAdmin):  # type: ignore[misc]
@@ -65,7 +69,7 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
     list_per_page = 50
 
     def __init__(self, model: type[Model], admin_site: admin.AdminSite) -> None:
-        self.actions = [_list_action(verb) for verb in self.verbs]
+        self.actions = [_list_action(verb) for verb in self.verbs if verb.in_list]
         super().__init__(model, admin_site)
 
     def has_act_permission(self, request: HttpRequest) -> bool:
@@ -99,6 +103,15 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
             raise Http404
         self.perform(request, verb, [row])
         return redirect(_next_page(request, page_of(row)))
+
+    def readable(self, request: HttpRequest, key: int) -> Any:
+        """The row for a view beside the pages: 404 or 403 where the page would be."""
+        row = self.get_queryset(request).filter(pk=key).first()
+        if row is None:
+            raise Http404
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        return row
 
     def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
         """Each row for itself: one that refuses does not hold up the others."""
@@ -150,7 +163,8 @@ def act_url(row: Model, verb: Verb) -> str:
 
 def _written(request: HttpRequest, name: str) -> str:
     # PostgreSQL takes no NUL in a text.
-    return request.POST.get(name, "").replace("\0", "").strip()
+    # Forms end their lines as no program does.
+    return request.POST.get(name, "").replace("\0", "").replace("\r\n", "\n").strip()
 
 
 def _answer(verb: Verb, row: Model, act: Act) -> tuple[int, str]:

@@ -71,6 +71,10 @@ EMPTY: Mapping[str, Empty] = {
         "A source is somebody who may post to /webhooks/ and the secret they sign with. Add one, "
         "or write it into config.toml.",
     ),
+    "webhooksecret": Empty(
+        "No secrets yet",
+        "A source gets its first secret when it is made; what it signs with is checked by it.",
+    ),
     "notifytarget": Empty(
         "Nobody is told",
         "Those under [[notify]] in config.toml are told when runs fail, and listed here.",

@@ -3,20 +3,27 @@
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.forms.widgets import Script
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from agents_app import control, dispatch
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
+from agents_app.admin.causes import nested
 from agents_app.admin.lines import RunLine
-from agents_app.admin.output_pieces import output_after, whole_text
+from agents_app.admin.log import asked_lines, end_of_log, whole_text
+from agents_app.admin.run_facts import RunFacts
 from agents_app.admin.show import badge
+from agents_app.causes import cause_tree
+from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Run, WorkItem
+
+# A run that calls a thousand others has thousands; the journal has them all.
+MOST_EVENTS = 200
 
 # --- verbs ----------------------------------------------------------------------------------
 
@@ -33,8 +40,15 @@ def _rerun(run: Run, act: Act) -> str:
     return f"{run} is run again as {item}" + (", which waits in the queue" if waits else "")
 
 
-STOP = Verb("stop", "Stop", "stop", _stop, lambda run: run.slot is not None, danger=True)
-RERUN = Verb("rerun", "Rerun", "replay", _rerun)
+STOP = Verb(
+    *("stop", "Stop", "stop", _stop, lambda run: run.slot is not None),
+    danger=True,
+    effect=f"Everything it started is told to end, and killed after {CONF.grace_seconds:g} s.",
+)
+RERUN = Verb(
+    *("rerun", "Rerun", "replay", _rerun),
+    effect="The same input becomes new work; this run and its log stay as they are.",
+)
 
 
 # --- pages ----------------------------------------------------------------------------------
@@ -48,68 +62,75 @@ class RunAdmin(RecordAdmin):
     list_filter = ["state", "trigger", "agent"]
     search_fields = ["=id", "agent__name", "error", "requested_by", "=trace_id"]
     ordering = ["-id"]
-    origin = ["agent", "schedule", "work_item", "parent_run", "trigger", "requested_by"]
-    execution = [
-        *("worker", "pid", "attempt", "rerun", "depth", "exit_code", "error", "status_text"),
-        *("result_summary", "output_bytes", "output_cut_bytes", "trace_id"),
-    ]
-    cost = ["tokens_in", "tokens_out", "tokens_cache", "cost_usd"]
-    times = ["created_at", "hinted_at", "started_at", "deadline_at", "stop_requested_at"]
     fieldsets = [
-        ("Origin", {"fields": origin, "classes": ["collapse"]}),
-        ("Execution", {"fields": execution, "classes": ["collapse"]}),
-        ("Cost", {"fields": cost, "classes": ["collapse"]}),
-        ("Times", {"fields": [*times, "finished_at"], "classes": ["collapse"]}),
+        (
+            "All columns",
+            {
+                "fields": [
+                    *("agent", "schedule", "work_item", "parent_run", "trigger", "requested_by"),
+                    *("worker", "pid", "container", "attempt", "rerun", "depth", "exit_code"),
+                    *("error", "status_text", "result_summary", "output_bytes"),
+                    *("output_cut_bytes", "trace_id"),
+                    *("tokens_in", "tokens_out", "tokens_cache", "cost_usd"),
+                    *("created_at", "hinted_at", "started_at", "deadline_at"),
+                    *("stop_requested_at", "finished_at"),
+                ],
+                "classes": ["collapse"],
+            },
+        )
     ]
+
+    class Media:
+        css = {"all": ["drover/run.css"]}
+        js = [Script("drover/log/log.js", type="module")]
 
     def get_urls(self) -> list[URLPattern]:
         own = [
-            path("<int:run_id>/live/", self._view(self.live), name="agents_app_run_live"),
+            path("<int:run_id>/facts/", self._view(self.facts), name="agents_app_run_facts"),
+            path("<int:run_id>/story/", self._view(self.story), name="agents_app_run_story"),
+            path("<int:run_id>/lines/", self._view(self.lines), name="agents_app_run_lines"),
             path("<int:run_id>/output.txt", self._view(self.text), name="agents_app_run_text"),
         ]
         return own + super().get_urls()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
         runs: QuerySet[Run] = super().get_queryset(request)
-        return runs.select_related("agent", "schedule", "worker")
+        return runs.select_related("agent", "schedule", "worker", "work_item")
 
     def _view(self, view: Any) -> Any:
         return self.admin_site.admin_view(view)
 
     def page(self, _request: HttpRequest, run: Run) -> dict[str, Any]:
-        return self._shown(run, 0)
+        parts = self._facts(run) | self._story(run)
+        return parts | {"log": end_of_log(run), "own_buttons": True}
 
-    def live(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        """What the page of an unfinished run asks for every second: all that is new."""
-        after = request.GET.get("after", "")
-        seq = int(after) if after.isascii() and after.isdigit() else 0
-        run = self._readable(request, run_id)
-        if run.slot is None:
-            # It has ended: the whole page has something new to say.
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        return render(request, "drover/run_live.html", self._shown(run, seq) | {"live": True})
+    def facts(self, request: HttpRequest, run_id: int) -> HttpResponse:
+        """Asked for again and again while the run goes on; its log is a stream."""
+        run = self.readable(request, run_id)
+        context = self._facts(run) | {"act_buttons": self.buttons(request, run)}
+        return render(request, "drover/run_facts.html", context)
+
+    def story(self, request: HttpRequest, run_id: int) -> HttpResponse:
+        """Asked for again when something has happened."""
+        run = self.readable(request, run_id)
+        return render(request, "drover/run_story.html", self._story(run))
+
+    def lines(self, request: HttpRequest, run_id: int) -> HttpResponse:
+        return JsonResponse(asked_lines(request, self.readable(request, run_id)))
 
     def text(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        text = whole_text(self._readable(request, run_id))
+        text = whole_text(self.readable(request, run_id))
         response = HttpResponse(text, content_type="text/plain; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="run-{run_id}.txt"'
         return response
 
-    def _readable(self, request: HttpRequest, run_id: int) -> Run:
-        run = self.get_queryset(request).filter(pk=run_id).first()
-        if run is None:
-            raise Http404
-        if not self.has_view_permission(request, run):
-            raise PermissionDenied
-        return run
+    def _facts(self, run: Run) -> dict[str, Any]:
+        now = utc_now()
+        return {"original": run, "line": RunLine(run, now), "facts": RunFacts(run, now)}
 
-    def _shown(self, run: Run, seq: int) -> dict[str, Any]:
-        return {
-            "original": run,
-            "line": RunLine(run, utc_now()),
-            "output": output_after(run, seq),
-            "events": run.events.order_by("id"),
-        }
+    def _story(self, run: Run) -> dict[str, Any]:
+        events = run.events.order_by("-id")[:MOST_EVENTS]
+        return {"original": run, "causes": nested((cause_tree(run),)), "events": events}
 
     @admin.display(description="Run", ordering="id")
     def number(self, run: Run) -> str:

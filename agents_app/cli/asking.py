@@ -1,6 +1,7 @@
 """Shared by `run` and `rerun`: say what became of the request, and follow it if asked to."""
 
 import sys
+from collections.abc import Sequence
 
 from agents_app.cli.command import INTERRUPTED, DroverCommand
 from agents_app.cli.fleet import last_run
@@ -19,15 +20,26 @@ CLOSED = {
 
 class AskingCommand(DroverCommand):
     def report(self, item: WorkItem, *, json: bool, wait: bool) -> None:
-        if "worker" in readiness(self.now):
-            self.remark("no worker is alive: it starts when Drover does (manage.py up)")
+        self._say_if_nobody_works()
         if not (wait and json):
             self._say_asked(item, json=json)
         if wait:
             sys.exit(self._wait(item, json=json))
 
+    def report_all(self, items: Sequence[WorkItem], *, json: bool) -> None:
+        self._say_if_nobody_works()
+        if json:
+            self.screen.json({"asked": [described(item, _newest_run(item)) for item in items]})
+            return
+        for item in items:
+            self._say_asked(item, json=False)
+
+    def _say_if_nobody_works(self) -> None:
+        if "worker" in readiness(self.now):
+            self.remark("no worker is alive: it starts when Drover does (manage.py up)")
+
     def _say_asked(self, item: WorkItem, *, json: bool) -> None:
-        run = item.runs.order_by("-pk").first()
+        run = _newest_run(item)
         if json:
             self.screen.json(described(item, run))
         elif run:
@@ -58,6 +70,10 @@ class AskingCommand(DroverCommand):
         run = Run.objects.get(pk=run_id)
         self.remark(ending_of(run))
         return run
+
+
+def _newest_run(item: WorkItem) -> Run | None:
+    return item.runs.order_by("-pk").first()
 
 
 def described(item: WorkItem, run: Run | None) -> dict[str, object]:

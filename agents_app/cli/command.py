@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from agents_app import relay
+from agents_app.cli.examples import add_examples
 from agents_app.cli.screen import Screen
 from agents_app.errors import ConfigError, DroverError, Refused
 from agents_app.skills.sync import DEFAULT_TENANT
@@ -24,6 +25,14 @@ INTERRUPTED = 130
 class DroverCommand(BaseCommand):
     # What a command needs it checks itself, in one line; `doctor` does all the checks.
     requires_system_checks: list[str] = []
+    _plain = False
+    # What people may type after `manage.py`, and what it is for; shown by --help.
+    examples: tuple[tuple[str, str], ...] = ()
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        add_examples(parser, subcommand, self.examples)
+        return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_common(parser)
@@ -50,6 +59,7 @@ class DroverCommand(BaseCommand):
 
     def _execute(self, *args: Any, **options: Any) -> str | None:
         _refuse_broken_text(options)
+        self._plain = bool(options.get("no_color"))
         if isinstance(sys.stdout, io.TextIOWrapper):
             # An agent may print what the terminal's encoding lacks: show it, do not fail.
             sys.stdout.reconfigure(errors="backslashreplace")
@@ -68,7 +78,11 @@ class DroverCommand(BaseCommand):
 
     @property
     def screen(self) -> Screen:
-        return Screen(self.stdout, colour=not os.environ.get("NO_COLOR"))
+        return Screen(self.stdout, colour=self._has_colours)
+
+    @property
+    def _has_colours(self) -> bool:
+        return not (self._plain or os.environ.get("NO_COLOR"))
 
     @property
     def now(self) -> datetime:
@@ -92,6 +106,17 @@ class DroverCommand(BaseCommand):
     def remark(self, text: str) -> None:
         """Beside the result: a pipe that reads the result does not get it."""
         self.stderr.write(text)
+
+    @contextlib.contextmanager
+    def progress(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A bar for who watches; it is told how many are done."""
+        if total < 2 or not self.stderr.isatty():
+            yield lambda _done: None
+            return
+        from agents_app.cli import terminal  # a pipe should not pay for it
+
+        with terminal.bar(self.stderr, label, total, colour=self._has_colours) as tell:
+            yield tell
 
 
 @contextlib.contextmanager

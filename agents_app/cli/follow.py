@@ -40,6 +40,11 @@ class Output:
         self._decoders = {stream: TextDecoder() for stream in RunOutput.Stream}
         self._last: dict[RunOutput.Stream, RunOutput] = {}
 
+    @property
+    def seq(self) -> int:
+        """The last piece that was read."""
+        return self._seq
+
     def read(self) -> Iterator[Piece]:
         while pieces := self.page():
             yield from pieces

@@ -1,18 +1,37 @@
 """What a command prints: tables for a terminal, plain columns for a pipe, JSON for programs."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import OutputWrapper
+from django.utils.termcolors import colorize
 
 from agents_app.cli.times import iso, local
 from agents_app.output import as_text
 
 Rows = Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table before anybody knows how wide the screen is."""
+
+    columns: Sequence[str]
+    cells: Sequence[Sequence[str]]
+
+
+# A sentence, or a table.
+Part = str | Grid
+Show = Callable[[Sequence[Part]], None]
+
+
+def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
+    return Grid(columns, [[cell(value) for value in row] for row in rows])
 
 
 class Screen:
@@ -28,6 +47,11 @@ class Screen:
         self._out.write(text, ending="")
         self._out.flush()
 
+    def painted(self, text: str, colour: str, *more: str) -> str:
+        """In a colour where there are colours; `more` as in `bold`."""
+        has_colours = self._colour and self._out.isatty()
+        return colorize(text, fg=colour, opts=more) if has_colours else text
+
     def json(self, value: object) -> None:
         self._out.write(json.dumps(value, indent=2, default=_plain))
 
@@ -36,25 +60,35 @@ class Screen:
         self._out.flush()
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        cells = [[cell(value) for value in row] for row in rows]
+        self.show([grid(columns, rows)])
+
+    def show(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            if isinstance(part, str):
+                self._out.write(part)
+            elif self._out.isatty():
+                # Here, because a pipe should not pay for what only a terminal needs.
+                from agents_app.cli import terminal
+
+                terminal.print_grid(self._out, part, colour=self._colour)
+            else:
+                for line in plain_lines([[c.upper() for c in part.columns], *part.cells]):
+                    self._out.write(line)
+
+    @contextmanager
+    def live(self) -> Iterator[Show]:
+        """Each picture takes the place of the one before; in a pipe it comes after it."""
         if self._out.isatty():
-            self._rich_table(columns, cells)
+            from agents_app.cli import terminal
+
+            with terminal.live(self._out, colour=self._colour) as show:
+                yield show
         else:
-            for line in plain_lines([[name.upper() for name in columns], *cells]):
-                self._out.write(line)
+            yield self._show_below
 
-    def _rich_table(self, columns: Sequence[str], cells: list[list[str]]) -> None:
-        # Here, because a pipe should not pay for what only a terminal needs.
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
-        for row in cells:
-            # As Text: brackets in people's words are not markup.
-            table.add_row(*map(Text, row))
-        Console(file=self._out, no_color=not self._colour, highlight=False).print(table)  # type: ignore[arg-type]
+    def _show_below(self, parts: Sequence[Part]) -> None:
+        self.show([*parts, ""])
+        self._out.flush()
 
 
 def cell(value: object) -> str:

@@ -15,7 +15,7 @@ def _reconcile(now: datetime) -> None:
     reconcile(now, this_host())
 
 
-DUTIES: Mapping[str, Callable[[datetime], None]] = {
+DUTIES: Mapping[str, Callable[[datetime], object]] = {
     "agents_app.tasks.reconcile": _reconcile,
     "agents_app.tasks.notify": notify,
     "agents_app.tasks.take_snapshot": take_snapshot,

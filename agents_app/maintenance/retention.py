@@ -1,9 +1,11 @@
 """Old rows go, in small bites, so that nobody waits for the database meanwhile."""
 
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 
 from agents_app.commit import in_transaction
 from agents_app.models import (
@@ -29,34 +31,44 @@ LOGIN_FAILURE_DAYS = 1
 USAGE_DAYS = 2 * 366
 
 
-def retention(now: datetime) -> None:
-    removed = sum(_of_tenant(tenant, now) for tenant in Tenant.objects.all())
-    removed += _delete(Heartbeat.objects.filter(at__lt=now - timedelta(days=HEARTBEAT_DAYS)))
-    removed += _delete(MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS)))
-    removed += _delete(Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS)))
-    removed += _delete(Delivery.objects.filter(received_at__lt=now - timedelta(days=DELIVERY_DAYS)))
-    removed += _delete(LoginFailure.objects.filter(at__lt=now - timedelta(days=LOGIN_FAILURE_DAYS)))
-    removed += _delete(Usage.objects.filter(day__lt=(now - timedelta(days=USAGE_DAYS)).date()))
+Tell = Callable[[int], None]
+
+
+def retention(now: datetime, tell: Tell = lambda _removed: None) -> int:
+    """How many rows went; `tell` hears how many so far."""
+    removed = 0
+    for rows in old_rows(now):
+        for bite in _bites(rows):
+            removed += bite
+            tell(removed)
     if removed:
         log.info("retention.removed", rows=removed)
+    return removed
 
 
-def _of_tenant(tenant: Tenant, now: datetime) -> int:
+def old_rows(now: datetime) -> Iterator[QuerySet[Any]]:
+    for tenant in Tenant.objects.all():
+        yield from _of_tenant(tenant, now)
+    yield Heartbeat.objects.filter(at__lt=now - timedelta(days=HEARTBEAT_DAYS))
+    yield MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS))
+    yield Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS))
+    yield Delivery.objects.filter(received_at__lt=now - timedelta(days=DELIVERY_DAYS))
+    yield LoginFailure.objects.filter(at__lt=now - timedelta(days=LOGIN_FAILURE_DAYS))
+    yield Usage.objects.filter(day__lt=(now - timedelta(days=USAGE_DAYS)).date())
+
+
+def _of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]]:
     """A work item takes its runs, their output and their events along."""
     days = tenant.settings.get("history_retention_days", DEFAULT_RUN_DAYS)
     before = now - timedelta(days=days)
-    return (
-        _delete(WorkItem.objects.filter(tenant=tenant, finished_at__lt=before))
-        + _delete(Firing.objects.filter(tenant=tenant, recorded_at__lt=before).exclude(outcome=""))
-        + _delete(RunEvent.objects.filter(tenant=tenant, run__isnull=True, at__lt=before))
-        + _delete(Message.objects.filter(tenant=tenant, created_at__lt=before, read_at__lt=before))
-    )
+    yield WorkItem.objects.filter(tenant=tenant, finished_at__lt=before)
+    yield Firing.objects.filter(tenant=tenant, recorded_at__lt=before).exclude(outcome="")
+    yield RunEvent.objects.filter(tenant=tenant, run__isnull=True, at__lt=before)
+    yield Message.objects.filter(tenant=tenant, created_at__lt=before, read_at__lt=before)
 
 
-def _delete(rows: QuerySet[Model]) -> int:
-    removed = 0
+def _bites(rows: QuerySet[Any]) -> Iterator[int]:
     while keys := list(rows.values_list("pk", flat=True)[:ROWS_IN_ONE_BITE]):
         bite = rows.model._default_manager.filter(pk__in=keys)
         in_transaction(bite.delete)
-        removed += len(keys)
-    return removed
+        yield len(keys)

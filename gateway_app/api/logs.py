@@ -68,6 +68,12 @@ class FollowFilters(Filters):
     last_event_id: int | None = Field(
         None, ge=0, le=LARGEST_KEY, description="For clients that cannot send the header."
     )
+    styled: bool = Field(
+        False,
+        description="For people who watch: `spans` with colours in place of `text`, a progress bar "
+        "as one line, and lines that still grow, `open` and without an `id`, again when they have. "
+        "Only line feeds end a line here, so its numbers are not those of the plain lines.",
+    )
 
 
 _STREAM = streamed(
@@ -83,7 +89,8 @@ def follow_lines(request: HttpRequest, run_id: int, filters: Query[FollowFilters
     """The same lines as a stream, from the first one until the run ends."""
     run = find_run(caller_of(request).tenant, run_id)
     after = last_event_id(request, filters.last_event_id)
-    return begin(request, Follow(guest_of(request), run.pk, -1 if after is None else after))
+    seen = -1 if after is None else after
+    return begin(request, Follow(guest_of(request), run.pk, seen, filters.styled))
 
 
 # --- as bytes -------------------------------------------------------------------------------

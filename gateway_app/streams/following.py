@@ -5,7 +5,7 @@ from functools import partial
 from time import monotonic
 
 from agents_app.cli.follow import Progress
-from gateway_app.lines import Line, LineReader
+from gateway_app.lines import AnyLine, LineReader, LogReader
 from gateway_app.streams import wire
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.outlet import Outlet
@@ -13,7 +13,7 @@ from gateway_app.streams.ticket import Follow
 
 
 async def follow(hub: Hub, ticket: Follow, outlet: Outlet) -> AsyncGenerator[bytes, None]:
-    lines = LineReader(ticket.run_id)
+    lines = _reader(ticket)
     yield wire.opened()
     sent_at = monotonic()
     with hub.follower(ticket.run_id):
@@ -30,8 +30,14 @@ async def follow(hub: Hub, ticket: Follow, outlet: Outlet) -> AsyncGenerator[byt
                 await hub.next_look()
 
 
+def _reader(ticket: Follow) -> LineReader | LogReader:
+    if ticket.styled:
+        return LogReader(ticket.run_id, ticket.after)
+    return LineReader(ticket.run_id)
+
+
 async def _news(
-    hub: Hub, ticket: Follow, lines: LineReader, progress: Progress, outlet: Outlet
+    hub: Hub, ticket: Follow, lines: LineReader | LogReader, progress: Progress, outlet: Outlet
 ) -> AsyncGenerator[bytes, None]:
     while lines.seq < progress.seq and not outlet.over:
         yield await hub.read(partial(_page, lines, ticket.after))
@@ -40,14 +46,19 @@ async def _news(
         outlet.end(_end(progress) if progress.state else wire.GONE)
 
 
-def _page(lines: LineReader, after: int) -> bytes:
+def _page(lines: LineReader | LogReader, after: int) -> bytes:
     return _events(lines.page(), after)
 
 
-def _events(lines: Iterable[Line], after: int) -> bytes:
-    """Those that the client has not seen: to know their numbers, all of them were read."""
+def _events(lines: Iterable[AnyLine], after: int) -> bytes:
+    """Those that the client has not seen: to know their numbers, all of them were read.
+
+    A line that grows has no id: who comes back after it wants to see it again.
+    """
     return b"".join(
-        wire.event("line", line.shown(), line.number) for line in lines if line.number > after
+        wire.event("line", line.shown(), None if line.open else line.number)
+        for line in lines
+        if line.number > after
     )
 
 

@@ -37,6 +37,7 @@ class Follow:
     guest: Guest
     run_id: int
     after: int = -1
+    styled: bool = False
 
 
 Ticket = Listen | Follow

@@ -16,6 +16,7 @@ from tests.benchmarks import (
     many_schedules,
     next_fires,
     overhead,
+    pages,
     punctuality,
     signals,
     streams,
@@ -38,6 +39,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "deliveries": deliveries.measure,
     "streams": streams.measure,
     "signals": signals.measure,
+    "pages": pages.measure,
 }
 
 

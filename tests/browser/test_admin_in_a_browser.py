@@ -20,36 +20,6 @@ def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStac
     expect(line).to_contain_text("succeeded", timeout=20_000)
 
 
-def test_the_page_of_a_run_shows_its_output_while_it_is_printed(page: Page, stack: PrivateStack):
-    page.get_by_role("link", name="talker").first.click()
-    page.get_by_placeholder("Prompt (optional)").fill("from the browser")
-    page.get_by_role("button", name="Run now").click()
-    page.locator(".dv-table .dv-link", has_text="#").click()
-    output = page.locator("#dv-output")
-    expect(output.locator(".dv-err")).to_have_text("careful\n")
-    expect(output).not_to_contain_text("step 3")
-    expect(output).to_contain_text("step 3", timeout=15_000)
-    expect(page.locator("#dv-facts")).to_contain_text("succeeded", timeout=15_000)
-    expect(page.locator("#dv-timeline")).to_contain_text("run.succeeded")
-    expect(page.get_by_role("button", name="Rerun")).to_be_visible()
-    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
-    asked = "SELECT requested_by FROM drover_work_item WHERE prompt = ?"
-    assert stack.rows(asked, "from the browser") == [{"requested_by": "admin"}]
-
-
-def test_an_agent_is_paused_and_resumed_by_its_buttons(page: Page, stack: PrivateStack):
-    paused = "SELECT name FROM drover_agent WHERE paused_at IS NOT NULL"
-    page.get_by_role("link", name="sleeper").first.click()
-    page.get_by_placeholder("Why (optional)").fill("lunch")
-    page.get_by_role("button", name="Pause").click()
-    expect(page.locator(".dv-facts")).to_contain_text("paused")
-    expect(page.locator(".dv-facts")).to_contain_text("lunch")
-    assert stack.rows(paused) == [{"name": "sleeper"}]
-    page.get_by_role("button", name="Resume").click()
-    expect(page.locator(".dv-facts")).to_contain_text("enabled")
-    assert stack.rows(paused) == []
-
-
 def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(
     page: Page, stack: PrivateStack
 ):

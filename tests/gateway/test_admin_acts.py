@@ -43,9 +43,9 @@ def told(name: str) -> list[str]:
 
 def test_an_agent_is_run_with_a_prompt_by_the_person_who_asked(boss: Client, fleet: Fleet):
     agent = fleet.agent()
-    assert "a run was started" in act(boss, agent, "run", text="  look at this\0 ")
+    assert "a run was started" in act(boss, agent, "run", text="  look at\r\nthis\0 ")
     item = agent.work_items.get()
-    assert (item.prompt, item.requested_by, item.trigger) == ("look at this", "ann", "manual")
+    assert (item.prompt, item.requested_by, item.trigger) == ("look at\nthis", "ann", "manual")
     assert run_states(agent) == ["pending"]
 
 
@@ -109,23 +109,27 @@ def test_the_scale_is_changed_on_the_page_and_noted(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=1)
     fleet.ask(agent)
     fleet.ask(agent)
-    url = reverse("admin:agents_app_agent_change", args=[agent.pk])
-    boss.post(url, {"scale": "2", "name": "renamed", "instructions": "other"})
-    agent.refresh_from_db()
-    assert (agent.scale, agent.name, agent.instructions) == (2, "reporter", "")
-    assert told("agent.scaled") == ["ann: 2"]
+    assert "2 runs at once" in act(boss, agent, "scale", text="2")
+    assert (agent.scale, told("agent.scaled")) == (2, ["ann: 2"])
     # The waiting one takes the new slot at once.
     assert work_states(agent) == ["admitted", "admitted"]
+    assert "is disabled" in act(boss, agent, "scale", text="0")
 
 
-@pytest.mark.parametrize("scale", ["-1", "10001", "many", ""])
-def test_an_impossible_scale_is_refused_on_its_field(boss: Client, fleet: Fleet, scale: str):
+@pytest.mark.parametrize("scale", ["-1", "10001", "many", "", "1.5", "99999999999999999999"])
+def test_an_impossible_scale_is_refused_with_what_to_give(boss: Client, fleet: Fleet, scale: str):
     agent = fleet.agent(scale=3)
-    url = reverse("admin:agents_app_agent_change", args=[agent.pk])
-    response = boss.post(url, {"scale": scale})
-    assert response.context["adminform"].form.errors["scale"]
-    agent.refresh_from_db()
+    assert "give a number from 0 to 10000" in act(boss, agent, "scale", text=scale)
     assert agent.scale == 3
+
+
+def test_an_agent_s_columns_are_changed_by_its_file_alone(boss: Client, fleet: Fleet):
+    agent = fleet.agent()
+    url = reverse("admin:agents_app_agent_change", args=[agent.pk])
+    form = {"name": "renamed", "instructions": "other", "scale": "7"}
+    assert boss.post(url, form).status_code == 403
+    agent.refresh_from_db()
+    assert (agent.scale, agent.name, agent.instructions) == (1, "reporter", "")
 
 
 # --- runs -----------------------------------------------------------------------------------
@@ -206,7 +210,7 @@ def _one_of_each(fleet: Fleet) -> list[tuple[Model, str]]:
     schedule = fleet.schedule(agent)
     run, waiting = live_run(fleet.ask(agent)), fleet.ask(agent)
     verbs: list[tuple[Model, str]]
-    verbs = [(agent, verb) for verb in ("run", "pause", "resume", "stop")]
+    verbs = [(agent, verb) for verb in ("run", "pause", "resume", "stop", "scale")]
     verbs += [(run, "stop"), (run, "rerun"), (waiting, "drop"), (waiting, "restore")]
     return [*verbs, (schedule, "pause"), (schedule, "resume"), (fleet.tenant, "pause")]
 

@@ -1,10 +1,12 @@
-"""The output on a run's page: in order, decoded whole, marked, live, and never markup."""
+"""The log on a run's page: in order, decoded whole, coloured, in parts, and never markup."""
+
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from agents_app.admin.output_pieces import SHOWN_BYTES, output_after, whole_text
+from agents_app.admin.log import SHOWN_LINES, end_of_log, whole_text
 from agents_app.models import Run
 from tests.agents.fleet import Fleet, live_run
 from tests.gateway.conftest import tell
@@ -23,11 +25,11 @@ def page(client: Client, run: Run) -> str:
     return client.get(url).content.decode()
 
 
-def live(client: Client, run: Run, after: int | str) -> str:
-    url = reverse("admin:agents_app_run_live", args=[run.pk])
-    response = client.get(url, {"after": after})
+def lines(client: Client, run: Run, **asked: Any) -> dict[str, Any]:
+    response = client.get(reverse("admin:agents_app_run_lines", args=[run.pk]), asked)
     assert response.status_code == 200
-    return response.content.decode()
+    answer: dict[str, Any] = response.json()
+    return answer
 
 
 def end(run: Run) -> None:
@@ -35,128 +37,114 @@ def end(run: Run) -> None:
     run.refresh_from_db()
 
 
-def text(run: Run, after: int = 0) -> str:
-    return "".join(piece.text for piece in output_after(run, after).pieces)
+def texts(run: Run) -> list[str]:
+    return [line.text for line in end_of_log(run).lines]
 
 
-def test_output_is_shown_in_order_with_times_and_errors_marked(boss: Client, run: Run):
+def test_lines_are_shown_in_order_with_times_and_both_streams_apart(boss: Client, run: Run):
     tell(run.pk, b"one\n")
     tell(run.pk, b"oh no\n", stream=2)
     shown = page(boss, run)
-    assert '<time class="dv-out-at">12:00:00</time><span class="dv-out">one\n</span>' in shown
-    assert '<time class="dv-err-at">12:00:01</time><span class="dv-err">oh no\n</span>' in shown
+    line = (
+        '<div class="dv-line dv-{}" data-number="{}"><time>{}</time><span class="dv-text">{}</span>'
+    )
+    assert line.format("stdout", 0, "12:00:00", "one") in shown
+    assert line.format("stderr", 1, "12:00:01", "oh no") in shown
 
 
-def test_output_is_text_and_never_markup_or_escape_sequences(boss: Client, run: Run):
-    tell(run.pk, b"<script>alert(1)</script>\x1b[31mred\x1b[0m\x1b]52;c;aGk=\x07\n")
+def test_what_is_printed_is_text_and_never_markup_or_an_escape_sequence(boss: Client, run: Run):
+    tell(run.pk, b"<script>alert(1)</script>\x1b[31m<b>red\x1b[0m\x1b]52;c;aGk=\x07\n")
     shown = page(boss, run)
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;red\n" in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+    assert '<span class="dv-fg-1">&lt;b&gt;red</span>' in shown
     assert "\x1b" not in shown
 
 
-def test_a_character_split_between_pieces_is_whole_also_between_two_looks(run: Run):
-    euro = "€".encode()
-    tell(run.pk, b"5 " + euro[:1])
-    assert text(run) == "5 "
-    tell(run.pk, euro[1:] + b" left\n")
-    assert text(run, after=1) == "€ left\n"
-    assert text(run) == "5 € left\n"
+def test_any_colour_is_shown_as_a_style_that_this_side_wrote(boss: Client, run: Run):
+    tell(run.pk, b"\x1b[1;38;2;1;2;3;48;5;208mx\n")
+    shown = page(boss, run)
+    assert '<span class="dv-bold" style="color:#010203;background:#ff8700">x</span>' in shown
 
 
-def test_a_line_goes_on_without_a_new_time(run: Run):
-    tell(run.pk, b"working")
-    tell(run.pk, b"... done\nnext\n")
-    pieces = output_after(run, 0).pieces
-    assert [(piece.text, piece.at is not None) for piece in pieces] == [
-        ("working", True),
-        ("... done\n", False),
-        ("next\n", True),
-    ]
-    assert [piece.at is None for piece in output_after(run, 1).pieces] == [True, False]
-
-
-def test_an_error_in_the_middle_of_a_line_begins_a_line_of_its_own(run: Run):
-    tell(run.pk, b"half a line")
-    tell(run.pk, b"oops\n", stream=2)
-    pieces = output_after(run, 0).pieces
-    assert [(piece.stream, piece.text) for piece in pieces] == [
-        ("out", "half a line"),
-        ("err", "\n"),
-        ("err", "oops\n"),
-    ]
-    assert pieces[2].at is not None
-
-
-def test_an_unfinished_run_asks_for_what_is_new_and_a_finished_one_does_not(boss: Client, run: Run):
-    tell(run.pk, b"one\n")
-    assert "live/?after=1" in page(boss, run)
-    tell(run.pk, b"two\n")
-    more = live(boss, run, 1)
-    assert "two" in more
-    assert "one" not in more
-    assert "live/?after=2" in more
-    assert 'id="dv-facts"' in more
+def test_a_line_that_has_not_ended_is_shown_open_until_the_run_ends(boss: Client, run: Run):
+    tell(run.pk, b"one\n 10%\r")
+    tell(run.pk, b" 20%\r")
+    shown = page(boss, run)
+    assert 'data-number="1" data-open' in shown
+    assert "> 20%<" in shown
+    assert 'data-last="0"' in shown
+    assert "data-growing" in shown
     end(run)
-    assert "live/?after" not in page(boss, run)
+    shown = page(boss, run)
+    assert "data-open" not in shown
+    assert "data-growing" not in shown
+    assert texts(run) == ["one", " 20%"]
 
 
-def test_the_end_of_a_run_makes_its_page_load_again(boss: Client, run: Run):
-    end(run)
-    response = boss.get(reverse("admin:agents_app_run_live", args=[run.pk]))
-    assert response["HX-Refresh"] == "true"
-
-
-@pytest.mark.parametrize("after", ["", "-1", "x", "1e9", "٣", "99999999999999999999999"])
-def test_a_strange_question_for_more_is_answered(boss: Client, run: Run, after: str):
-    tell(run.pk, b"one\n")
-    live(boss, run, after)
-
-
-def test_only_the_end_of_a_long_output_is_on_the_page_and_all_of_it_in_the_download(
+def test_only_the_end_of_a_long_log_is_on_the_page_and_what_was_before_comes_in_parts(
     boss: Client, run: Run
 ):
-    for number in range(8):
-        tell(run.pk, f"part {number} ".encode() + b"x" * 60_000 + b"\n")
+    total = SHOWN_LINES * 2 + 10
+    for first in range(0, total, 100):
+        numbers = range(first, min(first + 100, total))
+        tell(run.pk, b"".join(b"line %d;\n" % number for number in numbers))
     end(run)
-    shown = output_after(run, 0)
-    assert shown.left_out
-    assert SHOWN_BYTES <= sum(len(piece.text) for piece in shown.pieces) < SHOWN_BYTES + 61_000
-    assert "part 7" in text(run)
-    assert "part 0" not in text(run)
+    shown = page(boss, run)
+    assert shown.count('class="dv-line') == SHOWN_LINES
+    assert f'data-earlier="{total - SHOWN_LINES}"' in shown
+    assert f"Earlier lines ({total - SHOWN_LINES})" in shown
+    before = lines(boss, run, before=total - SHOWN_LINES)
+    assert (len(before["lines"]), before["earlier"]) == (SHOWN_LINES, 10)
+    assert before["lines"][0]["spans"] == [{"text": "line 10;"}]
+    assert len(lines(boss, run, before=10)["lines"]) == 10
     response = boss.get(reverse("admin:agents_app_run_text", args=[run.pk]))
     assert response["Content-Type"] == "text/plain; charset=utf-8"
     assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}.txt"'
-    assert [f"part {number} " in response.content.decode() for number in range(8)] == [True] * 8
+    assert response.content.decode().count("\n") == total
+
+
+def test_what_is_new_can_be_asked_for_by_those_who_get_no_stream(boss: Client, run: Run):
+    tell(run.pk, b"one\ntwo\nthr")
+    answer = lines(boss, run, after=0)
+    assert [(line["number"], line["open"]) for line in answer["lines"]] == [(1, False), (2, True)]
+    assert answer["ended"] is False
+    end(run)
+    assert lines(boss, run, after=1)["ended"] is True
+
+
+@pytest.mark.parametrize("asked", ["", "-1", "x", "1e9", "٣", "99999999999999999999999"])
+def test_a_strange_question_is_answered_with_the_end_of_the_log(boss: Client, run: Run, asked: str):
+    tell(run.pk, b"one\n")
+    assert len(lines(boss, run, after=asked, before=asked)["lines"]) == 1
 
 
 def test_bytes_that_are_no_text_are_replaced_at_the_very_end_too(run: Run):
     tell(run.pk, b"ok \xff\xfe and \xe2\x82")
     end(run)
-    assert text(run) == whole_text(run) == "ok \ufffd\ufffd and \ufffd"
+    assert texts(run) == ["ok \ufffd\ufffd and \ufffd"]
+    assert whole_text(run) == "ok \ufffd\ufffd and \ufffd\n"
 
 
 def test_a_run_that_printed_nothing_says_so(boss: Client, run: Run):
+    assert "It has printed nothing yet" in page(boss, run)
     end(run)
-    assert "It printed nothing" in page(boss, run)
+    assert "It printed nothing." in page(boss, run)
 
 
-def test_the_output_is_for_those_who_may_see_runs(client: Client, visitor: Client, run: Run):
+def test_the_log_is_for_those_who_may_see_runs(client: Client, visitor: Client, run: Run):
     tell(run.pk, b"secret\n")
     assert "secret" in page(visitor, run)
-    for name in ("live", "text"):
+    for name in ("lines", "text", "facts", "story"):
         url = reverse(f"admin:agents_app_run_{name}", args=[run.pk])
         assert visitor.get(url).status_code == 200
         assert client.get(url).status_code == 302
 
 
-def test_staff_without_the_permission_get_no_output(client: Client, run: Run, django_user_model):
+def test_staff_without_the_permission_get_no_part_of_it(
+    client: Client, run: Run, django_user_model: Any
+):
     client.force_login(django_user_model.objects.create_user("new", is_staff=True))
-    for name in ("live", "text"):
+    for name in ("lines", "text", "facts", "story"):
         url = reverse(f"admin:agents_app_run_{name}", args=[run.pk])
         assert client.get(url).status_code == 403
         assert client.get(url.replace(str(run.pk), "424242")).status_code in {403, 404}
-
-
-def test_the_timeline_tells_what_happened(boss: Client, run: Run):
-    shown = page(boss, run)
-    assert shown.index("run.admitted") < shown.index("run.started")

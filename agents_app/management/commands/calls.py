@@ -12,6 +12,7 @@ from agents_app.cli.find import find_run, find_tenant
 
 class Command(DroverCommand):
     help = "Show who called whom: the whole tree, from any of its runs."
+    examples = (("calls 42", "The tree of calls that run 42 is part of."),)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="RUN", help="The number of any run in the tree.")

@@ -22,6 +22,12 @@ COLUMNS = ("credential", "set", "by", "agents")
 
 class Command(DroverCommand):
     help = "Set, list, remove or rotate the secrets that agents declare in `credentials`."
+    examples = (
+        ("credential set claude --file key.txt", "From a file; never as an argument."),
+        ("credential list", "Names, who set them, and which agents declare them."),
+        ("credential remove claude", "Runs that need it fail from now on."),
+        ("credential rotate --new-key", "Make a key, and seal everything with it."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

@@ -1,23 +1,37 @@
-"""Shows received webhooks and why they matched or not, and plays one again."""
+"""Shows received webhooks and why they matched or not, and plays some again."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core.management.base import CommandParser
+from django.db.models import QuerySet
 
 from agents_app import deliveries
 from agents_app.cli.command import DroverCommand
 from agents_app.cli.deliveries import LONGEST_BODY, described, reason_rows, shown
-from agents_app.cli.find import find_delivery, find_tenant
+from agents_app.cli.find import did_you_mean, find_delivery, find_tenant
+from agents_app.cli.schedule_when import past_moment_of
 from agents_app.cli.screen import shortened
 from agents_app.cli.times import local
+from agents_app.conf import HOST_ZONE
+from agents_app.errors import NotFound, Refused
 from agents_app.models import Delivery, Tenant
 
 COLUMNS = ("delivery", "received", "source", "event", "outcome", "matched", "skipped", "reason")
+ID_HELP = "Its number, or its sender's id."
 OUTCOMES = tuple(str(value) for value in Delivery.Outcome.values)
 
 
 class Command(DroverCommand):
-    help = "List received webhooks, show one with the reason of each agent, or replay it."
+    help = "List received webhooks, show one with the reason of each agent, or replay some."
+    examples = (
+        ("deliveries list --outcome unmatched", "Those that nobody wanted."),
+        ("deliveries show 12", "As it came, and why each agent was told or not."),
+        ("deliveries replay 12", "Once more, for whoever wants it now."),
+        ("deliveries replay --source github --since '2 hours ago'", "All of two hours."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -26,11 +40,12 @@ class Command(DroverCommand):
         listing.add_argument("--outcome", choices=OUTCOMES, help="Only those that ended so.")
         listing.add_argument("--limit", type=int, default=20, help="At most so many (20).")
         show = verbs.add_parser("show", help="One as it came, and who was told.")
+        show.add_argument("delivery", metavar="DELIVERY", help=ID_HELP)
         replay = verbs.add_parser("replay", help="Once more, for whoever wants it now.")
-        for verb in (show, replay):
-            verb.add_argument(
-                "delivery", metavar="DELIVERY", help="Its number, or its sender's id."
-            )
+        replay.add_argument("deliveries", metavar="DELIVERY", nargs="*", help=ID_HELP)
+        replay.add_argument("--since", metavar="TIME", default="", help="All since then: 09:00.")
+        replay.add_argument("--source", default="", help="Of those, only this source's.")
+        replay.add_argument("--outcome", choices=OUTCOMES, help="Of those, only these.")
         for verb in (listing, show, replay):
             self.add_common(verb)
 
@@ -41,16 +56,12 @@ class Command(DroverCommand):
         elif verb == "show":
             self._show(find_delivery(owner, options["delivery"]), json=json)
         else:
-            self._replay(find_delivery(owner, options["delivery"]), json=json)
+            self._replay(chosen(owner, now=self.now, **options), json=json)
 
     def _list(
         self, tenant: Tenant, *, source: str, outcome: str | None, limit: int, json: bool, **_: Any
     ) -> None:
-        found = Delivery.objects.filter(tenant=tenant).select_related("source").defer("body")
-        if source:
-            found = found.filter(source__name=source)
-        if outcome:
-            found = found.filter(outcome=outcome)
+        found = narrowed(tenant, source, outcome).select_related("source").defer("body")
         latest = list(found.order_by("-pk")[: max(1, limit)])
         if json:
             self.screen.json({"deliveries": [described(each) for each in latest]})
@@ -80,10 +91,43 @@ class Command(DroverCommand):
         cut = "" if len(body) <= LONGEST_BODY else f" (the first {LONGEST_BODY} of {len(body)})"
         self.screen.say(f"body{cut}:\n{body[:LONGEST_BODY]}")
 
-    def _replay(self, delivery: Delivery, *, json: bool) -> None:
-        receipt = deliveries.replay(delivery, self.by, self.now)
-        text = f"delivery {receipt.delivery}: matched {receipt.matched}, skipped {receipt.skipped}"
-        self.result(text, receipt, json=json)
+    def _replay(self, chosen: Sequence[Delivery], *, json: bool) -> None:
+        receipts = []
+        with self.progress("replaying", len(chosen)) as tell:
+            for done, delivery in enumerate(chosen, start=1):
+                receipts.append(deliveries.replay(delivery, self.by, self.now))
+                tell(done)
+        if json:
+            self.screen.json(receipts[0] if len(receipts) == 1 else {"replayed": receipts})
+            return
+        for one in receipts:
+            said = f"delivery {one.delivery}: matched {one.matched}, skipped {one.skipped}"
+            self.screen.say(said)
+
+
+def chosen(
+    tenant: Tenant, *, now: datetime, deliveries: list[str], since: str, **only: Any
+) -> Sequence[Delivery]:
+    """Those that were named, or all since a time; oldest first, as they came."""
+    if bool(deliveries) == bool(since):
+        raise Refused("say which: their numbers, or --since TIME (manage.py deliveries list)")
+    if deliveries:
+        return [find_delivery(tenant, text) for text in dict.fromkeys(deliveries)]
+    moment = past_moment_of("--since", since, now, ZoneInfo(HOST_ZONE))
+    found = narrowed(tenant, only["source"], only["outcome"]).filter(received_at__gte=moment)
+    if not (some := list(found.select_related("source").order_by("pk"))):
+        raise NotFound(f"no delivery came since {local(moment)} that fits")
+    return some
+
+
+def narrowed(tenant: Tenant, source: str, outcome: str | None) -> "QuerySet[Delivery]":
+    found = Delivery.objects.filter(tenant=tenant)
+    if source:
+        known = tenant.webhook_sources.values_list("name", flat=True)
+        if source not in known:
+            raise NotFound(f"there is no source {source!r}{did_you_mean(source, known)}")
+        found = found.filter(source__name=source)
+    return found.filter(outcome=outcome) if outcome else found
 
 
 def _row(delivery: Delivery) -> tuple[object, ...]:

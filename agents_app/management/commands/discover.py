@@ -18,6 +18,10 @@ COLUMNS = ("agent", "scale", "schedules", "command", "description")
 
 class Command(DroverCommand):
     help = "Read the project directory and show its agents and what is wrong with them."
+    examples = (
+        ("discover", "What is on disk, and what is wrong with it."),
+        ("discover --sync", "Also take it over, without waiting for Drover to see it."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

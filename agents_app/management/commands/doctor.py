@@ -13,6 +13,10 @@ from agents_app.maintenance.findings import WRONG
 
 class Command(DroverCommand):
     help = "Check the installation; exit code 1 if anything is wrong."
+    examples = (
+        ("doctor", "What is wrong, and what to do."),
+        ("doctor --invariants --json", "With the rows that must not exist, for a program."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

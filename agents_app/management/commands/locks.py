@@ -17,6 +17,10 @@ COLUMNS = ("lock", "uri", "holder", "since", "until")
 
 class Command(DroverCommand):
     help = "List the locks that agents hold, or break one."
+    examples = (
+        ("locks list", "Who holds what, and until when."),
+        ("locks break file:///srv/report.csv", "Take it from its holder."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

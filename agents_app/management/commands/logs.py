@@ -1,43 +1,126 @@
-"""Shows what a run printed, also while it runs."""
+"""Shows what runs printed, also while they run."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.db.models import Max
 
 from agents_app.cli.asking import ending_of
 from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_run_or_agent, find_tenant
+from agents_app.cli.find import find_agent, find_run_or_agent, find_tenant
 from agents_app.cli.fleet import last_run
-from agents_app.cli.follow import as_lines, output_so_far, output_until_end
-from agents_app.errors import NotFound
+from agents_app.cli.follow import Piece, as_lines, output_so_far, output_until_end
+from agents_app.cli.voices import Chorus, Voices, together
+from agents_app.errors import NotFound, Refused
 from agents_app.models import Agent, Run, Tenant
 
 
 class Command(DroverCommand):
-    help = "Show the output of a run, of an agent's newest run, or of the newest run of all."
+    help = (
+        "Show the output of a run, of an agent's newest run, or of the newest run of all; "
+        "of several agents it comes together, each line under its agent's name."
+    )
+    examples = (
+        ("logs", "The newest run of all."),
+        ("logs reporter -f", "What its newest run prints, until that ends."),
+        ("logs reporter greeter -f", "Both, also the runs to come, until Ctrl-C."),
+        ("logs --all -f --times", "Everybody, with the time of each line."),
+        ("logs 42 --json", "Run 42, for a program."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("target", metavar="RUN|AGENT", nargs="?", default="")
-        parser.add_argument("-f", "--follow", action="store_true", help="Go on until the run ends.")
+        parser.add_argument("targets", metavar="RUN|AGENT", nargs="*", default=[])
+        parser.add_argument("--all", action="store_true", help="Of every agent.")
+        parser.add_argument(
+            *("-f", "--follow"),
+            action="store_true",
+            help="Go on until the run ends; with several agents, until Ctrl-C.",
+        )
         parser.add_argument("--times", action="store_true", help="Put the time before each line.")
 
-    def handle(
-        self, *, tenant: str, target: str, follow: bool, times: bool, json: bool, **_: Any
-    ) -> None:
-        run = find_newest(find_tenant(tenant), target)
+    def handle(self, *, tenant: str, targets: list[str], json: bool, **options: Any) -> None:
+        owner = find_tenant(tenant)
+        if options["all"] and targets:
+            raise Refused("--all is every agent: leave the names out, or leave out --all")
+        if not options["all"] and len(targets) < 2:
+            run = find_newest(owner, targets[0] if targets else "")
+            self._one(run, json=json, **options)
+            return
+        agents = find_agents(owner, targets)
+        if options["follow"]:
+            self._follow(agents, json=json, times=options["times"])
+        else:
+            self._together(newest_of(agents), json=json, times=options["times"])
+
+    # --- one run ----------------------------------------------------------------------------
+
+    def _one(self, run: Run, *, follow: bool, times: bool, json: bool, **_: Any) -> None:
         pieces = output_until_end(run.pk) if follow else output_so_far(run.pk)
         if json and follow:
             for piece in pieces:
                 self.screen.json_line(piece)
         elif json:
-            described = {"agent": run.agent.name, "run": last_run(run), "output": list(pieces)}
-            self.screen.json(described)
+            self.screen.json(described(run))
         else:
             for text in as_lines(pieces, times=times):
                 self.screen.text(text)
             run.refresh_from_db()
             self.remark(ending_of(run))
+
+    # --- several ----------------------------------------------------------------------------
+
+    def _together(self, runs: Sequence[Run], *, json: bool, times: bool) -> None:
+        if json:
+            self.screen.json({"runs": [described(run) for run in runs]})
+            return
+        names = {run.pk: run.agent.name for run in runs}
+        chorus = Chorus(self.screen, names.values(), times=times)
+        for piece in together(names):
+            chorus.sing(names[piece.run], piece)
+        for run in runs:
+            chorus.end(run.agent.name, run.pk)
+            self.remark(f"{run.agent.name}: {ending_of(run)}")
+
+    def _follow(self, agents: list[Agent], *, json: bool, times: bool) -> None:
+        """Ctrl-C is how one leaves, not a failure."""
+        voices = Voices(Run.objects.filter(agent__in=agents))
+        chorus = Chorus(self.screen, [agent.name for agent in agents], times=times)
+        try:
+            for heard in voices.for_ever():
+                agent = voices.agents[heard.run if isinstance(heard, Piece) else heard.run_id]
+                if not isinstance(heard, Piece):
+                    chorus.end(agent, heard.run_id)
+                    self.remark(f"{agent}: run {heard.run_id} {heard.state}")
+                elif json:
+                    self.screen.json_line({"agent": agent, **asdict(heard)})
+                else:
+                    chorus.sing(agent, heard)
+        except KeyboardInterrupt:
+            return
+
+
+def described(run: Run) -> dict[str, object]:
+    output = list(output_so_far(run.pk))
+    return {"agent": run.agent.name, "run": last_run(run), "output": output}
+
+
+def find_agents(tenant: Tenant, names: list[str]) -> list[Agent]:
+    """Those, or all of them."""
+    if names:
+        return [find_agent(tenant, name.removeprefix("agent:")) for name in dict.fromkeys(names)]
+    agents = list(tenant.agents.order_by("name"))
+    if not agents:
+        raise NotFound("there are no agents yet (manage.py discover shows what is on disk)")
+    return agents
+
+
+def newest_of(agents: list[Agent]) -> list[Run]:
+    runs = Run.objects.filter(agent__in=agents)
+    keys = runs.order_by().values("agent").annotate(newest=Max("pk")).values("newest")
+    return list(Run.objects.filter(pk__in=keys).select_related("agent").order_by("agent__name"))
 
 
 def find_newest(tenant: Tenant, target: str) -> Run:

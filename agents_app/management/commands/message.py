@@ -11,6 +11,7 @@ from agents_app.cli.find import find_agent, find_tenant
 
 class Command(DroverCommand):
     help = "Tell an agent something: a run that goes on reads it, else it becomes work."
+    examples = (("message reporter 'Leave out the weekend.'", "Read by its run, or made work."),)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("agent", metavar="AGENT")

@@ -14,6 +14,10 @@ LONGEST_NOTE = 500
 
 class Command(DroverCommand):
     help = "Pause an agent, or the scheduler: what time starts is skipped, all else is queued."
+    examples = (
+        ("pause reporter --note 'too loud'", "Nothing of it starts until it is resumed."),
+        ("pause", "The whole scheduler."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -18,6 +18,12 @@ COLUMNS = ("item", "agent", "trigger", "asked by", "since", "not before", "promp
 
 class Command(DroverCommand):
     help = "List what waits for a slot, drop an item, clear a queue, or restore what was cleared."
+    examples = (
+        ("queue list reporter", "What waits for a slot of this agent."),
+        ("queue drop 12", "Work item 12, for good."),
+        ("queue clear reporter", "All that waits for it."),
+        ("queue restore", "What was cleared."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

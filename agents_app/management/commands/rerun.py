@@ -1,4 +1,4 @@
-"""Asks for the work of an earlier run again."""
+"""Asks for the work of earlier runs again."""
 
 from typing import Any
 
@@ -7,18 +7,38 @@ from django.core.management.base import CommandParser
 from agents_app import dispatch
 from agents_app.cli.asking import AskingCommand
 from agents_app.cli.find import find_run, find_tenant
+from agents_app.errors import Refused
+from agents_app.models import Run
 
 
 class Command(AskingCommand):
-    help = "Run the work of an earlier run again, with the same input."
+    help = "Run the work of earlier runs again, with the same input."
+    examples = (
+        ("rerun 42 --wait", "Run 42 once more, followed to its end."),
+        ("rerun 42 43 44", "Three of them."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("run", metavar="RUN", help="The number of the run.")
+        parser.add_argument("runs", metavar="RUN", nargs="+", help="The number of a run.")
         parser.add_argument(
             "--wait", action="store_true", help="Follow its output and exit with its exit code."
         )
 
-    def handle(self, *, tenant: str, run: str, wait: bool, json: bool, **_: Any) -> None:
-        found = find_run(find_tenant(tenant), run)
-        self.report(dispatch.rerun(found, self.by, self.now), json=json, wait=wait)
+    def handle(self, *, tenant: str, runs: list[str], wait: bool, json: bool, **_: Any) -> None:
+        owner = find_tenant(tenant)
+        found = [find_run(owner, text) for text in dict.fromkeys(runs)]
+        if len(found) == 1:
+            self.report(dispatch.rerun(found[0], self.by, self.now), json=json, wait=wait)
+        elif wait:
+            raise Refused("--wait follows one run: name one, or leave --wait out")
+        else:
+            self._rerun_all(found, json=json)
+
+    def _rerun_all(self, runs: list[Run], *, json: bool) -> None:
+        items = []
+        with self.progress("asking", len(runs)) as tell:
+            for done, run in enumerate(runs, start=1):
+                items.append(dispatch.rerun(run, self.by, self.now))
+                tell(done)
+        self.report_all(items, json=json)

@@ -11,6 +11,10 @@ from agents_app.cli.find import find_agent, find_tenant
 
 class Command(DroverCommand):
     help = "Resume an agent, or the scheduler: what was queued meanwhile starts now."
+    examples = (
+        ("resume reporter", "It goes on."),
+        ("resume", "The whole scheduler."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

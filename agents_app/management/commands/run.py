@@ -11,6 +11,10 @@ from agents_app.cli.find import find_agent, find_tenant
 
 class Command(AskingCommand):
     help = "Ask an agent to run now; it starts at once if a slot is free, else it is queued."
+    examples = (
+        ("run reporter", "Now, or as soon as a slot is free."),
+        ("run reporter --prompt 'Only today.' --wait", "With other words, followed to its end."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

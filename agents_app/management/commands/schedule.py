@@ -28,6 +28,22 @@ S = Schedule.State
 
 class Command(AskingCommand):
     help = "Create schedules, list, pause, cancel and retry them, and see why one did not run."
+    examples = (
+        ("schedule create reporter 'every monday at 09:00'", "In the agent's time zone."),
+        (
+            "schedule create reporter --cron '0 9 * * 1-5' --dry-run",
+            "Show the fires, save nothing.",
+        ),
+        ("schedule list --state paused", "Those that somebody or failures paused."),
+        ("schedule show reporter/main", "One of them, in full."),
+        ("schedule next main --count 10", "Its next ten fires."),
+        ("schedule pause main --until tomorrow", "Nothing fires until then."),
+        ("schedule resume main --now", "Go on, and fire at once."),
+        ("schedule cancel main", "For good."),
+        ("schedule retry main --wait", "What failed last, once more."),
+        ("schedule history main --limit 5", "What came due, and what became of it."),
+        ("schedule why main --at 'yesterday at 09:00'", "Why it did not run then."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(

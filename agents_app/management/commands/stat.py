@@ -1,47 +1,99 @@
-"""The fleet at a glance."""
+"""The fleet at a glance, once or for as long as somebody watches."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from time import sleep
 from typing import Any
 
+from django.core.management.base import CommandParser
+
 from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_tenant
+from agents_app.cli.find import find_agent, find_tenant
 from agents_app.cli.fleet import AgentStatus, Fleet, LastRun, SchedulerStatus, read_fleet
-from agents_app.cli.screen import shortened
-from agents_app.cli.times import local
+from agents_app.cli.screen import Part, grid, shortened
+from agents_app.cli.times import local, relative, seconds_of
+from agents_app.errors import Refused
 from agents_app.maintenance.readiness import readiness
 from agents_app.skills.sync import DEFAULT_TENANT
 
 AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire", "note")
 WORKER_COLUMNS = ("worker", "host", "pid", "state", "running", "lease until")
+EVERY_SECONDS = "2"
+SHORTEST_SECONDS = 0.2
 
 
 class Command(DroverCommand):
     help = "Show the scheduler, every agent and the workers."
+    examples = (
+        ("stat", "How everything is."),
+        ("stat -w --every 5", "The same, looked at again every five seconds, until Ctrl-C."),
+        ("stat reporter --json", "One agent, for a program."),
+    )
 
-    def handle(self, *, tenant: str, json: bool, **_: Any) -> None:
-        if tenant != DEFAULT_TENANT:
-            find_tenant(tenant)
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("agents", metavar="AGENT", nargs="*", help="Only these.")
+        parser.add_argument("-w", "--watch", action="store_true", help="Until Ctrl-C.")
+        often = f"How often, when watched ({EVERY_SECONDS})."
+        parser.add_argument("--every", metavar="SECONDS", default=EVERY_SECONDS, help=often)
+        super().add_arguments(parser)
+
+    def handle(
+        self, *, tenant: str, agents: list[str], watch: bool, every: str, json: bool, **_: Any
+    ) -> None:
+        if tenant != DEFAULT_TENANT or agents:
+            owner = find_tenant(tenant)
+            agents = [find_agent(owner, name).name for name in agents]
+        if watch:
+            self._watch(tenant, agents, interval_of(every), json=json)
+        elif json:
+            self.screen.json(self._look(tenant, agents))
+        else:
+            self.screen.show(picture(self._look(tenant, agents), self.now))
+
+    def _look(self, tenant: str, agents: list[str]) -> Fleet:
         fleet = read_fleet(tenant, self.now)
-        if json:
-            self.screen.json(fleet)
-        else:
-            self._print(fleet)
+        chosen = [agent for agent in fleet.agents if not agents or agent.name in agents]
+        return replace(fleet, agents=chosen)
 
-    def _print(self, fleet: Fleet) -> None:
-        self.screen.say(scheduler_line(fleet.scheduler))
-        if fleet.scheduler.state == "running" and (missing := readiness(self.now)):
-            self.screen.say(f"no sign of life: {', '.join(missing)} (manage.py doctor says more)")
-        if fleet.agents:
-            self.screen.say("")
-            self.screen.table(AGENT_COLUMNS, [agent_row(agent) for agent in fleet.agents])
-        else:
-            self.screen.say("no agents yet (manage.py discover shows what is on disk)")
-        if fleet.workers:
-            self.screen.say("")
-            rows = [
-                (w.name, w.host, w.pid, w.state, f"{w.running}/{w.concurrency}", w.lease_until)
-                for w in fleet.workers
-            ]
-            self.screen.table(WORKER_COLUMNS, rows)
+    def _watch(self, tenant: str, agents: list[str], seconds: float, *, json: bool) -> None:
+        """Ctrl-C is how one leaves, not a failure."""
+        try:
+            if json:
+                while True:
+                    self.screen.json_line(self._look(tenant, agents))
+                    sleep(seconds)
+            with self.screen.live() as show:
+                while True:
+                    now = self.now
+                    show([f"{local(now)}, Ctrl-C ends", *picture(self._look(tenant, agents), now)])
+                    sleep(seconds)
+        except KeyboardInterrupt:
+            return
+
+
+def interval_of(text: str) -> float:
+    seconds = seconds_of(text, "--every")
+    if seconds < SHORTEST_SECONDS:
+        raise Refused(f"--every {text!r}: give at least {SHORTEST_SECONDS:g} seconds")
+    return seconds
+
+
+def picture(fleet: Fleet, now: datetime) -> Sequence[Part]:
+    parts: list[Part] = [scheduler_line(fleet.scheduler)]
+    if fleet.scheduler.state == "running" and (missing := readiness(now)):
+        parts.append(f"no sign of life: {', '.join(missing)} (manage.py doctor says more)")
+    if fleet.agents:
+        parts += ["", grid(AGENT_COLUMNS, [agent_row(agent, now) for agent in fleet.agents])]
+    else:
+        parts.append("no agents yet (manage.py discover shows what is on disk)")
+    if fleet.workers:
+        rows = [
+            (w.name, w.host, w.pid, w.state, f"{w.running}/{w.concurrency}", w.lease_until)
+            for w in fleet.workers
+        ]
+        parts += ["", grid(WORKER_COLUMNS, rows)]
+    return parts
 
 
 def scheduler_line(scheduler: SchedulerStatus) -> str:
@@ -58,20 +110,20 @@ def scheduler_line(scheduler: SchedulerStatus) -> str:
     return "; ".join(parts)
 
 
-def agent_row(agent: AgentStatus) -> tuple[object, ...]:
+def agent_row(agent: AgentStatus, now: datetime) -> tuple[object, ...]:
     return (
         agent.name,
         agent.state,
         f"{agent.running + agent.pending}/{agent.scale}",
         f"{agent.queue_depth}/{agent.queue_size}",
-        run_text(agent.last_run),
-        agent.next_fire_at,
+        run_text(agent.last_run, now),
+        relative(agent.next_fire_at, now) if agent.next_fire_at else None,
         shortened(agent.note),
     )
 
 
-def run_text(run: LastRun | None) -> str:
+def run_text(run: LastRun | None, now: datetime) -> str:
     if run is None:
         return "-"
     at = run.finished_at or run.started_at
-    return f"{run.id} {run.state}" + (f" {local(at)}" if at else "")
+    return f"{run.id} {run.state}" + (f" {relative(at, now)}" if at else "")

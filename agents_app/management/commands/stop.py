@@ -15,6 +15,11 @@ from agents_app.models import Agent, Run, WorkItem
 
 class Command(DroverCommand):
     help = "End a run, or all runs of an agent; without a name, shut the scheduler down."
+    examples = (
+        ("stop reporter", "End its runs."),
+        ("stop run:42 --timeout 30", "End one, and wait for it."),
+        ("stop", "Shut the scheduler down, and wait for what runs."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -20,6 +20,14 @@ ENDING_SECONDS = CONF.grace_seconds + 10
 
 class Command(DroverCommand):
     help = "Create, list, disable, enable, rotate (its tokens) or delete a tenant."
+    examples = (
+        ("tenant list", "All of them."),
+        ("tenant create acme", "With a first token."),
+        ("tenant disable acme", "Nothing of it starts any more."),
+        ("tenant enable acme", "It goes on."),
+        ("tenant rotate acme", "New tokens for it."),
+        ("tenant delete acme --yes", "With everything it owns."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

@@ -15,6 +15,11 @@ COLUMNS = ("#", "name", "scope", "made", "revoked")
 
 class Command(DroverCommand):
     help = "Create, list or revoke the tokens of a tenant."
+    examples = (
+        ("token create dashboard --scope read", "Printed once, for a program that looks."),
+        ("token list", "All of them, revoked ones too."),
+        ("token revoke dashboard", "From the next request on."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

@@ -17,6 +17,12 @@ from agents_app.webhooks import Reading
 
 class Command(DroverCommand):
     help = "Dry run: what a body would be understood as, and which agents would be started."
+    examples = (
+        (
+            "webhook test issue.json --source github --event issues",
+            "Who would be told, and why not.",
+        ),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")

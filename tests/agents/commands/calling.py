@@ -19,8 +19,15 @@ class Said:
         return json.loads(self.out)
 
 
-def call(*arguments: str) -> Said:
-    out, err = StringIO(), StringIO()
+class Terminal(StringIO):
+    """Takes what is printed for one; its width is COLUMNS."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def call(*arguments: str, terminal: bool = False) -> Said:
+    out, err = Terminal() if terminal else StringIO(), StringIO()
     code = 0
     try:
         call_command(*arguments, stdout=out, stderr=err)

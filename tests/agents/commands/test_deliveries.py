@@ -32,7 +32,7 @@ def test_the_list_says_what_became_of_each(delivery: Delivery):
     assert (said["id"], said["outcome"], said["matched"]) == (delivery.pk, "matched", 1)
     assert "issues.opened" in call("deliveries", "list").out
     assert call("deliveries", "list", "--outcome", "ignored").out == "no deliveries\n"
-    assert call("deliveries", "list", "--source", "other").out == "no deliveries\n"
+    assert "no source 'ghx'; did you mean" in call("deliveries", "list", "--source", "ghx").err
 
 
 def test_one_is_shown_with_the_reason_of_each_agent_and_its_work(delivery: Delivery):
@@ -91,4 +91,31 @@ def test_a_dry_run_that_cannot_be_done_says_why(
     body.write_text("{}")
     answer = call("webhook", "test", *[str(body) if a == "FILE" else a for a in arguments])
     assert answer.code == 1
+    assert said in answer.err
+
+
+def test_all_of_a_time_are_replayed_in_their_order(delivery: Delivery):
+    Delivery.objects.create(
+        **{"tenant": delivery.tenant, "source": delivery.source, "provider": "github"},
+        **{"delivery_id": "g-2", "event": "issues", "outcome": "ignored", "body": b"{}"},
+        **{"received_at": delivery.received_at, "headers": "{}", "decisions": "[]"},
+    )
+    said = call("deliveries", "replay", "--since", "2020-01-01 00:00", "--json").json["replayed"]
+    assert [each["delivery"] for each in said] == [delivery.pk, delivery.pk + 1]
+    only = call("deliveries", "replay", "--since", "2020-01-01 00:00", "--outcome", "matched")
+    assert only.out == f"delivery {delivery.pk}: matched 1, skipped 1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "say which: their numbers, or --since TIME"),
+        (("g-1", "--since", "1 hour ago"), "say which"),
+        (("--since", "1 second ago"), "no delivery came since"),
+        (("--since", "1 hour ago", "--source", "ghx"), "there is no source 'ghx'; did you mean"),
+    ],
+)
+def test_which_are_replayed_must_be_clear(delivery: Delivery, arguments: tuple[str, ...], said):
+    answer = call("deliveries", "replay", *arguments)
+    assert (answer.code, answer.out) == (1, "")
     assert said in answer.err

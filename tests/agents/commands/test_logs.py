@@ -1,5 +1,7 @@
 """Output as it was printed, made safe for a terminal, whatever was cut where."""
 
+from collections.abc import Iterator
+
 from agents_app import dispatch
 from agents_app.cli import follow
 from agents_app.cli.times import local
@@ -144,3 +146,50 @@ def test_retries_are_followed_until_the_work_is_settled(durable_fleet: Fleet, mo
     durable_fleet.finish(durable_fleet.start(item, at(minutes=5)), now=at(minutes=6))
     assert list(runs) == []
     assert Run.objects.get(pk=second).state == "succeeded"
+
+
+def test_several_agents_are_followed_with_the_runs_that_start_meanwhile(
+    durable_fleet: Fleet, monkeypatch
+):
+    first = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
+    other = durable_fleet.agent("other")
+    printed(durable_fleet, first.run_id, (OUT, b"one\nand a "))
+
+    def step() -> Iterator[None]:
+        # It begins and ends between two looks.
+        brief = durable_fleet.start(durable_fleet.ask(other))
+        printed(durable_fleet, brief.run_id, (OUT, b"two\n"))
+        durable_fleet.finish(brief)
+        yield
+        printed(durable_fleet, first.run_id, (OUT, b"half"), first=2)
+        durable_fleet.finish(first)
+        yield
+        raise KeyboardInterrupt
+
+    steps = step()
+    monkeypatch.setattr("agents_app.cli.voices.sleep", lambda _: next(steps))
+    said = call("logs", "-f", "--all")
+    assert said.code == 0
+    numbers = (first.run_id, Run.objects.latest("pk").pk)
+    assert said.out == (
+        f"reporter {numbers[0]} | one\n"
+        f"other    {numbers[1]} | two\n"
+        f"reporter {numbers[0]} | and a half\n"
+    )
+    assert said.err == f"other: run {numbers[1]} succeeded\nreporter: run {numbers[0]} succeeded\n"
+
+
+def test_several_in_json_say_whose_each_piece_is(durable_fleet: Fleet):
+    printed(durable_fleet, running(durable_fleet), (OUT, b"one\n"))
+    printed(durable_fleet, running(durable_fleet, "other"), (OUT, b"two\n"))
+    runs = call("logs", "other", "reporter", "--json").json["runs"]
+    assert [(run["agent"], run["output"][0]["text"]) for run in runs] == [
+        ("other", "two\n"),
+        ("reporter", "one\n"),
+    ]
+
+
+def test_all_and_names_contradict_each_other(durable_fleet: Fleet):
+    durable_fleet.agent()
+    assert "leave out --all" in call("logs", "reporter", "--all").err
+    assert call("logs", "reporter", "reprter").err.startswith("there is no agent 'reprter'; did")

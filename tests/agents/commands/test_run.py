@@ -103,3 +103,19 @@ def test_waiting_for_work_that_is_dropped_fails(durable_fleet: Fleet, monkeypatc
     said = call("run", "reporter", "--wait")
     assert said.code == 1
     assert "never ran: cleared" in said.err
+
+
+def test_several_runs_are_asked_for_again_at_once(fleet: Fleet):
+    agent = fleet.agent(scale=5)
+    runs = [fleet.ask(agent, prompt=text).runs.get().pk for text in ("one", "two")]
+    asked = call("rerun", *map(str, runs), "--json").json["asked"]
+    prompts = WorkItem.objects.filter(pk__in=[each["work_item"] for each in asked])
+    assert sorted(prompts.values_list("prompt", flat=True)) == ["one", "two"]
+    assert call("rerun", *map(str, runs)).out.count("work item") == 2
+    assert "--wait follows one run" in call("rerun", "--wait", *map(str, runs)).err
+
+
+def test_of_several_runs_none_is_asked_for_if_one_is_unknown(fleet: Fleet):
+    run = fleet.ask(fleet.agent()).runs.get()
+    assert call("rerun", str(run.pk), "4711").code == 1
+    assert WorkItem.objects.count() == 1

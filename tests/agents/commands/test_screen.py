@@ -8,11 +8,7 @@ from django.core.management.base import OutputWrapper
 
 from agents_app.cli.screen import Screen, cell, plain_lines, shortened
 from agents_app.cli.times import iso, local
-
-
-class Terminal(StringIO):
-    def isatty(self) -> bool:
-        return True
+from tests.agents.commands.calling import Terminal
 
 
 def test_a_pipe_gets_plain_columns_without_trailing_blanks():

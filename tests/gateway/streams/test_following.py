@@ -20,7 +20,7 @@ Agent.objects.update(scale=100)
 agent = Agent.objects.get(name="hello")
 worker = Worker.objects.create(name="w", host="h", boot_id="b", pid=1, pid_started=0,
     concurrency=1, started_at=now, lease_until=now)
-for _ in range(6):
+for _ in range(7):
     item = dispatch.enqueue(Request(agent.tenant_id, agent.pk, Trigger.MANUAL), now)
     run = Run.objects.get(work_item=item)
     in_transaction(lambda: lifecycle.start(run.pk, worker.pk, now))
@@ -109,6 +109,23 @@ def test_who_comes_back_goes_on_with_the_next_line(run: RunningRun):
     assert texts(lines) == ["line 3", "line 4"]
     with Stream(run.gateway.port, run.gateway.token, f"{run.path}?last_event_id=4") as stream:
         assert [event.name for event in stream.events()] == ["open", "end"]
+
+
+def test_people_who_watch_get_colours_and_the_lines_that_still_grow(run: RunningRun):
+    run.prints(b"before\n\x1b[31mred")
+    path = f"{run.path}?styled=true"
+    with Stream(run.gateway.port, run.gateway.token, f"{path}&last_event_id=0") as stream:
+        _, growing = stream.take(2)
+        assert (growing.id, growing.data["number"], growing.data["open"]) == (None, 1, True)
+        assert growing.data["spans"] == [{"text": "red", "look": "dv-fg-1"}]
+        run.prints(b" \x1b[0mand\n10%\r20%\r")
+        whole, bar = stream.take(2)
+        assert (whole.id, whole.data["open"]) == (1, False)
+        assert [span["text"] for span in whole.data["spans"]] == ["red ", "and"]
+        assert bar.data["spans"] == [{"text": "20%"}]
+        run.ends()
+        last, end = stream.events()
+        assert (last.id, last.data["open"], end.name) == (2, False, "end")
 
 
 def test_a_run_that_is_silent_is_followed_with_heartbeats(run: RunningRun):

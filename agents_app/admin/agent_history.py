@@ -1,0 +1,100 @@
+"""How an agent has been doing, for its page: numbers, three small charts, and a table of both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents_app.admin.bar_charts import Chart, Column, chart
+from agents_app.admin.show import exact, span
+from agents_app.budgets import project_zone
+from agents_app.models import Agent, Usage
+from agents_app.run_statistics import Day, Ended, Summary, by_day, summed_up
+from agents_app.spending import day_of
+
+# Read from the newest back, by an index: the page costs the same whatever the history is.
+MOST_RUNS = 2000
+DAYS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    summary: Summary
+    days: Sequence[Day]
+    # Of the oldest run that counts, if there are more before it.
+    since: str
+
+    @property
+    def rate(self) -> str:
+        rate = self.summary.rate
+        return "-" if rate is None else f"{100 * rate:.1f} %"
+
+    @property
+    def p50(self) -> str:
+        return _span(self.summary.p50)
+
+    @property
+    def p95(self) -> str:
+        return _span(self.summary.p95)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The newest day first; the same numbers as in the charts."""
+        return [_row(day) for day in reversed(self.days)]
+
+    @property
+    def charts(self) -> list[Chart]:
+        days = self.days
+        runs = max(day.summary.runs for day in days)
+        slowest = max((day.summary.p95 or 0 for day in days), default=0)
+        tokens = max(day.tokens for day in days)
+        outcomes = [
+            _column(d, ("good", d.summary.succeeded), ("bad", d.summary.others)) for d in days
+        ]
+        durations = [
+            _column(d, ("slow", d.summary.p95 or 0), ("usual", d.summary.p50 or 0)) for d in days
+        ]
+        used = [_column(day, ("usual", day.tokens)) for day in days]
+        return [
+            chart("Runs, and those that did not succeed", f"{runs:,}", outcomes, stacked=True),
+            chart("Duration, p50 before p95", span(slowest), durations),
+            chart("Tokens", f"{tokens:,}", used),
+        ]
+
+
+def history_of(agent: Agent, now: datetime) -> History:
+    zone = project_zone(agent.tenant)
+    today = day_of(now, zone)
+    ended = agent.runs.filter(slot__isnull=True).order_by("-id")
+    rows = ended.values_list("state", "started_at", "finished_at")[:MOST_RUNS]
+    runs = [Ended(state, began, over) for state, began, over in rows if over is not None]
+    usage = Usage.objects.filter(agent=agent, day__gt=today - timedelta(days=DAYS))
+    used = {
+        day: (tokens, cost) for day, tokens, cost in usage.values_list("day", "tokens", "cost_usd")
+    }
+    since = exact(runs[-1].finished_at) if len(runs) == MOST_RUNS else ""
+    return History(summed_up(runs), by_day(runs, used, today, DAYS, zone), since)
+
+
+def _column(day: Day, *values: tuple[str, float]) -> Column:
+    row = _row(day)
+    said = f"{row['day']}: {row['runs']} runs, {row['succeeded']} succeeded, p50 {row['p50']}, "
+    said += f"p95 {row['p95']}, {row['tokens']} tokens, {row['cost']}"
+    return Column(f"{day.day:%d %b}", said, values)
+
+
+def _row(day: Day) -> dict[str, Any]:
+    summary = day.summary
+    return {
+        "day": f"{day.day:%Y-%m-%d}",
+        "runs": f"{summary.runs:,}",
+        "succeeded": f"{summary.succeeded:,}",
+        "p50": _span(summary.p50),
+        "p95": _span(summary.p95),
+        "tokens": f"{day.tokens:,}",
+        "cost": f"${day.cost_usd:.2f}",
+    }
+
+
+def _span(seconds: float | None) -> str:
+    return "-" if seconds is None else span(seconds)

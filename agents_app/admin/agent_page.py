@@ -1,0 +1,71 @@
+"""What the page of an agent shows: how it is doing now, and what its file says."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any
+
+from agents_app.admin.lines import AgentLine, run_lines, runs_url, waiting_url
+from agents_app.admin.markdown import as_html
+from agents_app.admin.schedule_lines import ScheduleLine
+from agents_app.admin.show import link_to, when
+from agents_app.models import Agent, Schedule, WorkItem
+from agents_app.next_fires import preview
+
+RECENT_RUNS = 10
+MOST_WAITING = 5
+MOST_SCHEDULES = 20
+SHOWN_FIRES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSchedule:
+    """A schedule of the agent with the fires that come next."""
+
+    line: ScheduleLine
+    fires: tuple[str, ...]
+
+
+def present_of(agent: Agent, now: datetime) -> dict[str, Any]:
+    schedules = agent.schedules.exclude(state=Schedule.State.CANCELED).order_by("name")
+    runs = agent.runs.select_related("agent", "schedule").order_by("-id")[:RECENT_RUNS]
+    queued = agent.work_items.filter(state=WorkItem.State.QUEUED).order_by("id")[:MOST_WAITING]
+    unread = agent.messages.filter(read_at__isnull=True).order_by("id")[:MOST_WAITING]
+    return {
+        "original": agent,
+        "line": AgentLine(agent, now),
+        "runs": run_lines(runs, now),
+        "runs_url": runs_url(agent),
+        "schedules": [_schedule(each, now) for each in schedules[:MOST_SCHEDULES]],
+        "waiting": [(link_to(item), item, when(item.created_at, now)) for item in queued],
+        "waiting_url": waiting_url(agent),
+        "unread": [(link_to(each), each, when(each.created_at, now)) for each in unread],
+    }
+
+
+def definition_of(agent: Agent) -> dict[str, Any]:
+    # The instructions of the harness `shell` are a script.
+    is_script = agent.harness == "shell"
+    command = agent.command if isinstance(agent.command, list) else [agent.command]
+    return {
+        "instructions": "" if is_script else as_html(agent.instructions),
+        "script": agent.instructions if is_script else "",
+        "file": str(PurePath(agent.directory) / "SKILL.md") if agent.directory else "",
+        "command": " ".join(str(word) for word in command),
+        "isolation": agent.runtime.get("type", "process"),
+    }
+
+
+def _schedule(schedule: Schedule, now: datetime) -> AgentSchedule:
+    line = ScheduleLine(schedule, now)
+    if schedule.state != Schedule.State.ACTIVE or schedule.next_fire_at is None:
+        return AgentSchedule(line, ())
+    shown = preview(
+        *(schedule.expression, schedule.timezone, now),
+        gap=schedule.gap,
+        overlap_hour=schedule.overlap_hour,
+        anchor=schedule.anchor,
+        armed=schedule.next_fire_at,
+        count=1 if schedule.one_shot else SHOWN_FIRES,
+    )
+    return AgentSchedule(line, tuple(fire.local for fire in shown.fires))

@@ -1,0 +1,71 @@
+"""Small bar charts as numbers that a template draws; pure, and nothing is loaded for them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT, GAP = 420, 96, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One place on the axis: what it is called, what is said of it, and its values by kind."""
+
+    label: str
+    said: str
+    values: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    title: str
+    top: str
+    bars: tuple[Bar, ...]
+    first: str
+    last: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def chart(title: str, top: str, columns: Sequence[Column], *, stacked: bool = False) -> Chart:
+    """The highest column is as high as the chart; `top` says how much that is.
+
+    Values of a column are stacked, or stand in front of each other, the last one foremost.
+    """
+    highest = max((_height(column, stacked) for column in columns), default=0) or 1
+    step = WIDTH / max(1, len(columns))
+    bars = [
+        bar
+        for place, column in enumerate(columns)
+        for bar in _bars(column, place * step + GAP / 2, step - GAP, HEIGHT / highest, stacked)
+    ]
+    ends = (columns[0].label, columns[-1].label) if columns else ("", "")
+    return Chart(title, top, tuple(bars), *ends)
+
+
+def _height(column: Column, stacked: bool) -> float:
+    values = [value for _, value in column.values]
+    return sum(values) if stacked else max(values, default=0)
+
+
+def _bars(column: Column, x: float, width: float, scale: float, stacked: bool) -> list[Bar]:
+    bars: list[Bar] = []
+    below = 0.0
+    for kind, value in column.values:
+        if value <= 0:
+            continue
+        # What happened at all can be seen.
+        height = max(1.5, value * scale)
+        y = max(0.0, HEIGHT - below - height)
+        bars.append(Bar(kind, x, y, width, height, column.said))
+        below += height if stacked else 0
+    return bars

@@ -1,0 +1,43 @@
+"""A run's log for its page: the end of it at first, then what is earlier or newer, as asked for."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from agents_app.cli.follow import as_lines, output_so_far
+from agents_app.log_lines import Stretch, last_lines, lines_before
+from agents_app.log_rows import printed
+from agents_app.models import Run
+
+# On the page at first, and with every step back.
+SHOWN_LINES = 1000
+
+
+def end_of_log(run: Run) -> Stretch:
+    """The run must have been read before: if it had ended then, all its output is there now."""
+    return last_lines(printed(run.pk), SHOWN_LINES, ended=run.slot is None)
+
+
+def asked_lines(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """Those before a line, or those after one; strange questions get the end of the log."""
+    before, after = (_number(request.GET.get(name, "")) for name in ("before", "after"))
+    if before is not None:
+        return _shown(lines_before(printed(run.pk), before, SHOWN_LINES), run)
+    newest = end_of_log(run)
+    if after is not None:
+        lines = tuple(line for line in newest.lines if line.number > after)
+        newest = Stretch(lines, newest.earlier)
+    return _shown(newest, run)
+
+
+def _shown(stretch: Stretch, run: Run) -> dict[str, Any]:
+    lines = [line.shown() for line in stretch.lines]
+    return {"lines": lines, "earlier": stretch.earlier, "ended": run.slot is None}
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def whole_text(run: Run) -> str:
+    return "".join(as_lines(output_so_far(run.pk)))

@@ -1,0 +1,99 @@
+"""How tables look on a terminal, all of them alike; where one is too wide, a record a row.
+
+Only this module knows rich, and only who writes to a terminal imports it.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.measure import Measurement
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from agents_app.cli.screen import Grid, Part, Show
+
+# Measured there, a table says what it needs, not what it would make do with.
+VERY_WIDE = 10_000
+# The columns in which words of these colours are states, not somebody's own words.
+STATES = {"state", "last run", "outcome", "verdict", "decision", "run", "work", "result"}
+TONES = {
+    "green": "succeeded done active alive enabled matched ok completed started",
+    "red": "failed timed_out lost dead silent invalid dropped unparseable wrong",
+    "cyan": "running admitted busy",
+    "yellow": "pending queued paused skipped cleared stopping draining warning at_capacity",
+    "bright_black": "disabled canceled stopped ignored unmatched idle",
+}
+
+
+def print_grid(out: Any, grid: Grid, *, colour: bool) -> None:
+    console = _console(out, colour)
+    console.print(_fitting(console, grid))
+
+
+@contextmanager
+def live(out: Any, *, colour: bool) -> Iterator[Show]:
+    """On a screen of its own: nothing flickers, and what was there before comes back."""
+    console = _console(out, colour)
+    with Live(console=console, screen=True, auto_refresh=False) as picture:
+
+        def show(parts: Sequence[Part]) -> None:
+            drawn: list[RenderableType] = [
+                Text(part) if isinstance(part, str) else _fitting(console, part) for part in parts
+            ]
+            picture.update(Group(*drawn), refresh=True)
+
+        yield show
+
+
+@contextmanager
+def bar(out: Any, label: str, total: int, *, colour: bool) -> Iterator[Any]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = _console(out, colour)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def _console(out: Any, colour: bool) -> Console:
+    return Console(file=out, no_color=not colour, highlight=False)
+
+
+def _fitting(console: Console, grid: Grid) -> RenderableType:
+    """Words may be wrapped, but never torn."""
+    table = _table(grid)
+    anywhere = console.options.update(width=VERY_WIDE)
+    fits = Measurement.get(console, anywhere, table).minimum <= console.width
+    return table if fits else _records(grid)
+
+
+def _table(grid: Grid) -> Table:
+    table = Table(*grid.columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for row in grid.cells:
+        table.add_row(*map(_text, grid.columns, row))
+    return table
+
+
+def _records(grid: Grid) -> RenderableType:
+    records: list[RenderableType] = []
+    for row in grid.cells:
+        record = Table.grid(padding=(0, 2))
+        record.add_column(style="bold", no_wrap=True)
+        record.add_column(overflow="fold")
+        for name, cell in zip(grid.columns, row, strict=True):
+            record.add_row(name, _text(name, cell))
+        records += [record, Text()]
+    return Group(*records)
+
+
+def _text(column: str, cell: str) -> Text:
+    """As Text: brackets in people's words are not markup."""
+    text = Text(cell)
+    if column in STATES:
+        for tone, words in TONES.items():
+            text.highlight_regex(rf"\b({'|'.join(words.split())})\b", tone)
+    return text

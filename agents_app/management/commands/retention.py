@@ -1,0 +1,34 @@
+"""Removes what is older than it is kept, without waiting for the night."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app.cli.command import DroverCommand
+from agents_app.maintenance.retention import old_rows, retention
+
+
+class Command(DroverCommand):
+    help = "Remove old rows now, as Drover does by itself once a day."
+    examples = (
+        ("retention --dry-run", "How many rows are older than they are kept."),
+        ("retention", "Remove them, with what belongs to them."),
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="Count them, remove nothing.")
+        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+
+    def handle(self, *, dry_run: bool, json: bool, **_: Any) -> None:
+        now = self.now
+        old = sum(rows.count() for rows in old_rows(now))
+        if dry_run:
+            self.result(f"{_rows(old)} would be removed", {"old": old, "removed": 0}, json=json)
+            return
+        with self.progress("removing", old) as tell:
+            removed = retention(now, tell)
+        self.result(f"{_rows(removed)} removed", {"old": old, "removed": removed}, json=json)
+
+
+def _rows(count: int) -> str:
+    return "1 old row" if count == 1 else f"{count} old rows"

@@ -1,0 +1,78 @@
+"""How an agent's runs went, day by day and in all: rates and percentiles; pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from math import ceil
+
+SUCCEEDED = "succeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that is over; one that never began has no duration."""
+
+    state: str
+    started_at: datetime | None
+    finished_at: datetime
+
+    @property
+    def seconds(self) -> float | None:
+        if self.started_at is None:
+            return None
+        return max(0.0, (self.finished_at - self.started_at).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of any number of runs; without any there is no rate, and no percentile."""
+
+    runs: int = 0
+    succeeded: int = 0
+    p50: float | None = None
+    p95: float | None = None
+
+    @property
+    def others(self) -> int:
+        return self.runs - self.succeeded
+
+    @property
+    def rate(self) -> float | None:
+        return self.succeeded / self.runs if self.runs else None
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    day: date
+    summary: Summary
+    tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+
+def summed_up(runs: Iterable[Ended]) -> Summary:
+    found = list(runs)
+    seconds = sorted(run.seconds for run in found if run.seconds is not None)
+    succeeded = sum(run.state == SUCCEEDED for run in found)
+    return Summary(len(found), succeeded, percentile(seconds, 0.5), percentile(seconds, 0.95))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float | None:
+    """The nearest rank: a value that occurred, never one between two."""
+    return ordered[ceil(share * len(ordered)) - 1] if ordered else None
+
+
+def by_day(
+    runs: Iterable[Ended],
+    used: Mapping[date, tuple[int, Decimal]],
+    today: date,
+    days: int,
+    zone: tzinfo,
+) -> list[Day]:
+    """The last days, oldest first, also those on which nothing happened."""
+    ended: dict[date, list[Ended]] = defaultdict(list)
+    for run in runs:
+        ended[run.finished_at.astimezone(zone).date()].append(run)
+    wanted = (today - timedelta(days=back) for back in reversed(range(days)))
+    return [Day(day, summed_up(ended[day]), *used.get(day, (0, Decimal(0)))) for day in wanted]

@@ -1,0 +1,135 @@
+"""The first page, the machines and the doctor in a real Chromium: live, legible, reachable."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.accessibility import assert_accessible
+from tests.browser.watch import Watch
+from tests.parts.stack_part import PrivateStack
+
+WALKER = """---
+description: Walks until somebody makes a file
+command: [sh, -c, "while [ ! -e {stop} ]; do sleep 0.1; done"]
+---
+Walk.
+"""
+BREAKER = """---
+description: Fails
+command: [sh, -c, "echo '<b>no</b>'; exit 3"]
+---
+Fail.
+"""
+STREAM = "/v1/notifications/stream"
+PAGES = ("", "?hours=24", "doctor/", "agents_app/worker/", "agents_app/credential/")
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def stop_file(tmp_path_factory: pytest.TempPathFactory):
+    return tmp_path_factory.mktemp("walk") / "stop"
+
+
+@pytest.fixture(scope="module")
+def fleet(stop_file) -> dict[str, str]:
+    return {"walker": WALKER.format(stop=stop_file), "breaker": BREAKER}
+
+
+def press_run(page: Page, agent: str) -> None:
+    """As somebody does it, in a window of their own."""
+    page.locator(".dv-agents tr", has_text=agent).get_by_role("button", name="Run now").click()
+
+
+def test_a_run_appears_moves_and_ends_without_the_page_being_loaded_again(
+    page: Page, open_page: OpenPage, stop_file
+):
+    other = open_page()
+    expect(page.locator("#dv-live")).to_have_text("Live")
+    page.evaluate("window.neverLoadedAgain = true")
+    page.locator(".dv-agents a", has_text="breaker").focus()
+    press_run(other, "walker")
+    bar = page.get_by_role("group", name="walker: 1 run").get_by_role("link")
+    expect(bar).to_have_class(re.compile("dv-running"))
+    expect(bar).to_have_accessible_name(re.compile(r"^walker: run \d+ is running, since \d\d:"))
+    expect(page.locator(".dv-card", has_text="Running now")).to_contain_text("1")
+    stop_file.touch()
+    expect(bar).to_have_class(re.compile("dv-succeeded"))
+    expect(page.locator(".dv-agents tr", has_text="walker")).to_contain_text("succeeded")
+    assert page.evaluate("window.neverLoadedAgain") is True
+    # What somebody had reached with the keyboard is still what they have reached.
+    assert page.evaluate("document.activeElement.textContent") == "breaker"
+    bar.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/admin/agents_app/run/\d+/change/$"))
+
+
+def test_a_failure_is_told_in_a_corner_on_any_page(
+    page: Page, open_page: OpenPage, stack: PrivateStack
+):
+    other = open_page()
+    page.goto(f"{stack.url}/admin/agents_app/tenant/")
+    expect(page.locator("#dv-live")).to_have_text("Live")
+    press_run(other, "breaker")
+    toast = page.get_by_role("region", name="Notices").locator(".dv-toast")
+    expect(toast).to_contain_text("breaker failed")
+    expect(toast.get_by_role("link")).to_have_attribute("href", re.compile(r"/run/\d+/change/"))
+    assert_accessible(page)
+    toast.get_by_role("button", name="Dismiss").press("Enter")
+    expect(toast).to_have_count(0)
+
+
+def hide(page: Page, hidden: bool) -> None:
+    page.evaluate(
+        """value => {
+            Object.defineProperty(document, "visibilityState", {value, configurable: true});
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        "hidden" if hidden else "visible",
+    )
+
+
+def test_a_hidden_tab_has_no_stream_and_one_that_breaks_comes_back(page: Page, watched: Watch):
+    sign = page.locator("#dv-live")
+    expect(sign).to_have_text("Live")
+    with page.expect_event("requestfailed", lambda request: STREAM in request.url):
+        hide(page, True)
+    page.route(f"**{STREAM}*", lambda route: route.abort())
+    hide(page, False)
+    expect(sign).to_have_text("Reconnecting")
+    page.unroute(f"**{STREAM}*")
+    expect(sign).to_have_text("Live", timeout=20_000)
+    assert all("ERR_FAILED" in each and STREAM in each for each in watched.take())
+
+
+def test_the_doctor_answers_after_the_page(page: Page, stack: PrivateStack):
+    page.goto(f"{stack.url}/admin/doctor/")
+    findings = page.locator("#dv-findings")
+    expect(findings).to_contain_text("As it should be")
+    expect(findings.locator("li", has_text="workers")).to_contain_text("1 alive")
+    page.get_by_role("button", name="Also search the rows").click()
+    expect(findings.locator("li", has_text="invariants")).to_contain_text("hold")
+
+
+def test_a_command_can_be_copied(page: Page, stack: PrivateStack):
+    page.goto(f"{stack.url}/admin/agents_app/credential/")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+
+
+@pytest.mark.parametrize(("look", "width"), [("light", 1280), ("dark", 390)])
+def test_every_page_is_legible_in_both_colours_and_fits_a_phone(
+    open_page: OpenPage, stack: PrivateStack, look: str, width: int
+):
+    page = open_page(look=look, width=width)
+    for path in PAGES:
+        page.goto(f"{stack.url}/admin/{path}")
+        # What comes after the page has come.
+        expect(page.get_by_text("Looking …")).to_have_count(0)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        assert_accessible(page)
+    page.goto(f"{stack.url}/admin/agents_app/worker/")
+    page.locator("#result_list tbody a").first.click()
+    expect(page.locator("#dv-worker")).to_contain_text("Threads in use")
+    assert_accessible(page)

@@ -1,0 +1,214 @@
+"""The page of a run in a real Chromium: its log grows, is followed and searched, and is text."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from agents_app.conf import ROOT
+from tests.browser.accessibility import assert_accessible
+from tests.parts.stack_part import PrivateStack
+
+# Prints in steps, each when a file says so: nothing depends on how fast anybody is.
+PAINTER = """---
+description: Prints whatever terminals understand
+command: ["sh", "-c", "exec sh $DROVER_AGENT_DIR/paint.sh"]
+---
+Paint.
+"""
+PAINT = r"""
+go() { until [ -e "$DROVER_AGENT_DIR/go-$1" ]; do sleep 0.1; done; }
+printf '\033[1;31mred and bold\033[0m \033[38;5;208morange\033[0m \033]0;title\007\n'
+echo '<script>window.owned = 1</script><img src=x onerror="window.owned = 1">'
+echo 'careful' >&2
+go 1
+for n in $(seq 300); do echo "row $n"; done
+printf ' 10%%\r 50%%\r'
+drover progress 50 'half of it is <b>done</b>' >/dev/null
+go 2
+printf '100%%\n'
+for n in $(seq 301 400); do echo "row $n"; done
+echo 'a late needle'
+go 3
+echo 'the end'
+"""
+SLEEPER = """---
+description: Sleeps until it is stopped
+command: [sh, -c, "echo asleep; sleep 600"]
+---
+Sleep.
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet() -> dict[str, str]:
+    examples = ROOT / "examples/agents"
+    named = {name: (examples / name / "SKILL.md").read_text() for name in ("planner", "surveyor")}
+    return {"painter": PAINTER, "sleeper": SLEEPER, **named}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs(stack: PrivateStack) -> None:
+    agents = stack.project / "agents"
+    (agents / "painter/paint.sh").write_text(PAINT)
+    for name, script in (("planner", "plan.sh"), ("surveyor", "survey.sh")):
+        program = agents / name / script
+        program.write_bytes((ROOT / "examples/agents" / name / script).read_bytes())
+        program.chmod(0o755)
+
+
+def started(stack: PrivateStack, agent: str, *arguments: str) -> int:
+    """The number of a new run."""
+    answer: dict[str, Any] = stack.manage_json("run", agent, *arguments)
+    return int(answer["run"])
+
+
+def open_run(page: Page, stack: PrivateStack, run: int) -> None:
+    page.goto(f"{stack.url}/admin/agents_app/run/{run}/change/")
+
+
+def go(stack: PrivateStack, step: int) -> None:
+    (stack.project / f"agents/painter/go-{step}").touch()
+
+
+def at_end(page: Page) -> bool:
+    measured = "e => e.scrollHeight - e.scrollTop - e.clientHeight < 40"
+    return bool(page.locator("#dv-log").evaluate(measured))
+
+
+@pytest.fixture(scope="module")
+def painted(stack: PrivateStack) -> int:
+    return started(stack, "painter")
+
+
+def test_a_log_grows_and_is_followed_searched_and_never_markup(
+    page: Page, stack: PrivateStack, painted: int
+):
+    open_run(page, stack, painted)
+    log, lines = page.locator("#dv-log"), page.locator("#dv-log .dv-line")
+    expect(lines).to_have_count(3)
+    red = lines.first.locator(".dv-fg-1.dv-bold")
+    expect(red).to_have_text("red and bold")
+    expect(lines.first.get_by_text("orange")).to_have_css("color", "rgb(255, 135, 0)")
+    expect(log).to_contain_text('<img src=x onerror="window.owned = 1">')
+    expect(page.locator("#dv-log .dv-stderr")).to_have_text(re.compile("careful$"))
+    assert log.locator("script, img").count() == 0
+
+    # It grows without being loaded again, and a bar is one line that changes.
+    page.evaluate("window.same = true")
+    go(stack, 1)
+    expect(lines).to_have_count(304)
+    expect(lines.last.locator(".dv-text")).to_have_text(" 50%")
+    assert at_end(page)
+    expect(page.locator("#dv-run-facts progress")).to_have_attribute("value", "50")
+    expect(page.locator("#dv-status-text")).to_have_text("half of it is <b>done</b>")
+
+    # Whoever scrolls up is left alone, and a search finds what comes later, too.
+    log.evaluate("e => { e.scrollTop = 0 }")
+    expect(page.locator("#dv-log-follow")).not_to_be_checked()
+    page.fill("#dv-log-find", "row 1")
+    expect(page.locator("#dv-log-count")).to_have_text("111 of 111 lines")
+    page.keyboard.press("Enter")
+    expect(page.locator("#dv-log-count")).to_have_text("1 of 111 lines")
+    expect(page.locator(".dv-current")).to_contain_text("row 1")
+    page.get_by_role("button", name="Previous match").click()
+    expect(page.locator(".dv-current")).to_contain_text("row 199")
+    page.fill("#dv-log-find", "needle")
+    expect(page.locator("#dv-log-count")).to_have_text("not found")
+    log.evaluate("e => { e.scrollTop = 0 }")
+    go(stack, 2)
+    expect(page.locator("#dv-log-count")).to_have_text("1 line")
+    assert page.evaluate("CSS.highlights.get('dv-found').size") == 1
+    assert log.evaluate("e => e.scrollTop") == 0
+    expect(lines.nth(303).locator(".dv-text")).to_have_text("100%")
+
+    # Back at the end it is followed again.
+    page.check("#dv-log-follow")
+    go(stack, 3)
+    expect(lines.last).to_contain_text("the end")
+    expect(page.locator("#dv-facts")).to_contain_text("succeeded")
+    expect(page.locator("#dv-timeline")).to_contain_text("run.succeeded")
+    assert at_end(page)
+    assert page.evaluate("[window.same, window.owned ?? null]") == [True, None]
+
+
+def test_streams_times_and_lines_are_shown_as_people_choose(
+    page: Page, stack: PrivateStack, painted: int
+):
+    open_run(page, stack, painted)
+    shown = page.locator("#dv-log .dv-line:visible")
+    expect(shown).to_have_count(406)
+    page.select_option("#dv-log-streams", "stderr")
+    expect(shown).to_have_count(1)
+    page.select_option("#dv-log-streams", "")
+    expect(page.locator("#dv-log time").first).to_be_visible()
+    page.uncheck("#dv-log-times")
+    expect(page.locator("#dv-log time").first).to_be_hidden()
+    # And the next log is shown the same way.
+    page.reload()
+    expect(page.locator("#dv-log time").first).to_be_hidden()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as text").click()
+    assert "row 400\na late needle\nthe end\n" in Path(download.value.path()).read_text()
+
+
+def test_a_run_is_stopped_and_run_again_from_its_page(page: Page, stack: PrivateStack):
+    run = started(stack, "sleeper")
+    open_run(page, stack, run)
+    expect(page.locator("#dv-log")).to_contain_text("asleep")
+    expect(page.locator("#dv-run-facts")).to_contain_text("killed after")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#dv-facts")).to_contain_text("stopped", timeout=20_000)
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(page.locator("#dv-run-facts")).to_contain_text("stopped by admin")
+    page.get_by_role("button", name="Rerun").click()
+    expect(page.locator("#main")).to_contain_text(f"run {run} is run again")
+    asked = f"admin, rerun of run {run}"
+    (again,) = stack.wait_for_rows("SELECT id FROM drover_run WHERE requested_by = ?", asked)
+    open_run(page, stack, again["id"])
+    cause = page.locator("#dv-causes > ul > li").get_by_role("link").first
+    expect(cause).to_have_text(f"Run {run}")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#dv-facts")).to_contain_text("stopped", timeout=20_000)
+
+
+def test_a_tree_of_calls_appears_as_they_are_made_and_leads_to_each(
+    page: Page, stack: PrivateStack
+):
+    open_run(page, stack, started(stack, "planner"))
+    called = page.locator("#dv-causes").get_by_role("link", name=re.compile("surveyor, run"))
+    expect(called).to_have_count(3, timeout=30_000)
+    expect(page.locator("#dv-facts")).to_contain_text("succeeded", timeout=30_000)
+    called.first.click()
+    here = page.locator('#dv-causes [aria-current="true"]')
+    expect(here).to_have_text(re.compile("surveyor, run"))
+    expect(page.locator("#dv-log")).to_contain_text("surveying the")
+    page.locator("#dv-causes").get_by_role("link", name=re.compile("planner, run")).click()
+    expect(here).to_have_text(re.compile("planner, run"))
+
+
+def test_whoever_may_only_look_sees_it_all_and_presses_nothing(
+    viewer: Page, stack: PrivateStack, painted: int
+):
+    open_run(viewer, stack, painted)
+    expect(viewer.locator("#dv-log")).to_contain_text("the end")
+    expect(viewer.locator(".dv-act")).to_have_count(0)
+    token = next(c["value"] for c in viewer.context.cookies() if "csrf" in c["name"])
+    refused = viewer.request.post(
+        f"{stack.url}/admin/agents_app/run/{painted}/act/rerun/",
+        headers={"X-CSRFToken": token, "Referer": stack.url},
+    )
+    assert refused.status == 403
+
+
+@pytest.mark.parametrize("window", ["page", "dark", "phone"])
+def test_a_run_s_page_is_for_everybody_in_any_colours_and_width(
+    window: str, stack: PrivateStack, painted: int, request: pytest.FixtureRequest
+):
+    page: Page = request.getfixturevalue(window)
+    open_run(page, stack, painted)
+    expect(page.locator("#dv-log")).to_contain_text("the end")
+    assert_accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
