@@ -99,6 +99,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.redacted_log",
         "agents_app.redaction",
         "agents_app.room",
+        "agents_app.rules",
         "agents_app.runners",
         "agents_app.sealing",
         "agents_app.secret_key",
