@@ -40,6 +40,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.notify_targets",
         "agents_app.removal",
         "agents_app.resealing",
+        "agents_app.rules.silence",
         "agents_app.schedule_keys",
         "agents_app.schedules",
         "agents_app.skills.sync",
