@@ -24,6 +24,18 @@ def _table(title: str, icon: str, model: str) -> dict[str, Any]:
     return {"title": title, "icon": icon, "link": link, "permission": _may_see(model)}
 
 
+def _static(name: str) -> Callable[[HttpRequest], str]:
+    return lambda _request: static(f"drover/{name}")
+
+
+def _live_script(request: HttpRequest) -> str:
+    """Its address says whether this person may read the stream of events."""
+    from gateway_app.api.auth import READ, scopes_of  # not while settings are read: it needs them
+
+    listens = READ in scopes_of(request.user)
+    return static("drover/live.js") + ("?listen" if listens else "")
+
+
 _FLEET = [
     {"title": "Overview", "icon": "dashboard", "link": reverse_lazy("admin:index")},
     _table("Agents", "smart_toy", "agents_app.agent"),
@@ -88,8 +100,14 @@ UNFOLD: dict[str, Any] = {
     ],
     "SHOW_VIEW_ON_SITE": False,
     "DASHBOARD_CALLBACK": "agents_app.admin.overview.overview",
-    "STYLES": [lambda _request: static("drover/drover.css")],
-    "SCRIPTS": [lambda _request: static("drover/drover.js")],
+    "STYLES": [_static("drover.css"), _static("live.css"), _static("overview.css")],
+    "SCRIPTS": [
+        _static("drover.js"),
+        _static("morph.js"),
+        _live_script,
+        _static("toasts.js"),
+        _static("copy.js"),
+    ],
     "BORDER_RADIUS": "8px",
     "COLORS": {
         "primary": {
@@ -99,7 +117,7 @@ UNFOLD: dict[str, Any] = {
             "300": "oklch(81% .125 184)",
             "400": "oklch(73% .13 183)",
             "500": "oklch(65% .12 184)",
-            "600": "oklch(56% .105 186)",
+            "600": "oklch(54% .102 186)",
             "700": "oklch(48.5% .088 188)",
             "800": "oklch(41.5% .072 190)",
             "900": "oklch(36% .06 192)",

@@ -69,14 +69,14 @@ def caller_with_session(request: HttpRequest) -> Caller | None:
     tenant = Tenant.objects.filter(name=DEFAULT_TENANT).first()
     if tenant is None:
         return None
-    return Caller(tenant, _scopes_of(user), str(user.get_username()))
+    return Caller(tenant, scopes_of(user), str(user.get_username()))
 
 
 def up_to(scope: str) -> frozenset[str]:
     return frozenset(SCOPES[: SCOPES.index(ApiToken.Scope(scope)) + 1])
 
 
-def _scopes_of(user: Any) -> frozenset[str]:
+def scopes_of(user: Any) -> frozenset[str]:
     if user.is_superuser:
         return up_to(ADMIN)
     if not user.has_perms([f"agents_app.view_{table}" for table in _TABLES]):

@@ -1,83 +1,14 @@
 """The admin in a real Chromium on a real uvicorn: what people see, press and type works."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.chromium import chromium, chromium_path, log_in
-from tests.parts.missing import missing
+from tests.browser.accessibility import assert_accessible, findings
+from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
-
-GREETER = """---
-description: Says hello, a little at a time
-command: [sh, -c, "echo hello; echo careful >&2; for n in 1 2 3; do sleep 2; echo step $n; done"]
----
-Say hello.
-"""
-AGENTS = ("greeter", "talker", "sleeper", "planner")
-
-
-@dataclass
-class Watch:
-    """Everything a page asked for and complained about."""
-
-    home: str
-    foreign: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-    def request(self, request: Request) -> None:
-        if urlsplit(request.url).netloc not in {self.home, ""}:
-            self.foreign.append(request.url)
-
-    def response(self, response: Response) -> None:
-        if response.status >= 400:
-            self.complaints.append(f"{response.status} {response.url}")
-
-    def console(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
-            self.complaints.append(f"{message.type}: {message.text} {message.location['url']}")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium(chromium_path() or missing("chromium", "apt install chromium")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def stack(
-    tmp_path_factory: pytest.TempPathFactory, migrated_database: Callable[[Path], str]
-) -> Iterator[PrivateStack]:
-    """A Drover with an agent for each test, all of its processes running."""
-    directory = tmp_path_factory.mktemp("browser")
-    with PrivateStack(directory, migrated_database(directory / "data")) as stack:
-        for name in AGENTS:
-            stack.write_agent(name, GREETER)
-        stack.up()
-        stack.wait_for_rows("SELECT count(*) FROM drover_agent HAVING count(*) = ?", len(AGENTS))
-        yield stack
-
-
-@pytest.fixture
-def page(browser: Browser, stack: PrivateStack) -> Iterator[Page]:
-    """Logged in; at the end nothing may have been complained about or asked of strangers."""
-    watch = Watch(urlsplit(stack.url).netloc)
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.on("request", watch.request)
-    page.on("response", watch.response)
-    page.on("console", watch.console)
-    page.on("pageerror", lambda error: watch.complaints.append(str(error)))
-    log_in(page, stack.url, "admin", stack.env["DROVER_ADMIN_PASSWORD"])
-    yield page
-    page.close()
-    assert watch.foreign == []
-    assert watch.complaints == []
 
 
 def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStack):
@@ -160,8 +91,10 @@ def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page, stack
     expect(fires.locator(".dv-below", has_text=skipped_or_both)).to_be_visible()
 
 
-def test_no_page_is_hindered_by_the_content_security_policy(page: Page, stack: PrivateStack):
-    """Chromium would complain on the console, and the page's watch fail the test."""
+def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(
+    page: Page, stack: PrivateStack
+):
+    """What the policy hinders is complained about on the console, which fails the test."""
     links = page.locator("#nav-sidebar a, #nav-sidebar-apps a, aside a").evaluate_all(
         "all => all.map(a => a.href)"
     )
@@ -173,6 +106,41 @@ def test_no_page_is_hindered_by_the_content_security_policy(page: Page, stack: P
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         # Alpine has started, and with it the switch between light and dark.
         assert page.evaluate("typeof window.Alpine") == "object", link
+        assert_accessible(page)
+
+
+@pytest.mark.parametrize("window", ["dark", "phone"])
+def test_other_colours_and_widths_are_for_everybody_too(
+    window: str, stack: PrivateStack, request: pytest.FixtureRequest
+):
+    page: Page = request.getfixturevalue(window)
+    for path in ("", "agents_app/agent/", "agents_app/schedule/add/"):
+        page.goto(f"{stack.url}/admin/{path}")
+        assert_accessible(page)
+
+
+def test_what_shuts_somebody_out_is_found(page: Page):
+    page.evaluate("document.querySelector('.dv-badge').style.color = '#bbb'")
+    (found,) = findings(page)
+    assert found.startswith('color-contrast (serious): <span class="dv-badge')
+    with pytest.raises(AssertionError, match="color-contrast"):
+        assert_accessible(page)
+
+
+def test_whoever_may_only_look_is_offered_nothing_to_press(viewer: Page, stack: PrivateStack):
+    expect(viewer.locator("#fleet")).to_contain_text("greeter")
+    expect(viewer.get_by_role("button", name="Run now")).to_have_count(0)
+    assert_accessible(viewer)
+
+
+def test_a_page_that_complains_fails_its_test(page: Page, stack: PrivateStack, watched: Watch):
+    page.goto(f"{stack.url}/admin/no-such-page/")
+    page.evaluate("console.warn('look at this')")
+    page.evaluate("setTimeout(() => { throw new Error('broken') })")
+    page.evaluate("fetch('http://127.0.0.1:1/').catch(() => 0)")
+    complaints = " ".join(watched.take())
+    assert all(word in complaints for word in ("404", "look at this", "broken"))
+    watched.foreign.clear()
 
 
 def test_the_api_is_documented_by_a_page_that_works_without_eval(page: Page, stack: PrivateStack):

@@ -1,0 +1,122 @@
+"""A real Chromium on a real Drover: who is logged in, in which colours, on how wide a screen.
+
+A file that needs agents of its own gives another `fleet`. Pages beyond these are made with
+`open_page`; what any of them complains about fails the test.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.chromium import chromium, chromium_path, log_in
+from tests.browser.watch import Watch
+from tests.parts.missing import missing
+from tests.parts.stack_part import PrivateStack
+
+GREETER = """---
+description: Says hello, a little at a time
+command: [sh, -c, "echo hello; echo careful >&2; for n in 1 2 3; do sleep 2; echo step $n; done"]
+---
+Say hello.
+"""
+WIDE, NARROW = 1280, 390
+HEIGHT = 900
+MAKE_VIEWER = """
+from django.contrib.auth.models import Permission, User
+user = User.objects.create_user("viewer", password={password!r}, is_staff=True)
+user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+"""
+
+OpenPage = Callable[..., Page]
+
+
+# Not of the session: while it is open, no other test of this process could use asyncio.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    with chromium(chromium_path() or missing("chromium", "apt install chromium")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def fleet() -> dict[str, str]:
+    """The SKILL.md of each agent, one agent for each test that runs something."""
+    return dict.fromkeys(("greeter", "talker", "sleeper", "planner"), GREETER)
+
+
+@pytest.fixture(scope="module")
+def stack(
+    tmp_path_factory: pytest.TempPathFactory,
+    migrated_database: Callable[[Path], str],
+    fleet: dict[str, str],
+) -> Iterator[PrivateStack]:
+    """A Drover with these agents, all of its processes running."""
+    directory = tmp_path_factory.mktemp("browser")
+    with PrivateStack(directory, migrated_database(directory / "data")) as stack:
+        for name, skill in fleet.items():
+            stack.write_agent(name, skill)
+        stack.up()
+        stack.wait_for_rows("SELECT count(*) FROM drover_agent HAVING count(*) = ?", len(fleet))
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def passwords(stack: PrivateStack) -> dict[str, str]:
+    """Of the people there are: `admin` may do everything, `viewer` may look at everything."""
+    password = stack.env["DROVER_ADMIN_PASSWORD"]
+    made = stack.manage("shell", "-c", MAKE_VIEWER.format(password=password))
+    assert made.returncode == 0, made.stderr
+    return {"admin": password, "viewer": password}
+
+
+@pytest.fixture
+def watched(stack: PrivateStack) -> Iterator[Watch]:
+    """At the end nothing may have been complained about or asked of strangers."""
+    watch = Watch(urlsplit(stack.url).netloc)
+    yield watch
+    assert watch.foreign == []
+    assert watch.complaints == []
+
+
+@pytest.fixture
+def open_page(
+    browser: Browser, stack: PrivateStack, passwords: dict[str, str], watched: Watch
+) -> Iterator[OpenPage]:
+    """Another window, in which somebody has logged in."""
+    made: list[Page] = []
+
+    def open_one(
+        user: str = "admin", width: int = WIDE, look: Literal["light", "dark"] = "light"
+    ) -> Page:
+        page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=look)
+        made.append(watched.over(page))
+        log_in(page, stack.url, user, passwords[user])
+        return page
+
+    yield open_one
+    for page in made:
+        page.close()
+
+
+@pytest.fixture
+def page(open_page: OpenPage) -> Page:
+    return open_page()
+
+
+@pytest.fixture
+def viewer(open_page: OpenPage) -> Page:
+    """Somebody of the staff who may look at everything and change nothing."""
+    return open_page("viewer")
+
+
+@pytest.fixture
+def dark(open_page: OpenPage) -> Page:
+    return open_page(look="dark")
+
+
+@pytest.fixture
+def phone(open_page: OpenPage) -> Page:
+    return open_page(width=NARROW)
