@@ -15,7 +15,7 @@ from agents_app.admin.lines import AgentLine, run_lines, with_figures
 from agents_app.admin.schedule_lines import schedule_lines
 from agents_app.conf import CONF
 from agents_app.maintenance.readiness import readiness
-from agents_app.models import Agent, Run, Schedule, Tenant, Worker, WorkItem
+from agents_app.models import Agent, RuleBook, Run, Schedule, Tenant, Worker, WorkItem
 
 LINES = 8
 MOST_AGENTS = 100
@@ -131,6 +131,7 @@ def _warnings() -> list[str]:
         + paused
         + spent
         + [error for tenant in tenants for error in tenant.definition_errors]
+        + [problem for book in RuleBook.objects.all() for problem in book.problems]
     )
 
 
