@@ -1,6 +1,7 @@
 """Whether a rule's conditions are true of one snapshot of the fleet, why, and what messages say."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -99,7 +100,9 @@ def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     """Nobody there is nobody idle: a rule about all does not nudge an empty crew."""
     alive, target = snapshot.idle, condition.target
     if not isinstance(target, str):
-        idle = {name: alive[name] for name in target if alive.get(name, 0) > condition.seconds}
+        idle: Mapping[str, float] = {
+            name: alive[name] for name in target if alive.get(name, 0) > condition.seconds
+        }
         enough, longest = len(idle) == len(target), max(idle.values(), default=0)
     elif not alive:
         return Judgement(False, "no agent is alive")
