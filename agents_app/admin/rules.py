@@ -155,7 +155,7 @@ def _tenant() -> Tenant:
 
 def _silence_said(book: RuleBook, now: datetime) -> str:
     until = exact(book.silent_until) if book.silent_until else ""
-    return silence_text(book, now, until).capitalize()
+    return silence_text(book, now, until)
 
 
 def _tried(row: RuleState, line: RuleLine, now: datetime) -> Rehearsed:

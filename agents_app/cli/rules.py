@@ -50,7 +50,10 @@ def silence_described(book: RuleBook, now: datetime) -> dict[str, object]:
 
 def test_row(one: Rehearsed, now: datetime) -> tuple[object, ...]:
     due = "now" if one.due_at <= now else f"{relative(one.due_at, now)} ({local(one.due_at)})"
-    condition = one.judgement.because if one.rule.conditions else NOTHING
+    condition = NOTHING
+    if one.rule.conditions:
+        # Why it is false stands beside it, among all that is in the way.
+        condition = f"true: {one.judgement.because}" if one.judgement.true else "false"
     verdict = "fires" if one.fires else NOTHING
     return one.rule.line, one.rule.name, verdict, condition, "; ".join(one.obstacles), due
 
