@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -62,26 +63,30 @@ def update_many(
     if not rows:
         return set()
     types = {"id": "bigint", "was": "bigint", **columns}
-    values = [(*key, *row) for key, row in zip(revisions, rows, strict=True)]
-    source = _as_table(types)
     changes = ", ".join(f"{name} = v.{name}" for name in columns)
     sql = (
-        f"UPDATE {table} SET {changes}, revision = {table}.revision + 1 FROM {source}"  # noqa: S608
+        f"UPDATE {table} SET {changes}, revision = {table}.revision + 1 FROM {_as_table(types)}"  # noqa: S608
         f" WHERE {table}.id = v.id AND {table}.revision = v.was RETURNING {table}.id"
     )
-    told = [dict(zip(types, row, strict=True)) for row in values]
-    found = run(sql, [json.dumps(told, default=_moment)])
-    return {key for (key,) in found.fetchall()}
+    values = [[*key, *map(_told, row)] for key, row in zip(revisions, rows, strict=True)]
+    return {key for (key,) in run(sql, [json.dumps(values)]).fetchall()}
 
 
+def _told(value: Any) -> Any:
+    return _moment(value) if isinstance(value, datetime) else value
+
+
+@lru_cache(maxsize=4096)
 def _moment(value: datetime) -> str:
+    """Of many rows most times are the same."""
     return str(stamp(value))
 
 
 def _as_table(types: Mapping[str, str]) -> str:
     """JSON as rows, which both databases can read; one value, whatever its length."""
     if on_sqlite():
-        fields = ", ".join(f"value ->> '{name}' AS {name}" for name in types)
+        fields = ", ".join(f"value ->> {at} AS {name}" for at, name in enumerate(types))
         return f"(SELECT {fields} FROM json_each(%s)) AS v"  # noqa: S608
-    fields = ", ".join(f"{name} {kind}" for name, kind in types.items())
-    return f"jsonb_to_recordset(%s::jsonb) AS v({fields})"
+    typed = enumerate(types.items())
+    fields = ", ".join(f"(value ->> {at})::{kind} AS {name}" for at, (name, kind) in typed)
+    return f"(SELECT {fields} FROM jsonb_array_elements(%s::jsonb)) AS v"  # noqa: S608

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from django.db.models import Q
-
 from agents_app import control, dispatch, journal, messages
 from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
@@ -84,9 +82,10 @@ def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> O
 
 def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
     """The agent's row decides, whichever rules and beats want it at the same time."""
-    long_ago = Q(summoned_at__isnull=True) | Q(summoned_at__lte=now - SUMMONED_FOR)
-    # A clock that was set back must not keep it from being summoned for so long.
-    free = Agent.objects.filter(long_ago | Q(summoned_at__gt=now), pk=agent.pk)
+    # Not lately by any clock: one that was set back must not keep it from being summoned for long.
+    free = Agent.objects.filter(pk=agent.pk).exclude(
+        summoned_at__gt=now - SUMMONED_FOR, summoned_at__lt=now + SUMMONED_FOR
+    )
     if not free.update(summoned_at=now):
         return Outcome(left=f"{agent.name} was summoned less than 60 seconds ago")
     waiting = WorkItem.objects.filter(

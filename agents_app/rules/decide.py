@@ -19,6 +19,7 @@ from agents_app.rules.rule import (
     Rule,
     Snapshot,
     Summon,
+    Targets,
     Tell,
     Trigger,
 )
@@ -89,17 +90,27 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
     if standing.next_due_at > look.now:
         return standing, None
     following = _following(rule.trigger, standing, look)
-    standing = replace(standing, evaluated_at=look.now, next_due_at=following)
     if standing.held_by:
-        return replace(standing, reason="what it began last still goes on"), None
+        reason = "what it began last still goes on"
+        return replace(standing, evaluated_at=look.now, next_due_at=following, reason=reason), None
     if look.closed:
-        return _skipped(standing, look.closed), None
+        return _skipped(standing, look, following, look.closed), None
     judgement = judge(rule.conditions, look.fleet.snapshot)
     if not judgement.true:
-        return _skipped(standing, judgement.because), None
+        return _skipped(standing, look, following, judgement.because), None
     if look.silent and isinstance(rule.action, Tell):
-        return _skipped(standing, "messages are silenced"), None
-    return _fired(rule, standing, judgement, look)
+        return _skipped(standing, look, following, "messages are silenced"), None
+    fired = replace(
+        standing,
+        evaluated_at=look.now,
+        next_due_at=following,
+        status=S.RUN,
+        reason=judgement.because[:500],
+        fired_at=look.now,
+        held_by=look.holder,
+        held_until=look.now + HELD_FOR,
+    )
+    return fired, _errand(rule, standing, judgement, look)
 
 
 # --- the steps ------------------------------------------------------------------------------
@@ -149,22 +160,19 @@ def _following(trigger: Trigger, standing: Standing, look: Look) -> datetime:
     return next_due(trigger, look.now, look.zone)
 
 
-def _skipped(standing: Standing, reason: str) -> Standing:
+def _skipped(standing: Standing, look: Look, following: datetime, reason: str) -> Standing:
     """It stays abandoned until something has come of it."""
-    status = S.ABANDONED if standing.status == S.ABANDONED else S.SKIP
-    return replace(standing, status=status, reason=reason[:500])
-
-
-def _fired(rule: Rule, standing: Standing, judgement: Judgement, look: Look) -> Decision:
-    fired = replace(
+    return replace(
         standing,
-        status=S.RUN,
-        reason=judgement.because[:500],
-        fired_at=look.now,
-        held_by=look.holder,
-        held_until=look.now + HELD_FOR,
+        evaluated_at=look.now,
+        next_due_at=following,
+        status=S.ABANDONED if standing.status == S.ABANDONED else S.SKIP,
+        reason=reason[:500],
     )
-    errand = Errand(
+
+
+def _errand(rule: Rule, standing: Standing, judgement: Judgement, look: Look) -> Errand:
+    return Errand(
         rule_id=standing.id,
         rule=rule,
         action=settled(rule.action, look.fleet.snapshot, judgement),
@@ -173,7 +181,6 @@ def _fired(rule: Rule, standing: Standing, judgement: Judgement, look: Look) -> 
         holder=look.holder,
         seen=fate_of(rule, look.fleet.fates),
     )
-    return fired, errand
 
 
 # --- what it is about -----------------------------------------------------------------------
@@ -184,21 +191,26 @@ def settled(action: Action, snapshot: Snapshot, judgement: Judgement) -> Action:
 
     A command is left as it is: what agents are called must never become part of a shell's text.
     """
-    alive = tuple(name for name, state in snapshot.agents.items() if state.alive)
-    stand_for = {"{idle}": judgement.idle, "all": alive}
     match action:
         case Tell(targets, message):
-            names = stand_for[targets] if isinstance(targets, str) else targets
+            names = _meant(targets, snapshot, judgement)
             return Tell(names, fill(message, snapshot, judgement))
         case Summon(agent, message):
             return Summon(agent, message and fill(message, snapshot, judgement))
-        case Release(targets) if isinstance(targets, str):
-            return Release(stand_for[targets])
-        case Pause(targets) | Resume(targets) if isinstance(targets, str):
+        case Release(targets):
+            return Release(_meant(targets, snapshot, judgement))
+        case Pause("all") | Resume("all"):
             # Also those that have nothing to do at the moment.
-            everybody = {**stand_for, "all": tuple(snapshot.agents)}
-            return replace(action, targets=everybody[targets])
+            return replace(action, targets=tuple(snapshot.agents))
+        case Pause(targets) | Resume(targets):
+            return replace(action, targets=_meant(targets, snapshot, judgement))
     return action
+
+
+def _meant(targets: Targets, snapshot: Snapshot, judgement: Judgement) -> tuple[str, ...]:
+    if targets == "all":
+        return tuple(snapshot.idle)
+    return judgement.idle if targets == "{idle}" else targets
 
 
 def fate_of(rule: Rule, fates: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 from agents_app.rules.rule import (
     AgentState,
@@ -15,6 +16,8 @@ from agents_app.rules.rule import (
 )
 from agents_app.rules.text import duration_text, span_text
 
+# In the reason, which people read: an action has all of them.
+MOST_NAMED = 10
 _NOBODY = AgentState()
 _TEMPLATE = re.compile(r"\{(timestamp|crew|idle|idle_duration)\}")
 
@@ -94,24 +97,30 @@ def _is(names: list[str] | tuple[str, ...]) -> str:
 
 def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     """Nobody there is nobody idle: a rule about all does not nudge an empty crew."""
-    alive = {n: s.idle_seconds for n, s in snapshot.agents.items() if s.idle_seconds is not None}
-    asked = tuple(alive) if isinstance(condition.target, str) else condition.target
-    if not asked:
+    alive, target = snapshot.idle, condition.target
+    if not isinstance(target, str):
+        idle = {name: alive[name] for name in target if alive.get(name, 0) > condition.seconds}
+        enough, longest = len(idle) == len(target), max(idle.values(), default=0)
+    elif not alive:
         return Judgement(False, "no agent is alive")
-    idle = {name: alive[name] for name in asked if alive.get(name, 0) > condition.seconds}
-    enough = bool(idle) if condition.target == "any" else len(idle) == len(asked)
+    else:
+        idle = snapshot.idle_for_more_than(condition.seconds)
+        enough = bool(idle) if target == "any" else len(idle) == len(alive)
+        longest = snapshot.longest_idle_seconds
     if not enough:
-        return Judgement(False, _why_not_idle(condition, asked, alive))
-    longest = max(idle.values())
-    names = ", ".join(f"{name} for {span_text(seconds)}" for name, seconds in idle.items())
-    return Judgement(True, f"idle: {names}", tuple(idle), longest)
+        return Judgement(False, _why_not_idle(condition, snapshot))
+    named = [f"{name} for {span_text(idle[name])}" for name in islice(idle, MOST_NAMED)]
+    more = [f"{len(idle) - MOST_NAMED} more"] if len(idle) > MOST_NAMED else []
+    return Judgement(True, f"idle: {', '.join(named + more)}", tuple(idle), longest)
 
 
-def _why_not_idle(condition: Idle, asked: tuple[str, ...], alive: dict[str, float]) -> str:
+def _why_not_idle(condition: Idle, snapshot: Snapshot) -> str:
+    alive, target = snapshot.idle, condition.target
     needed = f"more than {duration_text(condition.seconds)} is asked for"
-    if condition.target == "any":
-        name = max(asked, key=lambda one: alive[one])
+    if target == "any":
+        name = max(alive, key=alive.__getitem__)
         return f"the longest idle is {name}, for {span_text(alive[name])}; {needed}"
+    asked = alive if isinstance(target, str) else target
     name = next(name for name in asked if alive.get(name, 0) <= condition.seconds)
     if name not in alive:
         return f"{name} is not alive"

@@ -25,7 +25,7 @@ class Needs:
     idle: bool
     queued: bool
     failed_within: tuple[int, ...]
-    spent: bool
+    spent: frozenset[str]
 
 
 def needs_of(rules: Iterable[Rule]) -> Needs:
@@ -34,7 +34,7 @@ def needs_of(rules: Iterable[Rule]) -> Needs:
         idle=any(isinstance(one, Idle) for one in asked),
         queued=any(isinstance(one, Queued) for one in asked),
         failed_within=tuple(sorted({c.within_seconds for c in asked if isinstance(c, Failed)})),
-        spent=any(isinstance(one, Spent) for one in asked),
+        spent=frozenset(one.agent for one in asked if isinstance(one, Spent)),
     )
 
 

@@ -17,6 +17,7 @@ from tests.benchmarks import (
     next_fires,
     overhead,
     punctuality,
+    rules_tick,
     signals,
     streams,
     throughput,
@@ -38,6 +39,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "deliveries": deliveries.measure,
     "streams": streams.measure,
     "signals": signals.measure,
+    "rules-tick": rules_tick.measure,
 }
 
 
