@@ -40,6 +40,7 @@ _FLEET = [
     {"title": "Overview", "icon": "dashboard", "link": reverse_lazy("admin:index")},
     _table("Agents", "smart_toy", "agents_app.agent"),
     _table("Schedules", "schedule", "agents_app.schedule"),
+    _table("Rules", "rule", "agents_app.rulestate"),
     _table("Queue", "inbox", "agents_app.workitem"),
     _table("Runs", "play_circle", "agents_app.run"),
     _table("Credentials", "key", "agents_app.credential"),
@@ -99,8 +100,14 @@ UNFOLD: dict[str, Any] = {
         }
     ],
     "SHOW_VIEW_ON_SITE": False,
+    "ENVIRONMENT": "agents_app.admin.rules.header_label",
     "DASHBOARD_CALLBACK": "agents_app.admin.overview.overview",
-    "STYLES": [_static("drover.css"), _static("live.css"), _static("overview.css")],
+    "STYLES": [
+        _static("drover.css"),
+        _static("live.css"),
+        _static("overview.css"),
+        _static("rules.css"),
+    ],
     "SCRIPTS": [
         _static("drover.js"),
         _static("morph.js"),

@@ -70,6 +70,7 @@ class Migration(migrations.Migration):
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rules', to='agents_app.tenant')),
             ],
             options={
+                'verbose_name': 'rule',
                 'db_table': 'drover_rule',
                 'constraints': [models.UniqueConstraint(fields=('tenant', 'name'), name='rule_name_once_per_tenant')],
             },

@@ -88,6 +88,7 @@ class RuleState(models.Model):
 
     class Meta:
         db_table = "drover_rule"
+        verbose_name = "rule"
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name"], name="rule_name_once_per_tenant")
         ]

@@ -1,11 +1,7 @@
 """The file becomes rows: what is unchanged carries on, what is new or other begins afresh."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,59 +11,18 @@ from django.db.models import F
 from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState
-from agents_app.rules.errors import RuleError
-from agents_app.rules.parse import RulesFile, parse_file
 from agents_app.rules.rule import Rule
+from agents_app.rules.source import FILE_NAME, Source, parsed
 from agents_app.rules.text import rule_text
 from agents_app.rules.timing import next_due
 
 log = structlog.get_logger("drover.rules")
-FILE_NAME = "scheduler.rules"
-MOST_BYTES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The file as it is on disk; no fingerprint: there is none."""
-
-    text: str = ""
-    fingerprint: str = ""
-    # Why it cannot be read at all.
-    problem: str = ""
-
-
-def read_source(project: Path) -> Source:
-    path = project / FILE_NAME
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except FileNotFoundError:
-        return Source()
-    except OSError as error:
-        # Of the error alone: when it can be read again, that is a change.
-        return _unreadable(f"the file cannot be read: {error.strerror}")
-    if len(data) > MOST_BYTES:
-        return _unreadable(f"the file has more than {MOST_BYTES:,} bytes")
-    try:
-        return Source(data.decode("utf-8-sig"), hashlib.sha256(data).hexdigest())
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return _unreadable(f"line {line} is not UTF-8: save the file as UTF-8")
-
-
-def _unreadable(problem: str) -> Source:
-    return Source(fingerprint=hashlib.sha256(problem.encode()).hexdigest(), problem=problem)
-
-
-@lru_cache(maxsize=4)
-def parsed(source: Source) -> RulesFile:
-    return parse_file(source.text)
 
 
 def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> None:
     """In one transaction: nobody sees half of a file. A file that cannot be read changes nothing
     but what people are told of it."""
-    errors = _told(parsed(source).errors, source.problem)
+    errors = source.errors
 
     def change() -> None:
         # Of several beats that see the change one makes it; the others find it made.
@@ -84,15 +39,6 @@ def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> Non
 
     in_transaction(change)
     log.info("rules.loaded", rules=len(parsed(source).rules), errors=len(errors))
-
-
-def _told(errors: Iterable[RuleError], problem: str) -> list[dict[str, Any]]:
-    names = ("code", "line", "column", "problem", "expected", "raw")
-    found = [{name: getattr(error, name) for name in names} for error in errors]
-    if problem:
-        values = ("unreadable", 0, 0, problem, "a text file of rules", "")
-        found.append(dict(zip(names, values, strict=True)))
-    return found
 
 
 def _complain(tenant_id: int, errors: list[dict[str, Any]], now: datetime) -> None:

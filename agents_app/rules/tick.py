@@ -20,9 +20,10 @@ from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
 from agents_app.rules.holder import this_process
 from agents_app.rules.needs import needs_of
 from agents_app.rules.parse import parse_line
-from agents_app.rules.reload import Source, read_source, reload
+from agents_app.rules.reload import reload
 from agents_app.rules.rule import Rule
 from agents_app.rules.snapshot import look_at_fleet
+from agents_app.rules.source import FILE_NAME, Source, read_source
 from agents_app.rules.timing import nobody_looked
 from agents_app.skills.sync import DEFAULT_TENANT
 from agents_app.triggers import zone
@@ -51,7 +52,7 @@ def tick(now: datetime, project: Path, submit: Submit) -> int:
     """How many rules fired. Never raises but for a database that is away: a look that breaks again
     and again is the last one, until somebody has changed something."""
     tenant = Tenant.objects.filter(name=DEFAULT_TENANT).first()
-    source = read_source(project)
+    source = read_source(project / FILE_NAME)
     if tenant is None:
         return 0
     book = RuleBook.objects.filter(tenant=tenant).first()
@@ -98,7 +99,7 @@ def _tick(
             holder=this_process(),
             resumes=resumes,
             silent=book.is_silent(now),
-            closed=_closed(tenant),
+            closed=closed_because(tenant),
         )
         decisions = [decide(rule, standing, look) for rule, standing in rules]
     moved = in_transaction(lambda: _write(book, [new for new, _ in decisions], rules, now))
@@ -152,7 +153,7 @@ def _write(
     return moved
 
 
-def _closed(tenant: Tenant) -> str:
+def closed_because(tenant: Tenant) -> str:
     if tenant.disabled_at:
         return "the tenant is disabled"
     return "the scheduler is paused" if tenant.paused_at else ""

@@ -7,7 +7,7 @@ from agents_app.models import RuleBook, RuleState, RunEvent
 from agents_app.rules.actions import perform
 from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome, write_down
-from agents_app.rules.reload import FILE_NAME
+from agents_app.rules.source import FILE_NAME
 from agents_app.rules.tick import tick
 from tests.agents.fleet import NOON
 

@@ -6,7 +6,7 @@ import pytest
 
 from agents_app.models import RuleState
 from agents_app.rules.outcome import Outcome
-from agents_app.rules.reload import FILE_NAME
+from agents_app.rules.source import FILE_NAME
 from tests.agents.rules.ruling import Rules, at, book, row, told
 
 

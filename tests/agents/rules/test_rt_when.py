@@ -5,7 +5,7 @@ from datetime import timedelta
 from agents_app import control
 from agents_app.models import RuleState, Tenant
 from agents_app.rules.outcome import Outcome
-from agents_app.rules.reload import FILE_NAME
+from agents_app.rules.source import FILE_NAME
 from tests.agents.fleet import Fleet
 from tests.agents.rules.ruling import Rules, at, row, status
 
