@@ -1,11 +1,12 @@
 """Credentials as they are kept, and what one run is given of them: opened for nobody else."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents_app.credential_types import VALUE, Given, Name, SecretFile, given, parse_name
-from agents_app.errors import Refused
+from agents_app.errors import DroverError, Refused
 from agents_app.models import Credential, Tenant
 from agents_app.redaction import Redactor
 from agents_app.sealing import unseal_kept
@@ -53,6 +54,17 @@ def redactor_for(tenant_id: int, declared: Sequence[str], token: str) -> Redacto
     kept = _kept(tenant_id, wanted) if wanted else {}
     found = {name: given(name, opened(kept[name])) for name in wanted if name in kept}
     return _gathered(found).redactor(token)
+
+
+def redactor_of_tenant(tenant_id: int) -> Redactor:
+    """For what is run in the project's name, and given none of them: it may find one all the same.
+
+    One that cannot be opened cannot be found by anybody else either."""
+    found = {}
+    for row in Credential.objects.filter(tenant_id=tenant_id):
+        with contextlib.suppress(DroverError):
+            found[name_of(row)] = given(name_of(row), opened(row))
+    return Redactor(_gathered(found).values)
 
 
 def name_of(credential: Credential) -> Name:

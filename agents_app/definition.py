@@ -26,6 +26,7 @@ class Definition:
     budget: Mapping[str, Any] = field(default_factory=dict)
     shared_writable: bool = False
     schedules_from_output: bool = True
+    messages_on_stdin: bool = False
 
     @property
     def body_is_script(self) -> bool:
@@ -50,6 +51,7 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         budget=agent.budget,
         shared_writable=bool(agent.runtime.get("shared_writable")),
         schedules_from_output=agent.schedules_from_output,
+        messages_on_stdin=agent.messages_on_stdin,
     )
 
 

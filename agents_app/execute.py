@@ -9,7 +9,7 @@ from datetime import datetime
 import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
-from agents_app import budgets, dispatch, lifecycle, relay
+from agents_app import budgets, dispatch, lifecycle, messages, relay
 from agents_app.commit import in_transaction
 from agents_app.job import Ending, Job
 from agents_app.models import Run
@@ -68,6 +68,7 @@ def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None
     control = host.live.setdefault(job.run_id, RunControl())
     try:
         ending = perform(job, control, transcript, adopted)
+        _give_back_messages(job, control)
         hand_over = hand_over and not host.draining.is_set()
         following = _finish(job, ending, transcript, host, hand_over)
     finally:
@@ -118,6 +119,14 @@ def _finish(
             said = "the database refused what was to be said of this run"
             ending = replace(ending, error=said, report=None, said=None)
         time.sleep(1)
+
+
+def _give_back_messages(job: Job, control: RunControl) -> None:
+    """What the run was not told to its end: that must not keep it from ending."""
+    try:
+        messages.give_back(job.run_id, control.telling.unsaid)
+    except DatabaseError as error:
+        log.warning("messages.not_given_back", **job.told, error=str(error))
 
 
 def _settle_project(job: Job, host: Host) -> None:

@@ -1,6 +1,7 @@
 """A tiny parent for a worker: when the worker is dead or silent, everything below it dies too.
 
-Run as a script, `python -IS guard.py [--silence SECONDS] -- CMD ARGS...`; standard library only."""
+Run as a script, `python -IS guard.py [--silence SECONDS] -- CMD ARGS...`; standard library only.
+With `--parent PID` it is the other way round: everything dies with the process that started it."""
 
 import contextlib
 import ctypes
@@ -133,7 +134,10 @@ class Guard:
         elif number == signal.SIGQUIT:
             self._kill("SIGQUIT")
         elif self.exit_code is None:
-            os.kill(self.pid, signal.SIGTERM)
+            self._pass_on_term()
+
+    def _pass_on_term(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
 
     def _reap(self) -> bool:
         """Reaps whatever is dead; False when no child is left at all."""
@@ -149,17 +153,37 @@ class Guard:
 
     def _kill(self, why: str) -> None:
         """KILL to every child until none is left: the orphans of the dead become our children."""
-        _say(f"{why}: killing everything below")
+        self._say(f"{why}: killing everything below")
         give_up_at = time.monotonic() + KILL_SECONDS
         while self._reap():
             if time.monotonic() > give_up_at:
-                _say(f"still alive after SIGKILL: {children_of_this()}")
+                self._say(f"still alive after SIGKILL: {children_of_this()}")
                 break
             for pid in children_of_this() or ([self.pid] if self.exit_code is None else []):
                 kill_with_group(pid)
             time.sleep(0.002)
         if self.exit_code is None:
             self.exit_code = 128 + signal.SIGKILL
+
+    def _say(self, message: str) -> None:
+        _say(message)
+
+
+class Companion(Guard):
+    """Of a shell command: it ends with its parent, and is silent, because its output is read."""
+
+    def __init__(self, command: list[str], parent: int) -> None:
+        super().__init__(command, float("inf"))
+        _prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+        if os.getppid() != parent:
+            sys.exit(128 + signal.SIGQUIT)  # it died before the line above
+
+    def _pass_on_term(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGTERM)
+
+    def _say(self, message: str) -> None:
+        pass
 
 
 def kill_with_group(pid: int) -> None:
@@ -198,6 +222,8 @@ def main(arguments: list[str]) -> int:
             _say(f"--silence wants seconds, not {arguments[1]!r}")
             return EXIT_USAGE
         arguments = arguments[2:]
+    if arguments[:1] == ["--parent"] and arguments[2:3] == ["--"] and len(arguments) > 3:
+        return Companion(arguments[3:], int(arguments[1])).run()
     if arguments[:1] != ["--"] or len(arguments) < 2:
         _say("usage: guard.py [--silence SECONDS] -- CMD ARGS...")
         return EXIT_USAGE

@@ -12,7 +12,9 @@ from agents_app.rows import run, stamp
 log = structlog.get_logger("drover")
 _standard = logging.getLogger("drover")
 STEPS = frozenset({"run.admitted", "run.started"})
-LOSSES = frozenset({"work.overflowed", "run.lost", "run.dead"})
+LOSSES = frozenset(
+    {"work.overflowed", "run.lost", "run.dead", "rule.failed", "rules.invalid", "rules.disabled"}
+)
 
 _COLUMNS = "(tenant_id, agent_id, run_id, name, at, detail)"
 

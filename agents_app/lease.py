@@ -13,12 +13,13 @@ import psutil
 import structlog
 from django.db import DatabaseError, close_old_connections
 
-from agents_app import lifecycle
+from agents_app import lifecycle, messages
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
 from agents_app.execute import Host
 from agents_app.guard import become_subreaper, open_line
 from agents_app.models import Run, Worker
+from agents_app.runners.base import RunControl
 from agents_app.runners.procfs import TICKS_PER_SECOND, look_at
 from agents_app.spares import Spares
 
@@ -161,6 +162,7 @@ class Lease:
         asked = Run.objects.filter(pk__in=list(controls), stop_requested_at__isnull=False)
         for run_id, reason in asked.values_list("pk", "error"):
             controls[run_id].stop(reason or "stopped")
+        self._tell(controls)
         new = {
             run_id: (control.pid, control.container)
             for run_id, control in controls.items()
@@ -171,6 +173,15 @@ class Lease:
         self._known = {k: v for k, v in self._known.items() if k in controls} | new
         if new:
             in_transaction(lambda: _record_places(new))
+
+    def _tell(self, controls: dict[int, RunControl]) -> None:
+        """Messages for those who hear them, when they have heard all that came before."""
+        tellings = {run_id: control.telling for run_id, control in controls.items()}
+        ready = [run_id for run_id, one in tellings.items() if one.heard and not one.unsaid]
+        for run in Run.objects.filter(pk__in=ready, state=Run.State.RUNNING) if ready else ():
+            for message in messages.read(run, self.clock()):
+                if not tellings[run.pk].add(message.pk, messages.as_line(message.text)):
+                    messages.give_back(run.pk, [message.pk])
 
 
 def _record_places(places: dict[int, Where]) -> None:

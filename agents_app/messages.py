@@ -1,5 +1,7 @@
 """What agents are told: a live run reads it, and otherwise it becomes work."""
 
+import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
@@ -56,6 +58,20 @@ def read(run: Run, now: datetime) -> list[Message]:
     return in_transaction(
         lambda: [message for message in unread(run) if _take(message, now, run_id=run.pk)]
     )
+
+
+def as_line(text: str) -> bytes:
+    """For a program's standard input: as it is, or as a JSON string if it would not be one line.
+
+    A text that begins like one is written as JSON, too, so that a reader can tell them apart."""
+    plain = "\n" not in text and "\r" not in text and not text.startswith('"')
+    return f"{text if plain else json.dumps(text)}\n".encode(errors="replace")
+
+
+def give_back(run_id: int, numbers: Sequence[int]) -> int:
+    """What the run was not told to its end, because it ended: the sweep makes work of it."""
+    mine = Message.objects.filter(pk__in=numbers, run=run_id)
+    return in_transaction(lambda: mine.update(read_at=None, run=None)) if numbers else 0
 
 
 def sweep(now: datetime) -> int:

@@ -1,4 +1,4 @@
-"""What others are told of a run, and how: payloads and their signature; pure."""
+"""What others are told of runs and rules, and how: payloads and their signature; pure."""
 
 import base64
 import json
@@ -11,13 +11,14 @@ from agents_app.webhooks.signing import mac, raw
 
 Format = Literal["json", "slack"]
 FAILURES = ("run.failed", "run.timed_out", "run.lost", "run.dead")
-EVENTS = ("run.started", "run.succeeded", *FAILURES, "run.stopped")
+OF_RULES = ("rule.failed", "rules.invalid", "rules.disabled")
+EVENTS = ("run.started", "run.succeeded", *FAILURES, "run.stopped", *OF_RULES)
 WHSEC = "whsec_"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One event of a run; the id stays the same however often it is sent."""
+    """One event of a run or a rule; the id stays the same however often it is sent."""
 
     id: int
     name: str
@@ -75,9 +76,9 @@ def _event(notice: Notice) -> Mapping[str, Any]:
 
 def _sentence(notice: Notice) -> str:
     """Slack reads `<`, `>` and `&` as markup: an error message must not ring a whole channel."""
-    what = notice.name.removeprefix("run.").replace("_", " ")
+    what = notice.name.removeprefix("run.").replace("_", " ").replace(".", " ")
     detail = f": {notice.detail}" if notice.detail else ""
-    text = f"{notice.agent}: run {notice.run_id} {what}{detail}"
+    text = f"{notice.agent}: run {notice.run_id} {what}{detail}" if notice.run_id else what + detail
     for char, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(char, written)
     return f"{text} {notice.url}".strip()

@@ -82,6 +82,11 @@ class OutputBuffer:
         if self._tail:
             self._trim_tail()
 
+    @property
+    def head_is_full(self) -> bool:
+        """From here on only the end is kept, and nothing can be taken before it."""
+        return bool(self._tail)
+
     def take(self) -> list[Segment]:
         """The segments of the head that were not taken before."""
         pieces, self._head = self._head, []

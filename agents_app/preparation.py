@@ -53,6 +53,7 @@ def prepare(
         trace_id=job.trace_id,
         runtime=definition.runtime,
         mounts=_mounts(definition, room, state_dir, shared),
+        hears=definition.messages_on_stdin,
     )
 
 

@@ -25,8 +25,12 @@ def stamp(moment: datetime) -> Any:
 
 def moment(value: Any) -> datetime:
     """And back: a time as it comes from the database driver."""
-    at: datetime = datetime.fromisoformat(value).replace(tzinfo=UTC) if on_sqlite() else value
-    return at
+    if not on_sqlite():
+        at: datetime = value
+        return at
+    # A column is read as a time already, what was reckoned is not.
+    read: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return read.replace(tzinfo=UTC)
 
 
 def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:

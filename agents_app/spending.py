@@ -90,6 +90,19 @@ def used_up(caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal
     return ""
 
 
+def percent_used(
+    caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal
+) -> float | None:
+    """Of the cap of a `day` or `month` that is nearest to its end; None: there is no cap."""
+    token_cap, usd_cap = caps.get(f"tokens_per_{window}"), caps.get(f"usd_per_{window}")
+    used = [
+        100 * float(spent) / float(cap) if cap else 100.0
+        for spent, cap in ((tokens, token_cap), (cost_usd, usd_cap))
+        if cap is not None
+    ]
+    return max(used, default=None)
+
+
 def _dollars(cap: float) -> Decimal:
     return Decimal(str(cap))
 

@@ -164,7 +164,7 @@ def _remark(sink: OutputSink, text: str) -> None:
 
 def _shell(spec: RunSpec, command: str, more: Mapping[str, str] | None = None) -> RunSpec:
     env = {**spec.env, **(more or {})}
-    return replace(spec, argv=("sh", "-c", command), env=env, adoptable=False)
+    return replace(spec, argv=("sh", "-c", command), env=env, adoptable=False, hears=False)
 
 
 def _shown(command: str) -> str:

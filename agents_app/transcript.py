@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 from django.db import DatabaseError, connection
@@ -18,7 +19,10 @@ _INSERT = (
 )
 # What a superseded worker still reads from its program is nobody's business any more.
 _OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
-
+_PRINTED = (
+    "UPDATE drover_run SET printed_at = %s WHERE id = %s AND worker_id = %s AND state = 'running'"
+)
+TELL_EVERY_SECONDS = 5.0
 _STORED = (
     "SELECT stream, length(data), CASE WHEN stream = 0 THEN data END FROM drover_run_output "
     "WHERE run_id = %s ORDER BY seq"
@@ -36,6 +40,7 @@ class Transcript:
         self.buffer = OutputBuffer()
         self.total_bytes = 0
         self._unstored: list[Segment] = []
+        self._printed_at = self._told_at = 0.0
 
     def go_on(self) -> dict[int, int]:
         """After what a worker that died has stored: how many bytes of each stream are the
@@ -52,6 +57,7 @@ class Transcript:
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
         self.total_bytes += len(data)
+        self._printed_at = at
         self.buffer.feed(stream, data, at)
 
     def remark(self, text: str, at: float) -> None:
@@ -61,11 +67,21 @@ class Transcript:
     def flush(self) -> None:
         self._unstored += self.buffer.take()
         try:
-            in_transaction(self.store_rest)
-            self.forget()
+            if self._unstored:
+                in_transaction(self.store_rest)
+                self.forget()
+            elif self.buffer.head_is_full:
+                self._say_it_prints()
         except DatabaseError as error:
             # Kept for the next try: memory is bounded by what a run may keep at all.
             log.warning("output.not_stored", run_id=self.run_id, error=str(error))
+
+    def _say_it_prints(self) -> None:
+        """Nothing more of it is stored before it ends: all that can be seen is that it prints."""
+        if self._printed_at - self._told_at >= TELL_EVERY_SECONDS:
+            at = stamp(datetime.fromtimestamp(self._printed_at, UTC))
+            in_transaction(partial(run, _PRINTED, [at, self.run_id, self.worker_id]))
+            self._told_at = self._printed_at
 
     def close(self) -> None:
         """What is left is stored by `store_rest`, in the transaction that ends the run."""

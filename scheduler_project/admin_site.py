@@ -53,6 +53,7 @@ _FLEET = [
         "link": reverse_lazy("admin:agents_app_schedule_calendar"),
         "permission": _may_see("agents_app.schedule"),
     },
+    _table("Rules", "rule", "agents_app.rulestate"),
     _table("Queue", "inbox", "agents_app.workitem"),
     _table("Runs", "play_circle", "agents_app.run"),
     _table("Credentials", "key", "agents_app.credential"),
@@ -129,8 +130,14 @@ UNFOLD: dict[str, Any] = {
         }
     ],
     "SHOW_VIEW_ON_SITE": False,
+    "ENVIRONMENT": "agents_app.admin.rules.header_label",
     "DASHBOARD_CALLBACK": "agents_app.admin.overview.overview",
-    "STYLES": [_static("drover.css"), _static("live.css"), _static("overview.css")],
+    "STYLES": [
+        _static("drover.css"),
+        _static("live.css"),
+        _static("overview.css"),
+        _static("rules.css"),
+    ],
     "SCRIPTS": [
         _static("drover.js"),
         _static("morph.js"),

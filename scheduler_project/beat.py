@@ -15,7 +15,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from agents_app import control, due, firings, relay
 from agents_app.commit import in_transaction
 from agents_app.conf import CONF
-from agents_app.maintenance.duties import DUTIES
+from agents_app.maintenance.duties import DUTIES, RULES
 from agents_app.maintenance.pulse import Pulse
 from agents_app.skills.sync import sync_project
 from agents_app.skills.watch import watch_project
@@ -89,6 +89,10 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         if claim_duty(entry.name, entry.schedule.run_every.total_seconds(), self.clock()):
             self.duties.submit(entry.task)
         return None
+
+    def close(self) -> None:
+        super().close()
+        RULES.stop()
 
 
 def _has_come(moment: datetime | None, now: datetime) -> bool:

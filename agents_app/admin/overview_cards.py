@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from agents_app.admin.show import rough
 from agents_app.maintenance.readiness import readiness
-from agents_app.models import Run, Schedule, Tenant, Usage, Worker, WorkItem
+from agents_app.models import RuleBook, Run, Schedule, Tenant, Usage, Worker, WorkItem
 from agents_app.skills.sync import DEFAULT_TENANT
 from agents_app.spending import month_window
 from agents_app.triggers import zone
@@ -112,7 +112,8 @@ def warnings(tenants: Sequence[Tenant], now: datetime) -> list[str]:
     paused = [_paused(tenant) for tenant in tenants if tenant.paused_at]
     spent = [_spent(tenant) for tenant in tenants if tenant.over_budget_until]
     broken = [error for tenant in tenants for error in tenant.definition_errors]
-    return missing + paused + spent + broken
+    rules = [problem for book in RuleBook.objects.all() for problem in book.problems]
+    return missing + paused + spent + broken + rules
 
 
 def _spent(tenant: Tenant) -> str:

@@ -1,6 +1,7 @@
 """What people do to a schedule by a button or in the list: the verbs of agents_app.schedules."""
 
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from agents_app import schedules
 from agents_app.admin.base import Act, Verb
@@ -18,15 +19,15 @@ def of_a_file(schedule: Schedule) -> bool:
 
 
 def _pause(schedule: Schedule, act: Act) -> str:
-    until = _moment(act.until, schedule, act.now) if act.until else None
+    until = one_moment(act.until, zone(schedule.timezone), act.now) if act.until else None
     if not schedules.pause(schedule, act.by, act.now, act.note, until):
         raise Refused("only an active schedule can be paused")
     return f"{schedule} is paused" + (f" until {exact(until)}" if until else "")
 
 
-def _moment(text: str, schedule: Schedule, now: datetime) -> datetime:
-    """People write it as they write a schedule that fires once, in the schedule's zone."""
-    trigger = parse_when(text, now, zone(schedule.timezone)).trigger
+def one_moment(text: str, place: ZoneInfo, now: datetime) -> datetime:
+    """People write it as they write a schedule that fires once."""
+    trigger = parse_when(text, now, place).trigger
     if not isinstance(trigger, OnceTrigger):
         hint = 'write for example "in 2 hours", "tomorrow at 09:00" or "on 2030-06-01 at 12:00"'
         raise Refused(f'"{text}" is not one moment: {hint}')

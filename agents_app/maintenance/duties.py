@@ -3,16 +3,25 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from agents_app.lease import this_host
+from agents_app.conf import CONF
+from agents_app.lease import this_host, utc_now
 from agents_app.maintenance.notify import notify
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.maintenance.retention import retention
 from agents_app.maintenance.snapshots import take_snapshot
 from agents_app.maintenance.totals import count_totals
+from agents_app.rules.doing import Doer
+from agents_app.rules.tick import tick
+
+RULES = Doer(CONF.project, utc_now)
 
 
 def _reconcile(now: datetime) -> None:
     reconcile(now, this_host())
+
+
+def _obey_rules(now: datetime) -> None:
+    tick(now, CONF.project, RULES.submit)
 
 
 DUTIES: Mapping[str, Callable[[datetime], object]] = {
@@ -21,4 +30,5 @@ DUTIES: Mapping[str, Callable[[datetime], object]] = {
     "agents_app.tasks.take_snapshot": take_snapshot,
     "agents_app.tasks.retention": retention,
     "agents_app.tasks.count_totals": count_totals,
+    "agents_app.tasks.obey_rules": _obey_rules,
 }

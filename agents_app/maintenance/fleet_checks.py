@@ -1,4 +1,4 @@
-"""What doctor finds out about the fleet itself: agents, their credentials, schedules, queues."""
+"""What doctor finds out about the fleet itself: agents and their credentials, schedules, rules."""
 
 import os
 import pwd
@@ -9,13 +9,15 @@ from pathlib import Path
 
 from django.db.models import Count, Q
 
+from agents_app.conf import CONF
 from agents_app.credential_book import how_to_set, missing_of
 from agents_app.environment import base_environment
 from agents_app.errors import DroverError
 from agents_app.maintenance.engine_check import engine_problems
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Said, line_of
-from agents_app.models import Agent, Credential, NotifyTarget, Schedule, Tenant, WorkItem
+from agents_app.models import Agent, Credential, NotifyTarget, RuleBook, Schedule, Tenant, WorkItem
 from agents_app.notify_targets import shown
+from agents_app.rules.source import FILE_NAME, parsed, read_source
 from agents_app.runners import RUNNERS
 from agents_app.sealing import keys_again
 from agents_app.triggers import next_fire, parse_trigger, zone
@@ -124,6 +126,24 @@ def check_budgets(_: datetime) -> Said:
         yield WARNING, f"that of {agent.name} is used up until {until}", advice
 
 
+def check_rules(now: datetime) -> Said:
+    """The file as it is on disk, whether or not anybody looks at it at the moment."""
+    source = read_source(CONF.project / FILE_NAME)
+    for error in source.errors:
+        place = f"line {error['line']}, column {error['column']}: " if error["line"] else ""
+        detail = f"{place}{error['problem']}; expected {error['expected']}"
+        yield WRONG, detail, f"mend {FILE_NAME}; manage.py rules test shows the line"
+    for book in RuleBook.objects.select_related("tenant"):
+        if book.disabled_at:
+            advice = f"save {FILE_NAME} again, or restart Drover"
+            yield WRONG, f"no rule is obeyed: {book.crash}", advice
+        if book.is_silent(now):
+            until = f"{book.silent_until:%Y-%m-%d %H:%M %Z}" if book.silent_until else "further on"
+            detail = f"{book.silenced_by} silenced their messages, until {until}"
+            yield WARNING, detail, "manage.py rules silence off"
+    yield OK, f"{len(parsed(source).rules)} in {FILE_NAME}", ""
+
+
 FLEET_CHECKS: Mapping[str, Check] = {
     "agents": check_agents,
     "containers": check_containers,
@@ -132,4 +152,5 @@ FLEET_CHECKS: Mapping[str, Check] = {
     "queues": check_queues,
     "notifications": check_notifications,
     "budgets": check_budgets,
+    "rules": check_rules,
 }

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents_app', '0007_metrics'),
+        ('agents_app', '0008_rules'),
     ]
 
     operations = [

@@ -9,6 +9,7 @@ from agents_app.models.login import LoginFailure
 from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
 from agents_app.models.metric import MetricCursor, MetricTotal
 from agents_app.models.notify import NotifyTarget
+from agents_app.models.rule import RuleBook, RuleState
 from agents_app.models.run import Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import ApiToken, Tenant
@@ -31,6 +32,8 @@ __all__ = [
     "MetricTotal",
     "NotifyTarget",
     "ResourceLock",
+    "RuleBook",
+    "RuleState",
     "Run",
     "RunEvent",
     "RunOutput",

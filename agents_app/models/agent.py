@@ -24,6 +24,8 @@ class Agent(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True)
     pause_note = models.CharField(max_length=500, blank=True)
     removed_at = models.DateTimeField(null=True, blank=True)
+    # By a rule: two rules that want it at the same time start it once.
+    summoned_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     timeout_seconds = models.FloatField(default=900)
     work_queue_size = models.PositiveIntegerField(default=100)
@@ -35,6 +37,8 @@ class Agent(models.Model):
     on_lost = models.CharField(max_length=8, choices=OnLost.choices, default=OnLost.FAIL)
     # Whether its runs may write `/schedule` lines into their output.
     schedules_from_output = models.BooleanField(default=True, db_default=True)
+    # Whether its runs are told messages on their standard input.
+    messages_on_stdin = models.BooleanField(default=False, db_default=False)
     harness = models.CharField(max_length=20, blank=True, db_default="")
     runtime = models.JSONField(default=dict, blank=True)
     budget = models.JSONField(default=dict, blank=True)

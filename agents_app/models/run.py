@@ -98,6 +98,8 @@ class Run(models.Model):
     tokens_cache = models.PositiveBigIntegerField(default=0)
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     trace_id = models.CharField(max_length=32, blank=True)
+    # Only of a run that prints more than is stored while it runs: of others the pieces say it.
+    printed_at = models.DateTimeField(null=True, blank=True, editable=False)
     output_bytes = models.PositiveBigIntegerField(default=0)
     output_cut_bytes = models.PositiveBigIntegerField(default=0)
 

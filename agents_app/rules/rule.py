@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 
 # --- when -----------------------------------------------------------------------------------
@@ -140,10 +141,31 @@ class AgentState:
         return self.idle_seconds is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """All conditions of one tick are judged by the same one."""
 
     at: datetime
     crew: str
     agents: Mapping[str, AgentState]
+
+    @cached_property
+    def idle(self) -> Mapping[str, float]:
+        """Who is alive, and for how long nothing was heard of it; found once for all rules."""
+        known = ((name, state.idle_seconds) for name, state in self.agents.items())
+        return {name: seconds for name, seconds in known if seconds is not None}
+
+    def idle_for_more_than(self, seconds: int) -> Mapping[str, float]:
+        """Found once, however many rules ask for so many seconds."""
+        if seconds not in self._found:
+            self._found[seconds] = {n: idle for n, idle in self.idle.items() if idle > seconds}
+        return self._found[seconds]
+
+    @cached_property
+    def _found(self) -> dict[int, Mapping[str, float]]:
+        return {}
+
+    @cached_property
+    def longest_idle_seconds(self) -> float:
+        """Of those who are alive."""
+        return max(self.idle.values())

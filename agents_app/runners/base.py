@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from agents_app.runners.telling import Telling
+
 # unavailable: what the program runs in is away and nothing was begun; lost: it is gone, unseen.
 Kind = Literal["exited", "timed_out", "stopped", "spawn_failed", "unavailable", "lost"]
 FinalState = Literal["succeeded", "failed", "timed_out", "stopped", "unavailable", "lost"]
@@ -90,6 +92,8 @@ class RunSpec:
     mounts: tuple[Mount, ...] = ()
     # The run's own program, and not a hook: the next worker may go on with it.
     adoptable: bool = True
+    # Its standard input is for messages, and the prompt in its file alone.
+    hears: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class OutputSink(Protocol):
 class RunControl:
     """The handle on a live run for other threads; it owns a descriptor only while a runner runs."""
 
-    __slots__ = ("_lock", "_wake", "container", "pid", "request", "started_at")
+    __slots__ = ("_lock", "_wake", "container", "pid", "request", "started_at", "telling")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -142,6 +146,12 @@ class RunControl:
         # Set once it can go on without this worker: it runs, and its prompt is with it.
         self.container = ""
         self.started_at: float | None = None
+        self.telling = Telling(self._notify)
+
+    def _notify(self) -> None:
+        with self._lock:
+            if self._wake is not None:
+                os.write(self._wake[1], _ONE)
 
     def stop(self, reason: str, grace_seconds: float | None = None) -> None:
         """Ends the run: TERM, then KILL after the grace (the spec's unless given; 0 = KILL now).
@@ -170,6 +180,7 @@ class RunControl:
 
     def close(self) -> None:
         """For runners: after this, stop only notes the request."""
+        self.telling.end()
         with self._lock:
             wake, self._wake = self._wake, None
             for fd in set(wake or ()):

@@ -16,10 +16,14 @@ BURY_SECONDS = 2.0
 class Child:
     """Leads its own session and group; its number stays ours until `bury` reaps it."""
 
-    __slots__ = ("_popen", "pid", "pidfd", "streams")
+    __slots__ = ("_popen", "pid", "pidfd", "stdin", "streams")
 
-    def __init__(self, popen: subprocess.Popen[bytes], streams: dict[int, int]) -> None:
+    def __init__(
+        self, popen: subprocess.Popen[bytes], streams: dict[int, int], stdin: int = -1
+    ) -> None:
         self._popen = popen
+        # Ours, of one that is told things while it runs.
+        self.stdin = stdin
         self.pid = popen.pid
         self.streams = streams
         self.pidfd = _open_pidfd(popen.pid)
@@ -31,6 +35,11 @@ class Child:
     def close_stream(self, fd: int) -> None:
         del self.streams[fd]
         os.close(fd)
+
+    def close_stdin(self) -> None:
+        if self.stdin >= 0:
+            os.close(self.stdin)
+            self.stdin = -1
 
     def signal_group(self, number: signal.Signals) -> None:
         """Safe as long as the leader is not reaped: its number names this group and no other."""
@@ -52,6 +61,7 @@ class Child:
             self._popen.wait(BURY_SECONDS)
         for fd in list(self.streams):
             self.close_stream(fd)
+        self.close_stdin()
         if self.pidfd >= 0:
             os.close(self.pidfd)
 
@@ -77,10 +87,7 @@ def spawn(spec: RunSpec, identity: Identity | None = None) -> Child:
     theirs: list[int] = []
     ours: list[int] = []
     try:
-        # A file, not a pipe: a prompt that is never read must block nobody, whatever its size.
-        # Not through a link, nor waiting for a pipe: a hook may have put one there.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        theirs.append(os.open(spec.prompt_file, flags))
+        theirs.append(_stdin(spec, ours))
         for _ in (STDOUT, STDERR):
             read_end, write_end = os.pipe()
             ours.append(read_end)
@@ -91,7 +98,21 @@ def spawn(spec: RunSpec, identity: Identity | None = None) -> Child:
         raise
     finally:
         _close(theirs)
-    return Child(popen, {ours[0]: STDOUT, ours[1]: STDERR})
+    *stdin, stdout, stderr = ours
+    return Child(popen, {stdout: STDOUT, stderr: STDERR}, *stdin)
+
+
+def _stdin(spec: RunSpec, ours: list[int]) -> int:
+    """A file, not a pipe: a prompt that is never read must block nobody, whatever its size.
+
+    A pipe for one that hears messages, whose end is ours as long as it runs."""
+    if spec.hears:
+        theirs, mine = os.pipe()
+        os.set_blocking(mine, False)
+        ours.append(mine)
+        return theirs
+    # Not through a link, nor waiting for a pipe: a hook may have put one there.
+    return os.open(spec.prompt_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _popen(

@@ -57,11 +57,13 @@ class Watch:
     def attach(self) -> None:
         attached = self.engine.attach(self.container)
         self.prompt = _Prompt(attached, self.spec.prompt_file)
-        self._read_from(attached.fileno(), select.POLLIN | select.POLLOUT)
+        events = select.POLLIN if self.spec.hears else select.POLLIN | select.POLLOUT
+        self._read_from(attached.fileno(), events)
+        self.control.telling.heard = self.spec.hears
 
     def until_it_ends(self, seconds: float) -> None:
         """Returns when the container is dead or gone, or would not die."""
-        if self.prompt is None:
+        if self.prompt is None or self.spec.hears:
             self._can_go_on()
         self.control.started_at = time.time()
         self.act_at = time.monotonic() + seconds
@@ -109,8 +111,11 @@ class Watch:
     def _on_ready(self, fd: int, events: int) -> None:
         if fd == self.wake:
             self._stop()
+            self._tell()
             return
-        if events & select.POLLOUT and self.prompt is not None and self.prompt.write():
+        if events & select.POLLOUT and self.spec.hears:
+            self._tell()
+        elif events & select.POLLOUT and self.prompt is not None and self.prompt.write():
             # From here on it could go on without this worker.
             self._can_go_on()
             self.poll.modify(fd, select.POLLIN)
@@ -125,6 +130,11 @@ class Watch:
             self.sink.flush()
         if self.stream < 0 and now >= self.look_at:
             self._look(now)
+
+    def _tell(self) -> None:
+        if self.control.telling.heard and self.stream >= 0:
+            waits = self.control.telling.say(self.stream)
+            self.poll.modify(self.stream, select.POLLIN | (select.POLLOUT if waits else 0))
 
     # --- output -----------------------------------------------------------------------------
 
@@ -154,6 +164,7 @@ class Watch:
         if self.stream < 0:
             return
         self.poll.unregister(self.stream)
+        self.control.telling.end()
         if self.prompt is not None:
             self.prompt.close()
             self.prompt = None

@@ -114,6 +114,7 @@ class _Supervision:
         self.poll.register(wake, select.POLLIN)
         for fd in child.streams:
             self.poll.register(fd, select.POLLIN)
+        control.telling.heard = child.stdin >= 0
 
     def watch(self) -> None:
         """Returns when the leader is dead (but not reaped) and its output is read."""
@@ -143,8 +144,12 @@ class _Supervision:
             self._read(fd)
         elif fd == self.child.pidfd:
             self.over = True
+        elif fd == self.child.stdin:
+            self.poll.unregister(fd)
+            self._tell()
         elif not self.over:
             self._stop()
+            self._tell()
 
     def _on_clock(self, now: float) -> None:
         if self.child.pidfd < 0 and self.child.has_exited():
@@ -181,6 +186,15 @@ class _Supervision:
             self._ask_to_end("stopped", request.reason, now, request.grace_seconds)
         elif self.act == self._kill and request.grace_seconds is not None:
             self.act_at = min(self.act_at, now + request.grace_seconds)
+
+    def _tell(self) -> None:
+        """What waits for room in the pipe is tried again when there is some."""
+        if self.child.stdin < 0:
+            return
+        if self.control.telling.say(self.child.stdin):
+            self.poll.register(self.child.stdin, select.POLLOUT)
+        elif not self.control.telling.heard:
+            self.child.close_stdin()
 
     def _ask_to_end(self, kind: Kind, error: str, now: float, grace: float | None = None) -> None:
         self.kind, self.error = kind, error

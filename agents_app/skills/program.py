@@ -16,9 +16,16 @@ def with_program(spec: AgentSpec, project: ProjectSpec, layer: Layer) -> AgentSp
     if not command and harness:
         command = HARNESSES[harness].argv(spec.model, spec.harness_args)
         _check_model(spec, harness, layer)
+        _check_messages(spec, harness, layer)
     else:
         _refuse_idle_fields(spec, layer)
     return replace(spec, harness=harness, command=command)
+
+
+def _check_messages(spec: AgentSpec, harness: str, layer: Layer) -> None:
+    if spec.messages == "stdin" and not HARNESSES[harness].body_is_script:
+        problem = f"the harness {harness!r} reads its prompt there: leave it at inbox"
+        layer.complain(("messages",), problem)
 
 
 def _check_model(spec: AgentSpec, harness: str, layer: Layer) -> None:

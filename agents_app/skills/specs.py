@@ -141,6 +141,9 @@ class AgentSpec:
     # Whether `/schedule` lines of its output are obeyed; `drover schedule` always is.
     schedules_from_output: bool = True
 
+    # Where its runs are told messages: on request (`drover inbox`), or on their standard input.
+    messages: Literal["inbox", "stdin"] = "inbox"
+
     # Of the Agent Skills standard: kept for those who read them, without a meaning here.
     title: str = ""
     license: str = ""

@@ -163,6 +163,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "retries": spec.retries,
         "on_lost": spec.on_lost,
         "schedules_from_output": spec.schedules_from_output,
+        "messages_on_stdin": spec.messages == "stdin",
         "runtime": asdict(spec.runtime),
         "env": dict(spec.env),
         "params": dict(spec.params),

@@ -13,6 +13,7 @@ from gateway_app.api import (
     logs,
     notifications,
     queue,
+    rules,
     runs,
     schedule_acts,
     scheduler,
@@ -65,7 +66,7 @@ def build() -> DroverAPI:
     )
     for part in (
         *(agents, schedule_acts, runs, logs, queue, locks, deliveries, events, notifications),
-        *(scheduler, tenants, tokens),
+        *(rules, scheduler, tenants, tokens),
     ):
         api.add_router("", part.router)
     add_handlers(api)

@@ -53,3 +53,9 @@ def test_the_id_is_the_same_however_often_it_is_sent():
     assert first["webhook-id"] == later["webhook-id"] == "drover-event-7"
     assert first["webhook-timestamp"] != later["webhook-timestamp"]
     assert "webhook-signature" not in first
+
+
+def test_a_rule_has_no_run_and_no_agent():
+    notice = Notice(8, "rule.failed", NOON, "rule nightly: exit code 3", "", None)
+    assert json.loads(body_of(notice, "slack"))["text"] == "rule failed: rule nightly: exit code 3"
+    assert json.loads(body_of(notice, "json"))["type"] == "rule.failed"

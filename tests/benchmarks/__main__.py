@@ -18,6 +18,7 @@ from tests.benchmarks import (
     overhead,
     pages,
     punctuality,
+    rules_tick,
     signals,
     streams,
     throughput,
@@ -40,6 +41,7 @@ BENCHMARKS: Mapping[str, Callable[[Bed], list[Row]]] = {
     "streams": streams.measure,
     "signals": signals.measure,
     "pages": pages.measure,
+    "rules-tick": rules_tick.measure,
 }
 
 

@@ -83,11 +83,33 @@ def test_the_api_is_documented_by_a_page_that_works_without_eval(page: Page, sta
     expect(page.locator(".live-responses-table").first).to_contain_text("200")
 
 
+def test_rules_are_followed_on_every_page(page: Page, stack: PrivateStack):
+    """A word in the header, a notice in the corner, and the table; nobody loads a page again."""
+    expect(page.locator("#dv-sch")).to_have_text("SCH --")
+    rules = stack.project / "scheduler.rules"
+    rules.write_text('[oh-no] every 1s => run "echo oh no; exit 3"\nevery 5x => pause greeter\n')
+    toasts = page.locator(".dv-toasts")
+    expect(toasts).to_contain_text("scheduler.rules has lines that are no rules", timeout=25_000)
+    expect(toasts).to_contain_text("A rule failed", timeout=25_000)
+    expect(page.locator("#dv-sch")).to_have_text("SCH 1 !1")
+    page.locator("#dv-sch").click()
+    expect(page.locator("#dv-rule-errors")).to_contain_text("every 5x => pause greeter")
+    expect(page.locator(".dv-rules tr", has_text="oh-no")).to_contain_text("!1 bk")
+    page.get_by_placeholder("Until, e.g. in 2 hours").fill("in 2 hours")
+    page.get_by_role("button", name="Silence messages").click()
+    expect(page.locator("#dv-rules")).to_contain_text("(by admin)")
+    assert_accessible(page)
+    page.get_by_role("link", name="oh-no").click()
+    expect(page.locator(".dv-output")).to_contain_text("oh no")
+    assert_accessible(page)
+    rules.unlink()
+
+
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_nothing_is_wider_than_the_window(page: Page, look: Literal["light", "dark"]):
     page.emulate_media(color_scheme=look)
     schedules = ("agents_app/schedule/", "agents_app/firing/", "agents_app/schedule/add/")
-    for path in ("", "agents_app/agent/", "agents_app/run/", *schedules):
+    for path in ("", "agents_app/agent/", "agents_app/run/", "agents_app/rulestate/", *schedules):
         page.goto(page.url.partition("/admin/")[0] + f"/admin/{path}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     background = page.evaluate("getComputedStyle(document.querySelector('.dv-panel')).background")

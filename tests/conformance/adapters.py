@@ -12,6 +12,7 @@ from agents_app.skills.frontmatter import split_frontmatter
 from agents_app.skills.names import agent_name_problem
 from tests.conformance import injection_adapter
 from tests.conformance.fleet_adapters import FLEET_ADAPTERS
+from tests.conformance.rules_adapters import RULES_ADAPTERS
 
 Case = dict[str, Any]
 
@@ -257,4 +258,4 @@ ADAPTERS |= {
     "webhook.filter": webhook_filter,
     "webhook.filter_fields": webhook_filter_fields,
 }
-ADAPTERS |= FLEET_ADAPTERS
+ADAPTERS |= FLEET_ADAPTERS | RULES_ADAPTERS

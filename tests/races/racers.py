@@ -20,11 +20,11 @@ from django.conf import settings
 from django.db import connection
 
 from agents_app import relay
-from tests.races import beats, breaking, callers, field, spenders, workers
+from tests.races import beats, breaking, callers, field, rulers, spenders, workers
 
 ACTS: dict[str, Callable[..., Any]] = {
     name: act
-    for module in (field, beats, workers, callers, spenders, breaking)
+    for module in (field, beats, workers, callers, spenders, rulers, breaking)
     for name, act in vars(module).items()
     if callable(act) and act.__module__ == module.__name__
 }

@@ -12,6 +12,8 @@ from agents_app.models import (
     Heartbeat,
     Message,
     ResourceLock,
+    RuleBook,
+    RuleState,
     Run,
     RunOutput,
     Schedule,
@@ -51,6 +53,11 @@ def settle(fleet: Fleet, mark: str) -> Belongings:
     token = create_token(fleet.tenant, mark, "read", mark, NOON).row
     note = journal.Entry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
     in_transaction(lambda: journal.record(note))
+    rule = f'[{mark}] every 1m => msg {agent.name} "{mark}"'
+    RuleState.objects.create(
+        tenant=fleet.tenant, name=mark, text=rule, line=1, next_due_at=NOON, reason=mark
+    )
+    RuleBook.objects.create(tenant=fleet.tenant, silenced_at=NOON, silenced_by=mark)
     run = Run.objects.get(pk=job.run_id)
     lock = _tie(fleet, run, item, mark)
     return Belongings(agent, schedule, run, item, token.pk, deliver(fleet, mark), lock.pk)

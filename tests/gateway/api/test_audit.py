@@ -18,7 +18,7 @@ from tests.gateway.api.belongings import Belongings, settle
 from tests.gateway.api.calling import Api
 
 # Nothing is changed by these.
-ONLY_ASKS = {"preview_schedule"}
+ONLY_ASKS = {"preview_schedule", "test_rules"}
 BODIES: Mapping[str, Any] = {
     "scale_agent": {"scale": 3},
     "change_schedule": {"message": "new"},

@@ -1,0 +1,86 @@
+"""What the command `rules` prints: the state table, a dry run, and lines that are no rules."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from agents_app.cli.times import local, relative
+from agents_app.models import RuleBook
+from agents_app.rules.listing import RuleLine
+from agents_app.rules.rehearse import Rehearsed
+
+STATE_COLUMNS = ("name", "trigger", "condition", "action", "last", "status", "next")
+TEST_COLUMNS = ("line", "rule", "now", "condition", "why not", "due")
+NOTHING = "--"
+
+
+# --- the state table ------------------------------------------------------------------------
+
+
+def state_row(line: RuleLine, now: datetime) -> tuple[object, ...]:
+    row = line.row
+    last = relative(row.evaluated_at, now) if row.evaluated_at else NOTHING
+    due = relative(row.next_due_at, now) if row.next_due_at else NOTHING
+    said = (row.name, line.trigger, line.condition or NOTHING, line.action)
+    return (*said, last, line.status, due)
+
+
+def described(line: RuleLine) -> dict[str, object]:
+    row = line.row
+    same = (
+        *("name", "line", "text", "status", "reason", "failures", "backoff_until"),
+        *("evaluated_at", "fired_at", "next_due_at", "exit_code", "tail"),
+    )
+    parts = {"trigger": line.trigger, "condition": line.condition, "action": line.action}
+    return {**{name: getattr(row, name) for name in same}, **parts, "status": str(row.status)}
+
+
+def silence_described(book: RuleBook, now: datetime) -> dict[str, object]:
+    silent = book.is_silent(now)
+    return {
+        "silent": silent,
+        "since": book.silenced_at if silent else None,
+        "until": book.silent_until if silent else None,
+        "by": book.silenced_by if silent else "",
+    }
+
+
+# --- a dry run ------------------------------------------------------------------------------
+
+
+def test_row(one: Rehearsed, now: datetime) -> tuple[object, ...]:
+    due = "now" if one.due_at <= now else f"{relative(one.due_at, now)} ({local(one.due_at)})"
+    condition = NOTHING
+    if one.rule.conditions:
+        # Why it is false stands beside it, among all that is in the way.
+        condition = f"true: {one.judgement.because}" if one.judgement.true else "false"
+    verdict = "fires" if one.fires else NOTHING
+    return one.rule.line, one.rule.name, verdict, condition, "; ".join(one.obstacles), due
+
+
+def test_described(one: Rehearsed) -> dict[str, object]:
+    return {
+        "name": one.rule.name,
+        "line": one.rule.line,
+        "fires": one.fires,
+        "why_not": list(one.obstacles),
+        "due_at": one.due_at,
+        "condition": one.judgement.true,
+        "because": one.judgement.because,
+        "warnings": list(one.warnings),
+    }
+
+
+# --- errors ---------------------------------------------------------------------------------
+
+
+def error_text(error: Mapping[str, Any], file: str) -> Iterator[str]:
+    """As compilers say it: the place, what is wrong, the line, and an arrow to the column."""
+    place = f"{file}:{error['line']}:{error['column']}" if error["line"] else file
+    yield f"{place}: {error['problem']}; expected {error['expected']}"
+    if error["raw"]:
+        # Tabs stand before the arrow as they do in the line, so that it meets its column.
+        before = error["raw"][: error["column"] - 1]
+        yield f"    {error['raw']}"
+        if len(before) == error["column"] - 1:
+            yield "    " + "".join("\t" if c == "\t" else " " for c in before) + "^"

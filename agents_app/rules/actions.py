@@ -1,0 +1,101 @@
+"""What a rule does, by the same verbs as people; commands of a shell are in commands.py."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from agents_app import control, dispatch, journal, messages
+from agents_app.commit import in_transaction
+from agents_app.dispatch import Request
+from agents_app.errors import DroverError
+from agents_app.models import Agent, Trigger, WorkItem
+from agents_app.rules.decide import Errand
+from agents_app.rules.outcome import Outcome
+from agents_app.rules.rule import Pause, Release, Resume, Scale, Summon, Tell
+
+# Two rules that want the same agent within this time start it once.
+SUMMONED_FOR = timedelta(seconds=60)
+
+Act = Callable[[Agent], object]
+
+
+def perform(errand: Errand, tenant_id: int) -> Outcome:
+    """Whoever is named and cannot be served is a failure; the others are served all the same."""
+    by, now = f"rule {errand.rule.name}", errand.at
+    match errand.action:
+        case Tell(targets, message):
+            tell = _telling(message, by, now)
+            return _each(tenant_id, targets, tell, "told")
+        case Summon(agent, message):
+            return _summon(tenant_id, agent, message or "", by, now)
+        case Release(targets):
+            release: Act = lambda agent: control.stop_agent(agent, by, now)  # noqa: E731
+            return _each(tenant_id, targets, release, "released")
+        case Pause(targets):
+            pause: Act = lambda agent: control.pause_agent(agent, by, now)  # noqa: E731
+            return _each(tenant_id, targets, pause, "paused")
+        case Resume(targets):
+            resume: Act = lambda agent: control.resume_agent(agent, by, now)  # noqa: E731
+            return _each(tenant_id, targets, resume, "resumed")
+        case Scale(agent, copies):
+            scale: Act = lambda one: control.scale_agent(one, copies, by, now)  # noqa: E731
+            return _each(tenant_id, (agent,), scale, f"scaled to {copies}")
+    raise TypeError(f"{errand.action!r} is done elsewhere")
+
+
+def _telling(message: str, by: str, now: datetime) -> Act:
+    return lambda agent: messages.send(agent, message, by, now)
+
+
+def _each(tenant_id: int, names: Sequence[str], act: Act, done: str) -> Outcome:
+    found = {agent.name: agent for agent in _agents(tenant_id, names)}
+    problems = []
+    for name in names:
+        try:
+            if name not in found:
+                problems.append(_unknown(name))
+            else:
+                act(found[name])
+        except DroverError as error:
+            problems.append(f"{name}: {error}")
+    if problems:
+        return Outcome(problem="; ".join(problems))
+    return Outcome(f"{done}: {', '.join(names)}" if names else "there was nobody to do it to")
+
+
+def _agents(tenant_id: int, names: Sequence[str]) -> list[Agent]:
+    return list(Agent.objects.filter(tenant=tenant_id, name__in=names, removed_at__isnull=True))
+
+
+def _unknown(name: str) -> str:
+    return f"there is no agent {name!r}: add its directory, or correct the rule"
+
+
+def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> Outcome:
+    agent = next(iter(_agents(tenant_id, [name])), None)
+    if agent is None:
+        return Outcome(problem=_unknown(name))
+    try:
+        return in_transaction(lambda: _summon_here(agent, prompt, by, now))
+    except DroverError as error:
+        return Outcome(problem=f"{name}: {error}")
+
+
+def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
+    """The agent's row decides, whichever rules and beats want it at the same time."""
+    # Not lately by any clock: one that was set back must not keep it from being summoned for long.
+    free = Agent.objects.filter(pk=agent.pk).exclude(
+        summoned_at__gt=now - SUMMONED_FOR, summoned_at__lt=now + SUMMONED_FOR
+    )
+    if not free.update(summoned_at=now):
+        return Outcome(left=f"{agent.name} was summoned less than 60 seconds ago")
+    waiting = WorkItem.objects.filter(
+        agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE, prompt=prompt
+    )
+    if waiting.exists():
+        return Outcome(left=f"{agent.name} was summoned before, and that still waits")
+    request = Request(agent.tenant_id, agent.pk, Trigger.RULE, prompt=prompt, requested_by=by)
+    item = dispatch.enqueue_here(request, now)
+    about = f"{by}: work item {item.pk}"
+    whose = (agent.tenant_id, agent.pk, None)
+    journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
+    return Outcome(f"summoned: {agent.name}")

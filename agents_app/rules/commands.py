@@ -1,0 +1,101 @@
+"""A rule's shell command: in the project directory, for five minutes, its last lines kept."""
+
+import os
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+import structlog
+
+from agents_app.conf import ROOT
+from agents_app.credential_book import redactor_of_tenant
+from agents_app.environment import base_environment
+from agents_app.output import as_text
+from agents_app.redaction import RedactingRunner
+from agents_app.rules.decide import COMMAND_GRACE_SECONDS, COMMAND_SECONDS, Errand
+from agents_app.rules.outcome import Outcome
+from agents_app.rules.rule import Shell
+from agents_app.runners.base import Outcome as Ended
+from agents_app.runners.base import RunControl, RunSpec, verdict
+from agents_app.runners.process import ProcessRunner
+
+log = structlog.get_logger("drover.rules")
+LINES_KEPT = 20
+LONGEST_LINE = 1000
+# Of the end of the output, so that a flood of it costs no memory.
+BYTES_KEPT = 64 * 1024
+GUARD = ROOT / "agents_app" / "guard.py"
+
+
+class Tail:
+    """The end of what both streams say, in the order in which it came."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._bytes = 0
+
+    def feed(self, _stream: int, data: bytes, _at: float) -> None:
+        self._pieces.append(data[-BYTES_KEPT:])
+        self._bytes += len(self._pieces[-1])
+        while self._bytes - len(self._pieces[0]) >= BYTES_KEPT:
+            self._bytes -= len(self._pieces.popleft())
+
+    def flush(self) -> None: ...
+
+    @property
+    def text(self) -> str:
+        lines = as_text(b"".join(self._pieces)).rstrip("\n").split("\n")[-LINES_KEPT:]
+        return "\n".join(line[:LONGEST_LINE] for line in lines)
+
+
+def run_command(
+    errand: Errand,
+    tenant_id: int,
+    project: Path,
+    control: RunControl,
+    seconds: float = COMMAND_SECONDS,
+    grace_seconds: float = COMMAND_GRACE_SECONDS,
+) -> Outcome:
+    """Nothing it started is left when this returns, nor when this process dies meanwhile."""
+    assert isinstance(errand.action, Shell)
+    spec = RunSpec(
+        # Runs of agents have the numbers above zero.
+        run_id=-errand.rule_id,
+        argv=_guarded(errand.action.command),
+        env=base_environment(os.environ) | {"DROVER_RULE": errand.rule.name},
+        cwd=project,
+        prompt_file=Path(os.devnull),
+        timeout_seconds=seconds,
+        grace_seconds=grace_seconds,
+        adoptable=False,
+    )
+    tail, began = Tail(), time.monotonic()
+    runner = RedactingRunner(ProcessRunner(), redactor_of_tenant(tenant_id))
+    ended = runner.run(spec, control, tail)
+    took = time.monotonic() - began
+    log.info(
+        "rule.command_ended",
+        rule=errand.rule.name,
+        exit_code=ended.exit_code,
+        seconds=round(took, 1),
+        tail=tail.text,
+    )
+    return _outcome(ended, tail.text)
+
+
+def _guarded(command: str) -> tuple[str, ...]:
+    """Below a guard that ends it all when this process is gone, however it went."""
+    guard = (sys.executable, "-IS", str(GUARD), "--parent", str(os.getpid()))
+    return (*guard, "--", "sh", "-c", command)
+
+
+def _outcome(ended: Ended, tail: str) -> Outcome:
+    if ended.kind == "stopped":
+        return Outcome(stopped=ended.error, exit_code=ended.exit_code, tail=tail)
+    if ended.kind == "exited" and ended.exit_code == 0:
+        return Outcome("exit code 0", exit_code=0, tail=tail)
+    # What an exit code means to Drover is what a run says with it, not a command.
+    failed = ended.kind == "exited" and (ended.exit_code or 0) > 0
+    problem = f"exit code {ended.exit_code}" if failed else verdict(ended).error
+    return Outcome(problem=problem, exit_code=ended.exit_code, tail=tail)

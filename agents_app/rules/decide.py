@@ -1,0 +1,219 @@
+"""What one look means for one rule: nothing, another due time, or something to be done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from zoneinfo import ZoneInfo
+
+from agents_app.models import RuleState
+from agents_app.rules.holder import is_gone
+from agents_app.rules.judge import Judgement, fill, judge
+from agents_app.rules.needs import concerned
+from agents_app.rules.rule import (
+    Action,
+    Every,
+    Pause,
+    Release,
+    Resume,
+    Rule,
+    Snapshot,
+    Summon,
+    Targets,
+    Tell,
+    Trigger,
+)
+from agents_app.rules.snapshot import Fleet
+from agents_app.rules.timing import due_after_failure, next_due
+
+S = RuleState.Status
+COMMAND_SECONDS, COMMAND_GRACE_SECONDS = 300.0, 10.0
+# More than anything takes that a rule may do: only a holder on another host is judged by it.
+HELD_FOR = timedelta(seconds=2 * (COMMAND_SECONDS + COMMAND_GRACE_SECONDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of a rule's row what a look may change, and which version of it was read."""
+
+    id: int
+    revision: int
+    next_due_at: datetime
+    evaluated_at: datetime | None
+    fired_at: datetime | None
+    status: str
+    reason: str
+    failures: int
+    backoff_until: datetime | None
+    seen: str
+    held_by: str
+    held_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is the same for all rules of one tick."""
+
+    now: datetime
+    last: datetime
+    zone: ZoneInfo
+    fleet: Fleet
+    holder: str
+    # Nobody has looked for a while: what was due meanwhile is not made up for.
+    resumes: bool = False
+    silent: bool = False
+    # Why nothing is done at all, if so.
+    closed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Something to be done: whom it concerns and what is said are settled."""
+
+    rule_id: int
+    rule: Rule
+    action: Action
+    at: datetime
+    zone: ZoneInfo
+    holder: str
+    seen: str = field(repr=False)
+
+
+Decision = tuple[Standing, Errand | None]
+
+
+def decide(rule: Rule, read: Standing, look: Look) -> Decision:
+    standing = _released_from_the_dead(read, look)
+    if look.resumes:
+        return _resumed(rule, standing, look), None
+    standing = _given_another_chance(rule, standing, look)
+    if standing.next_due_at > look.now:
+        return standing, None
+    following = _following(rule.trigger, standing, look)
+    if standing.held_by:
+        reason = "what it began last still goes on"
+        return replace(standing, evaluated_at=look.now, next_due_at=following, reason=reason), None
+    if look.closed:
+        return _skipped(standing, look, following, look.closed), None
+    judgement = judge(rule.conditions, look.fleet.snapshot)
+    if not judgement.true:
+        return _skipped(standing, look, following, judgement.because), None
+    if look.silent and isinstance(rule.action, Tell):
+        return _skipped(standing, look, following, "messages are silenced"), None
+    fired = replace(
+        standing,
+        evaluated_at=look.now,
+        next_due_at=following,
+        status=S.RUN,
+        reason=judgement.because[:500],
+        fired_at=look.now,
+        held_by=look.holder,
+        held_until=look.now + HELD_FOR,
+    )
+    return fired, _errand(rule, standing, judgement, look)
+
+
+# --- the steps ------------------------------------------------------------------------------
+
+
+def _released_from_the_dead(standing: Standing, look: Look) -> Standing:
+    if not standing.held_by or not is_gone(standing.held_by, standing.held_until, look.now):
+        return standing
+    reason = "beat ended in the middle of it"
+    return replace(standing, status=S.ABANDONED, reason=reason, held_by="", held_until=None)
+
+
+def _resumed(rule: Rule, standing: Standing, look: Look) -> Standing:
+    due = next_due(rule.trigger, look.now, look.zone)
+    if standing.backoff_until is not None:
+        due = due_after_failure(rule.trigger, due, standing.backoff_until, look.zone)
+    return replace(standing, next_due_at=due)
+
+
+def _given_another_chance(rule: Rule, standing: Standing, look: Look) -> Standing:
+    """The agents it names are not what they were when it failed."""
+    if not standing.failures or standing.held_by or not standing.seen:
+        return standing
+    if standing.seen == fate_of(rule, look.fleet.fates):
+        return standing
+    fired_at = standing.fired_at or look.last
+    if isinstance(rule.trigger, Every):
+        due = max(fired_at + timedelta(seconds=rule.trigger.seconds), look.now)
+    else:
+        due = next_due(rule.trigger, max(fired_at, look.last), look.zone)
+    return replace(
+        standing,
+        next_due_at=due,
+        status=S.WAITING,
+        reason="its agents have changed since it failed",
+        failures=0,
+        backoff_until=None,
+        seen="",
+    )
+
+
+def _following(trigger: Trigger, standing: Standing, look: Look) -> datetime:
+    """Intervals keep their rhythm, however late this look is; none is made up for."""
+    if isinstance(trigger, Every):
+        rhythm = standing.next_due_at + timedelta(seconds=trigger.seconds)
+        return rhythm if rhythm > look.now else next_due(trigger, look.now, look.zone)
+    return next_due(trigger, look.now, look.zone)
+
+
+def _skipped(standing: Standing, look: Look, following: datetime, reason: str) -> Standing:
+    """It stays abandoned until something has come of it."""
+    return replace(
+        standing,
+        evaluated_at=look.now,
+        next_due_at=following,
+        status=S.ABANDONED if standing.status == S.ABANDONED else S.SKIP,
+        reason=reason[:500],
+    )
+
+
+def _errand(rule: Rule, standing: Standing, judgement: Judgement, look: Look) -> Errand:
+    return Errand(
+        rule_id=standing.id,
+        rule=rule,
+        action=settled(rule.action, look.fleet.snapshot, judgement),
+        at=look.now,
+        zone=look.zone,
+        holder=look.holder,
+        seen=fate_of(rule, look.fleet.fates),
+    )
+
+
+# --- what it is about -----------------------------------------------------------------------
+
+
+def settled(action: Action, snapshot: Snapshot, judgement: Judgement) -> Action:
+    """Whom `all` and `{idle}` mean at this moment, and what is said to them.
+
+    A command is left as it is: what agents are called must never become part of a shell's text.
+    """
+    match action:
+        case Tell(targets, message):
+            names = _meant(targets, snapshot, judgement)
+            return Tell(names, fill(message, snapshot, judgement))
+        case Summon(agent, message):
+            return Summon(agent, message and fill(message, snapshot, judgement))
+        case Release(targets):
+            return Release(_meant(targets, snapshot, judgement))
+        case Pause("all") | Resume("all"):
+            # Also those that have nothing to do at the moment.
+            return replace(action, targets=tuple(snapshot.agents))
+        case Pause(targets) | Resume(targets):
+            return replace(action, targets=_meant(targets, snapshot, judgement))
+    return action
+
+
+def _meant(targets: Targets, snapshot: Snapshot, judgement: Judgement) -> tuple[str, ...]:
+    if targets == "all":
+        return tuple(snapshot.idle)
+    return judgement.idle if targets == "{idle}" else targets
+
+
+def fate_of(rule: Rule, fates: Mapping[str, str]) -> str:
+    names = concerned(rule)
+    told = ";".join(f"{name}={fates.get(name, 'unknown')}" for name in names)
+    return sha256(told.encode()).hexdigest() if names else ""

@@ -1,0 +1,136 @@
+"""Whether a rule's conditions are true of one snapshot of the fleet, why, and what messages say."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from agents_app.rules.rule import (
+    AgentState,
+    Alive,
+    Condition,
+    Failed,
+    Idle,
+    Queued,
+    Snapshot,
+    Spent,
+)
+from agents_app.rules.text import duration_text, span_text
+
+# In the reason, which people read: an action has all of them.
+MOST_NAMED = 10
+_NOBODY = AgentState()
+_TEMPLATE = re.compile(r"\{(timestamp|crew|idle|idle_duration)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`idle` are the agents that an idle condition found, when all is true."""
+
+    true: bool
+    because: str
+    idle: tuple[str, ...] = ()
+    longest_idle_seconds: float | None = None
+
+
+def judge(conditions: tuple[Condition, ...], snapshot: Snapshot) -> Judgement:
+    """True when each of them is; the first that is not says why."""
+    found = [judge_one(condition, snapshot) for condition in conditions]
+    if not found:
+        return Judgement(True, "it has no condition")
+    if false := next((one for one in found if not one.true), None):
+        return false
+    idle = next((one for one in found if one.idle), None)
+    return Judgement(
+        True,
+        ", and ".join(one.because for one in found),
+        idle.idle if idle else (),
+        idle.longest_idle_seconds if idle else None,
+    )
+
+
+def judge_one(condition: Condition, snapshot: Snapshot) -> Judgement:
+    match condition:
+        case Alive():
+            return _alive(condition, snapshot)
+        case Idle():
+            return _idle(condition, snapshot)
+        case Queued(agent, more_than):
+            queued = _state(snapshot, agent).queued
+            return Judgement(queued > more_than, f"{queued} waiting for {agent}")
+        case Failed(agent, more_than, within):
+            failed = _state(snapshot, agent).failed.get(within, 0)
+            runs = f"{failed} failed run{'' if failed == 1 else 's'} of {agent}"
+            return Judgement(failed > more_than, f"{runs} within {duration_text(within)}")
+        case Spent(agent, percent):
+            return _spent(_state(snapshot, agent).spent_percent, agent, percent)
+
+
+def fill(template: str, snapshot: Snapshot, judgement: Judgement) -> str:
+    """A message with its {templates} filled; braces that mean nothing stay as they are."""
+    longest = judgement.longest_idle_seconds
+    values = {
+        "timestamp": snapshot.at.isoformat(timespec="seconds"),
+        "crew": snapshot.crew,
+        "idle": ",".join(judgement.idle) or None,
+        "idle_duration": None if longest is None else span_text(longest),
+    }
+    return _TEMPLATE.sub(lambda found: values[found[1]] or found[0], template)
+
+
+def _state(snapshot: Snapshot, agent: str) -> AgentState:
+    """An agent that does not exist is one that does nothing."""
+    return snapshot.agents.get(agent, _NOBODY)
+
+
+def _alive(condition: Alive, snapshot: Snapshot) -> Judgement:
+    missing = [name for name in condition.agents if not _state(snapshot, name).alive]
+    if missing:
+        because = f"{' and '.join(missing)} {_is(missing)} not alive"
+    else:
+        because = f"{' and '.join(condition.agents)} {_is(condition.agents)} alive"
+    return Judgement(bool(missing) == condition.negate, because)
+
+
+def _is(names: list[str] | tuple[str, ...]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
+    """Nobody there is nobody idle: a rule about all does not nudge an empty crew."""
+    alive, target = snapshot.idle, condition.target
+    if not isinstance(target, str):
+        idle: Mapping[str, float] = {
+            name: alive[name] for name in target if alive.get(name, 0) > condition.seconds
+        }
+        enough, longest = len(idle) == len(target), max(idle.values(), default=0)
+    elif not alive:
+        return Judgement(False, "no agent is alive")
+    else:
+        idle = snapshot.idle_for_more_than(condition.seconds)
+        enough = bool(idle) if target == "any" else len(idle) == len(alive)
+        longest = snapshot.longest_idle_seconds
+    if not enough:
+        return Judgement(False, _why_not_idle(condition, snapshot))
+    named = [f"{name} for {span_text(idle[name])}" for name in islice(idle, MOST_NAMED)]
+    more = [f"{len(idle) - MOST_NAMED} more"] if len(idle) > MOST_NAMED else []
+    return Judgement(True, f"idle: {', '.join(named + more)}", tuple(idle), longest)
+
+
+def _why_not_idle(condition: Idle, snapshot: Snapshot) -> str:
+    alive, target = snapshot.idle, condition.target
+    needed = f"more than {duration_text(condition.seconds)} is asked for"
+    if target == "any":
+        name = max(alive, key=alive.__getitem__)
+        return f"the longest idle is {name}, for {span_text(alive[name])}; {needed}"
+    asked = alive if isinstance(target, str) else target
+    name = next(name for name in asked if alive.get(name, 0) <= condition.seconds)
+    if name not in alive:
+        return f"{name} is not alive"
+    return f"{name} has been idle for {span_text(alive[name])}; {needed}"
+
+
+def _spent(spent: float | None, agent: str, percent: int) -> Judgement:
+    if spent is None:
+        return Judgement(False, f"{agent} has no budget")
+    return Judgement(spent > percent, f"{agent} has used {spent:.0f}% of its budget")

@@ -1,0 +1,98 @@
+"""The rules as people see them: a line for each, and one word about all; nothing is changed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from django.db.models import Count, Q
+
+from agents_app.models import RuleBook, RuleState, Tenant
+from agents_app.rules.parse import parse_line
+from agents_app.rules.rule import Rule
+from agents_app.rules.text import action_text, conditions_text, trigger_text
+
+S = RuleState.Status
+Tone = Literal["good", "wait", "bad", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    """A row, and what its text says."""
+
+    row: RuleState
+    rule: Rule
+
+    @property
+    def trigger(self) -> str:
+        return trigger_text(self.rule.trigger)
+
+    @property
+    def condition(self) -> str:
+        return conditions_text(self.rule.conditions)
+
+    @property
+    def action(self) -> str:
+        return action_text(self.rule.action)
+
+    @property
+    def status(self) -> str:
+        """In as few letters as a table has room for: `!3 bk` has failed three times in a row."""
+        failing = self.row.status == S.BACKOFF
+        return f"!{self.row.failures} bk" if failing else str(self.row.status)
+
+
+def rule_lines(tenant: Tenant) -> list[RuleLine]:
+    """In the order of the file."""
+    return [
+        line_of(row) for row in RuleState.objects.filter(tenant_id=tenant.pk).order_by("line", "pk")
+    ]
+
+
+def line_of(row: RuleState) -> RuleLine:
+    rule = parse_line(row.text)
+    assert rule is not None, "what is stored was printed by a rule"
+    return RuleLine(row, rule)
+
+
+def book_of(tenant: Tenant) -> RuleBook:
+    """Where nobody has written one yet, an empty one that is not kept."""
+    return RuleBook.objects.filter(tenant_id=tenant.pk).first() or RuleBook(tenant=tenant)
+
+
+def silence_text(book: RuleBook, now: datetime, until: str) -> str:
+    """`until` is the end as the reader's eyes want it."""
+    if not book.is_silent(now):
+        return "messages are sent"
+    end = f"until {until}" if book.silent_until else "until somebody ends it"
+    return f"messages are silenced {end} (by {book.silenced_by})"
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    text: str
+    tone: Tone
+    meaning: str
+
+
+def indicator(tenant_name: str) -> Indicator:
+    """One query, because every page has it."""
+    in_file = Q(rules__next_due_at__isnull=False)
+    found = (
+        Tenant.objects.filter(name=tenant_name)
+        .annotate(
+            loaded=Count("rules", filter=in_file),
+            failing=Count("rules", filter=in_file & Q(rules__status=S.BACKOFF)),
+        )
+        .values_list("loaded", "failing", "rule_book__disabled_at")
+        .first()
+    )
+    loaded, failing, disabled_at = found or (0, 0, None)
+    if disabled_at is not None:
+        return Indicator("SCH X", "bad", "The rules are not obeyed: looking at them broke again")
+    if not loaded:
+        return Indicator("SCH --", "none", "There are no rules")
+    rules = f"{loaded} rule{'' if loaded == 1 else 's'}"
+    if failing:
+        meaning = f"{rules}, {failing} of them failed and wait before they try again"
+        return Indicator(f"SCH {loaded} !{failing}", "wait", meaning)
+    return Indicator(f"SCH {loaded}", "good", f"{rules}, all well")

@@ -1,0 +1,81 @@
+"""A dry run: what the rules would do if this were their moment; nothing is done or written."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from agents_app.conf import HOST_ZONE
+from agents_app.models import RuleBook, RuleState, Tenant
+from agents_app.rules.holder import is_gone
+from agents_app.rules.judge import Judgement, judge
+from agents_app.rules.lint import warnings
+from agents_app.rules.listing import book_of
+from agents_app.rules.needs import needs_of
+from agents_app.rules.rule import Rule, Tell
+from agents_app.rules.snapshot import look_at_fleet
+from agents_app.rules.text import rule_text
+from agents_app.rules.tick import closed_because
+from agents_app.rules.timing import next_due
+from agents_app.triggers import zone
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """One rule; without obstacles it would fire at the next look."""
+
+    rule: Rule
+    due_at: datetime
+    judgement: Judgement
+    obstacles: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def fires(self) -> bool:
+        return not self.obstacles
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """What is the same for all of them."""
+
+    now: datetime
+    book: RuleBook
+    closed: str
+
+
+def rehearse(tenant: Tenant, rules: Sequence[Rule], now: datetime) -> list[Rehearsed]:
+    """Rules that stand in the rows as they stand here go on with what they have; others are new."""
+    known = {row.name: row for row in RuleState.objects.filter(tenant=tenant)}
+    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
+    fleet = look_at_fleet(tenant, needs_of(rules), now)
+    moment = _Moment(now, book_of(tenant), closed_because(tenant))
+    rehearsed = []
+    for rule in rules:
+        row = known.get(rule.name)
+        row = row if row and row.text == rule_text(rule) and row.next_due_at else None
+        due_at = (row and row.next_due_at) or next_due(rule.trigger, now, place)
+        judgement = judge(rule.conditions, fleet.snapshot)
+        obstacles = tuple(_obstacles(rule, row, due_at, judgement, moment))
+        doubts = tuple(warnings(rule, fleet.snapshot.agents.keys()))
+        rehearsed.append(Rehearsed(rule, due_at, judgement, obstacles, doubts))
+    return rehearsed
+
+
+def _obstacles(
+    rule: Rule, row: RuleState | None, due_at: datetime, judgement: Judgement, moment: _Moment
+) -> Iterator[str]:
+    now = moment.now
+    if moment.book.disabled_at:
+        yield f"no rule is obeyed: {moment.book.crash}"
+    if row and row.held_by and not is_gone(row.held_by, row.held_until, now):
+        yield "what it began last still goes on"
+    if row and row.backoff_until and row.backoff_until > now:
+        yield f"it failed {row.failures} times in a row and waits: {row.reason}"
+    if moment.closed:
+        yield moment.closed
+    if due_at > now:
+        yield "not due" if row else "not due: it is new or has changed"
+    if not judgement.true:
+        yield judgement.because
+    if isinstance(rule.action, Tell) and moment.book.is_silent(now):
+        yield "messages are silenced"

@@ -1,0 +1,104 @@
+"""The file becomes rows: what is unchanged carries on, what is new or other begins afresh."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import structlog
+from django.db.models import F
+
+from agents_app import journal
+from agents_app.commit import in_transaction
+from agents_app.models import RuleBook, RuleState
+from agents_app.rules.rule import Rule
+from agents_app.rules.source import FILE_NAME, Source, parsed
+from agents_app.rules.text import rule_text
+from agents_app.rules.timing import next_due
+
+log = structlog.get_logger("drover.rules")
+
+
+def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> None:
+    """In one transaction: nobody sees half of a file. A file that cannot be read changes nothing
+    but what people are told of it."""
+    errors = source.errors
+
+    def change() -> None:
+        # Of several beats that see the change one makes it; the others find it made.
+        current = RuleBook.objects.select_for_update().get(pk=book.pk)
+        if current.fingerprint == source.fingerprint:
+            return
+        if not source.problem:
+            _sync(book.tenant_id, parsed(source).rules, zone, now)
+        RuleBook.objects.filter(pk=book.pk).update(
+            fingerprint=source.fingerprint, errors=errors, loaded_at=now
+        )
+        if errors and errors != current.errors:
+            _complain(book.tenant_id, errors, now)
+
+    in_transaction(change)
+    log.info("rules.loaded", rules=len(parsed(source).rules), errors=len(errors))
+
+
+def _complain(tenant_id: int, errors: list[dict[str, Any]], now: datetime) -> None:
+    for error in errors:
+        log.warning("rules.line_invalid", **error)
+    first = errors[0]
+    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+    about = f"{FILE_NAME}: line {first['line']}: {first['problem']}: {first['raw'][:200]}"
+    journal.record(journal.Entry("rules.invalid", now, tenant_id, detail=about[:400] + more))
+
+
+# --- rows -----------------------------------------------------------------------------------
+
+
+def _sync(tenant_id: int, rules: Iterable[Rule], zone: ZoneInfo, now: datetime) -> None:
+    # Locked in one order, as whoever else writes several of them.
+    rows = RuleState.objects.filter(tenant=tenant_id).order_by("pk").select_for_update()
+    known = {row.name: row for row in rows}
+    named = {rule.name: rule for rule in rules}
+    _remove(known, named)
+    new = []
+    for name, rule in named.items():
+        row = known.get(name)
+        if row is None:
+            text, due = rule_text(rule), next_due(rule.trigger, now, zone)
+            new.append(
+                RuleState(
+                    tenant_id=tenant_id, name=name, text=text, line=rule.line, next_due_at=due
+                )
+            )
+        elif row.text != rule_text(rule) or row.next_due_at is None:
+            _begin_afresh(row, rule, next_due(rule.trigger, now, zone))
+        elif row.line != rule.line:
+            RuleState.objects.filter(pk=row.pk).update(line=rule.line)
+    RuleState.objects.bulk_create(new, batch_size=500)
+
+
+def _remove(known: Mapping[str, RuleState], named: Mapping[str, Rule]) -> None:
+    gone = [row for name, row in known.items() if name not in named]
+    RuleState.objects.filter(pk__in=[row.pk for row in gone if not row.held_by]).delete()
+    # What it began may end; then nobody knows it any more.
+    still = RuleState.objects.filter(pk__in=[row.pk for row in gone if row.held_by])
+    still.update(next_due_at=None, revision=F("revision") + 1)
+
+
+def _begin_afresh(row: RuleState, rule: Rule, due: datetime) -> None:
+    """What the old rule began goes on, and the new one waits for its end like any other."""
+    fresh: dict[str, object] = {} if row.held_by else {"status": RuleState.Status.WAITING}
+    RuleState.objects.filter(pk=row.pk).update(
+        **fresh,
+        text=rule_text(rule),
+        line=rule.line,
+        next_due_at=due,
+        evaluated_at=None,
+        fired_at=row.fired_at if row.held_by else None,
+        reason="",
+        failures=0,
+        backoff_until=None,
+        seen="",
+        exit_code=None,
+        tail="",
+        revision=F("revision") + 1,
+    )

@@ -1,0 +1,129 @@
+"""One look at the fleet, by which all rules of a tick are judged.
+
+The number of queries is the same whatever the number of agents, runs and rules.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+
+from agents_app.conf import CONF, HOST_ZONE
+from agents_app.models import Agent, Run, Tenant, Usage, WorkItem
+from agents_app.rows import moment, on_sqlite, run
+from agents_app.rules.needs import Needs
+from agents_app.rules.rule import AgentState, Snapshot
+from agents_app.spending import day_of, month_window, percent_used
+from agents_app.triggers import zone
+
+# Pieces of output are in an index by their order, so the last one of a run is one step away. The
+# index of a tenant's runs has all that ever were: the plus keeps it out of this.
+_PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
+_SIGNS = ("r.started_at", "r.signaled_at", "r.printed_at")
+_LAST_SIGNS = """
+SELECT r.agent_id, max({latest}(r.created_at, {signs}))
+FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
+BADLY = (Run.State.FAILED, Run.State.TIMED_OUT, Run.State.LOST, Run.State.DEAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What rules are judged by; `fates` says of each agent what else may change about it."""
+
+    snapshot: Snapshot
+    fates: Mapping[str, str]
+
+
+def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
+    agents = list(
+        Agent.objects.filter(tenant=tenant, removed_at__isnull=True)
+        .order_by("name")
+        .values_list("pk", "name", "scale", "paused_at")
+    )
+    active = _last_active(tenant, needs)
+    queued = _queued(tenant) if needs.queued else {}
+    failed = _failed(tenant, needs.failed_within, now) if needs.failed_within else {}
+    spent = _spent(tenant, needs.spent, now) if needs.spent else {}
+    states = {
+        name: AgentState(
+            idle_seconds=_seconds_since(active.get(pk), now),
+            queued=queued.get(pk, 0),
+            failed=failed.get(pk, {}),
+            spent_percent=spent.get(pk),
+        )
+        for pk, name, *_ in agents
+    }
+    fates = {
+        name: _fate(pk in active, scale, paused_at is not None)
+        for pk, name, scale, paused_at in agents
+    }
+    return Fleet(Snapshot(now, CONF.project.name, states), fates)
+
+
+def _fate(alive: bool, scale: int, paused: bool) -> str:
+    return f"{'alive' if alive else 'not alive'} {'paused ' if paused else ''}{scale > 0}"
+
+
+def _seconds_since(last: datetime | None, now: datetime) -> float | None:
+    return None if last is None else max(0.0, (now - last).total_seconds())
+
+
+def _last_active(tenant: Tenant, needs: Needs) -> dict[int, datetime]:
+    """Of each agent that has unfinished runs: when the last of them did anything."""
+    signs = (*_SIGNS, f"({_PIECE})") if needs.idle else _SIGNS
+    sql = _LAST_SIGNS.format(
+        latest="max" if on_sqlite() else "greatest",
+        signs=", ".join(f"coalesce({sign}, r.created_at)" for sign in signs),
+    )
+    return {agent_id: moment(at) for agent_id, at in run(sql, [tenant.pk]).fetchall()}
+
+
+def _queued(tenant: Tenant) -> dict[int, int]:
+    waiting = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.QUEUED)
+    return dict(waiting.order_by().values_list("agent_id").annotate(Count("pk")))
+
+
+def _failed(
+    tenant: Tenant, windows: tuple[int, ...], now: datetime
+) -> dict[int, Mapping[int, int]]:
+    since = {seconds: now - timedelta(seconds=seconds) for seconds in windows}
+    counts = {
+        f"within_{seconds}": Count("pk", filter=Q(finished_at__gt=first))
+        for seconds, first in since.items()
+    }
+    lately = Run.objects.filter(finished_at__gt=min(since.values()), state__in=BADLY)
+    found = lately.filter(tenant=tenant).order_by().values_list("agent_id").annotate(**counts)
+    return {agent_id: dict(zip(windows, numbers, strict=True)) for agent_id, *numbers in found}
+
+
+def _spent(tenant: Tenant, names: frozenset[str], now: datetime) -> dict[int, float | None]:
+    """Of the tightest cap that counts: the agent's own of the day, the project's of the month."""
+    caps = dict(Agent.objects.filter(tenant=tenant, name__in=names).values_list("pk", "budget"))
+    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
+    month, today = month_window(now, place), Q(day=day_of(now, place))
+    usage = Usage.objects.filter(tenant=tenant, day__gte=month.first, day__lte=month.last)
+    found = (
+        usage.order_by()
+        .values("agent_id")
+        .annotate(
+            tokens_today=Sum("tokens", filter=today),
+            cost_today=Sum("cost_usd", filter=today),
+            tokens_month=Sum("tokens"),
+            cost_month=Sum("cost_usd"),
+        )
+    )
+    rows = {row["agent_id"]: row for row in found}
+    total_tokens = sum(row["tokens_month"] or 0 for row in rows.values())
+    total_cost = sum((row["cost_month"] or Decimal(0) for row in rows.values()), Decimal(0))
+    project = percent_used(tenant.settings.get("budget", {}), "month", total_tokens, total_cost)
+
+    def tightest(agent_id: int) -> float | None:
+        row: Mapping[str, Any] = rows.get(agent_id, {})
+        used = (row.get("tokens_today") or 0, row.get("cost_today") or Decimal(0))
+        own = percent_used(caps[agent_id], "day", *used)
+        return max((one for one in (own, project) if one is not None), default=None)
+
+    return {agent_id: tightest(agent_id) for agent_id in caps}

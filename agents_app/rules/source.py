@@ -1,0 +1,64 @@
+"""A file of rules as it is on disk, and what is wrong with it as plain values."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from agents_app.rules.errors import RuleError
+from agents_app.rules.parse import RulesFile, parse_file
+
+FILE_NAME = "scheduler.rules"
+MOST_BYTES = 1_000_000
+_OF_AN_ERROR = ("code", "line", "column", "problem", "expected", "raw")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file as it is on disk; no fingerprint: there is none."""
+
+    text: str = ""
+    fingerprint: str = ""
+    # Why it cannot be read at all.
+    problem: str = ""
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """A file that cannot be read is wrong as a whole, at no line."""
+        if self.problem:
+            whole = ("unreadable", 0, 0, self.problem, "a text file of rules", "")
+            return [dict(zip(_OF_AN_ERROR, whole, strict=True))]
+        return described(parsed(self).errors)
+
+
+def read_source(path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return Source()
+    except OSError as error:
+        # Of the error alone: when it can be read again, that is a change.
+        return _unreadable(f"the file cannot be read: {error.strerror}")
+    if len(data) > MOST_BYTES:
+        return _unreadable(f"the file has more than {MOST_BYTES:,} bytes")
+    try:
+        return Source(data.decode("utf-8-sig"), hashlib.sha256(data).hexdigest())
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return _unreadable(f"line {line} is not UTF-8: save the file as UTF-8")
+
+
+@lru_cache(maxsize=4)
+def parsed(source: Source) -> RulesFile:
+    return parse_file(source.text)
+
+
+def described(errors: Iterable[RuleError]) -> list[dict[str, Any]]:
+    return [{name: getattr(error, name) for name in _OF_AN_ERROR} for error in errors]
+
+
+def _unreadable(problem: str) -> Source:
+    return Source(fingerprint=hashlib.sha256(problem.encode()).hexdigest(), problem=problem)

@@ -1,0 +1,193 @@
+"""One look at all rules, every ten seconds; what they say is done elsewhere, and meanwhile."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import structlog
+from django.db import DatabaseError
+
+from agents_app import journal
+from agents_app.bulk import update_many
+from agents_app.commit import in_transaction
+from agents_app.conf import HOST_ZONE
+from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
+from agents_app.rows import moment, run, stamp
+from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
+from agents_app.rules.holder import this_process
+from agents_app.rules.needs import needs_of
+from agents_app.rules.parse import parse_line
+from agents_app.rules.reload import reload
+from agents_app.rules.rule import Rule
+from agents_app.rules.snapshot import look_at_fleet
+from agents_app.rules.source import FILE_NAME, Source, read_source
+from agents_app.rules.timing import nobody_looked
+from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.triggers import zone
+
+log = structlog.get_logger("drover.rules")
+MOST_CRASHES = 5
+Submit = Callable[[Errand, int], None]
+
+_READ = tuple(field.name for field in fields(Standing))
+_MOMENTS = [at for at, name in enumerate(_READ) if name.endswith(("_at", "_until"))]
+_RULES = f"""
+SELECT name, text, {", ".join(_READ)} FROM drover_rule
+WHERE tenant_id = %s AND next_due_at IS NOT NULL"""  # noqa: S608
+_SOME = " AND (next_due_at <= %s OR failures > 0 OR held_by <> '')"
+_WRITTEN = {
+    **dict.fromkeys(("next_due_at", "evaluated_at", "fired_at"), "timestamptz"),
+    **dict.fromkeys(("status", "reason"), "text"),
+    "failures": "integer",
+    "backoff_until": "timestamptz",
+    **dict.fromkeys(("seen", "held_by"), "text"),
+    "held_until": "timestamptz",
+}
+
+
+def tick(now: datetime, project: Path, submit: Submit) -> int:
+    """How many rules fired. Never raises but for a database that is away: a look that breaks again
+    and again is the last one, until somebody has changed something."""
+    tenant = Tenant.objects.filter(name=DEFAULT_TENANT).first()
+    source = read_source(project / FILE_NAME)
+    if tenant is None:
+        return 0
+    book = RuleBook.objects.filter(tenant=tenant).first()
+    if book is None:
+        if not source.fingerprint:
+            return 0
+        book = in_transaction(lambda: RuleBook.objects.get_or_create(tenant=tenant)[0])
+    started_at = Scheduler.objects.filter(pk=1).values_list("started_at", flat=True).first()
+    if book.disabled_at and not _may_try_again(book, source, started_at):
+        return 0
+    try:
+        fired = _tick(tenant, book, source, started_at, now, submit)
+    except DatabaseError:
+        raise
+    except Exception as error:
+        log.exception("rules.look_failed")
+        _note_crash(book, source, f"{type(error).__name__}: {error}", now)
+        return 0
+    if book.crashes or book.disabled_at:
+        _enable(book)
+    return fired
+
+
+def _tick(
+    tenant: Tenant,
+    book: RuleBook,
+    source: Source,
+    started_at: datetime | None,
+    now: datetime,
+    submit: Submit,
+) -> int:
+    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
+    if source.fingerprint != book.fingerprint:
+        reload(book, source, place, now)
+    resumes = nobody_looked(book.ticked_at, started_at, now)
+    rules = _rules_to_look_at(tenant, now, all_of_them=resumes)
+    decisions: list[Decision] = []
+    if rules:
+        look = Look(
+            now=now,
+            last=book.ticked_at or now,
+            zone=place,
+            fleet=look_at_fleet(tenant, needs_of(rule for rule, _ in rules), now),
+            holder=this_process(),
+            resumes=resumes,
+            silent=book.is_silent(now),
+            closed=closed_because(tenant),
+        )
+        decisions = [decide(rule, standing, look) for rule, standing in rules]
+    moved = in_transaction(lambda: _write(book, [new for new, _ in decisions], rules, now))
+    errands = [errand for _, errand in decisions if errand and errand.rule_id in moved]
+    for errand in errands:
+        submit(errand, tenant.pk)
+    return len(errands)
+
+
+# --- rows -----------------------------------------------------------------------------------
+
+
+def _rules_to_look_at(
+    tenant: Tenant, now: datetime, *, all_of_them: bool
+) -> list[tuple[Rule, Standing]]:
+    """In the file's order: what is due, has failed, or has something going on."""
+    some = "" if all_of_them else _SOME
+    values = [tenant.pk, *([] if all_of_them else [stamp(now)])]
+    rows = run(f"{_RULES}{some} ORDER BY line, id", values).fetchall()
+    return [(_rule(name, text), _standing(rest)) for name, text, *rest in rows]
+
+
+def _standing(values: list[Any]) -> Standing:
+    """Django's way of reading times takes longer than the whole look."""
+    for at in _MOMENTS:
+        if values[at] is not None:
+            values[at] = moment(values[at])
+    return Standing(*values)
+
+
+@lru_cache(maxsize=8192)
+def _rule(name: str, text: str) -> Rule:
+    rule = parse_line(text)
+    assert rule is not None, f"{text!r} was a rule when it was written down"
+    return replace(rule, name=name)
+
+
+def _write(
+    book: RuleBook, new: Sequence[Standing], rules: Sequence[tuple[Rule, Standing]], now: datetime
+) -> set[int]:
+    """Those that nobody else has moved since they were read: another beat, or a new file."""
+    changed = [one for one, (_, read) in zip(new, rules, strict=True) if one != read]
+    moved = update_many(
+        "drover_rule",
+        _WRITTEN,
+        [[getattr(one, name) for name in _WRITTEN] for one in changed],
+        [(one.id, one.revision) for one in changed],
+    )
+    if rules or book.ticked_at is None or RuleState.objects.filter(tenant=book.tenant_id).exists():
+        RuleBook.objects.filter(pk=book.pk).update(ticked_at=now)
+    return moved
+
+
+def closed_because(tenant: Tenant) -> str:
+    if tenant.disabled_at:
+        return "the tenant is disabled"
+    return "the scheduler is paused" if tenant.paused_at else ""
+
+
+# --- looks that break -----------------------------------------------------------------------
+
+
+def _may_try_again(book: RuleBook, source: Source, started_at: datetime | None) -> bool:
+    """Somebody has saved another text since, or started Drover."""
+    assert book.disabled_at is not None
+    started = started_at is not None and started_at > book.disabled_at
+    return started or source.fingerprint != book.crash_fingerprint
+
+
+def _note_crash(book: RuleBook, source: Source, error: str, now: datetime) -> None:
+    def change() -> None:
+        row = RuleBook.objects.filter(pk=book.pk)
+        again = source.fingerprint == book.crash_fingerprint
+        crashes = book.crashes + 1 if again and not book.disabled_at else 1
+        off = crashes >= MOST_CRASHES
+        row.update(
+            crashes=crashes,
+            crash=error[:500],
+            crash_fingerprint=source.fingerprint,
+            disabled_at=now if off else None,
+        )
+        if off:
+            about = f"after {crashes} looks in a row that broke: {error}"
+            journal.record(journal.Entry("rules.disabled", now, book.tenant_id, detail=about))
+
+    in_transaction(change)
+
+
+def _enable(book: RuleBook) -> None:
+    columns = {"crashes": 0, "crash": "", "crash_fingerprint": "", "disabled_at": None}
+    in_transaction(lambda: RuleBook.objects.filter(pk=book.pk).update(**columns))

@@ -1,0 +1,63 @@
+"""What a program is told on its standard input while it runs: line by line, as fast as it reads."""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+
+
+class Telling:
+    """Lines that wait to be said to one program; whoever adds one wakes its runner."""
+
+    __slots__ = ("_lines", "_lock", "_said_bytes", "_wake", "heard")
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._lines: deque[tuple[int, bytes]] = deque()
+        self._said_bytes = 0
+        # Whether anybody listens: from the program's start until it closes its input or ends.
+        self.heard = False
+
+    def add(self, number: int, line: bytes) -> bool:
+        """False: nobody listens, and nobody will."""
+        with self._lock:
+            if not self.heard:
+                return False
+            self._lines.append((number, line))
+        self._wake()
+        return True
+
+    def end(self) -> None:
+        """For runners: what is unsaid by now stays so."""
+        with self._lock:
+            self.heard = False
+
+    @property
+    def unsaid(self) -> list[int]:
+        """The numbers of those that were not said to their end."""
+        with self._lock:
+            return [number for number, _ in self._lines]
+
+    def say(self, fd: int) -> bool:
+        """For runners: True if more waits for room. The descriptor must not block."""
+        while rest := self._rest():
+            try:
+                self._note(os.write(fd, rest))
+            except BlockingIOError:
+                return True
+            except OSError:
+                self.end()  # it has ended, or wants to hear nothing more
+                return False
+        return False
+
+    def _rest(self) -> bytes:
+        with self._lock:
+            return self._lines[0][1][self._said_bytes :] if self._lines else b""
+
+    def _note(self, count: int) -> None:
+        with self._lock:
+            self._said_bytes += count
+            if self._said_bytes == len(self._lines[0][1]):
+                self._lines.popleft()
+                self._said_bytes = 0

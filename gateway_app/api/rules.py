@@ -1,0 +1,219 @@
+"""/v1/rules: the state of the rules in scheduler.rules; a dry run, also of an edit; silence."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router
+from pydantic import Field
+
+from agents_app.conf import CONF
+from agents_app.models import RuleBook, Tenant
+from agents_app.rules.listing import RuleLine, book_of, indicator, rule_lines
+from agents_app.rules.rehearse import Rehearsed, rehearse
+from agents_app.rules.silence import end_silence, silence
+from agents_app.rules.source import FILE_NAME, MOST_BYTES, Source, parsed, read_source
+from agents_app.skills.sync import DEFAULT_TENANT
+from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from gateway_app.api.fields import (
+    Epoch,
+    Payload,
+    Seconds,
+    Shape,
+    epoch,
+    epoch_or_none,
+    moment,
+    utc_now,
+)
+from gateway_app.api.problems import Invalid, answers
+
+router = Router(tags=["rules"])
+
+
+class RuleErrorShape(Shape):
+    """A line that is no rule."""
+
+    code: str
+    line: int = Field(description="From 1; 0: the file as a whole cannot be read.")
+    column: int
+    problem: str
+    expected: str
+    raw: str = Field(description="The beginning of the line.")
+
+
+class SilenceShape(Shape):
+    silent: bool
+    since: Epoch | None
+    until: Epoch | None = Field(description="null: until somebody ends it.")
+    by: str
+
+
+class RuleShape(Shape):
+    name: str
+    line: int
+    trigger: str
+    condition: str
+    action: str
+    status: str = Field(description="waiting, ok, skip, run, backoff or abandoned.")
+    reason: str
+    failures: int = Field(description="In a row.")
+    backoff_until: Epoch | None
+    evaluated_at: Epoch | None
+    fired_at: Epoch | None
+    next_due_at: Epoch | None
+    exit_code: int | None = Field(description="Of the last command that it ran.")
+    tail: str = Field(description="The last lines of that command.")
+
+
+class RulesShape(Shape):
+    rules: list[RuleShape]
+    errors: list[RuleErrorShape]
+    loaded_at: Epoch | None
+    disabled: bool = Field(description="Looking at the rules broke again and again.")
+    disabled_reason: str
+    silence: SilenceShape
+    indicator: str = Field(description="`SCH 3 !1`: three rules, one of them in backoff.")
+
+
+class RehearsedShape(Shape):
+    name: str
+    line: int
+    fires: bool = Field(description="At the next look, if all stays as it is.")
+    why_not: list[str]
+    due_at: Epoch
+    condition: bool
+    because: str
+    warnings: list[str]
+
+
+class RehearsalShape(Shape):
+    ok: bool = Field(description="Every line is a rule, a comment or blank.")
+    rules: list[RehearsedShape]
+    errors: list[RuleErrorShape]
+
+
+class Tried(Payload):
+    text: str | None = Field(
+        default=None, max_length=MOST_BYTES, description="Of an edit; null: the file as it is."
+    )
+
+
+class Quiet(Payload):
+    until: Seconds | None = Field(default=None, description="null: until somebody ends it.")
+    seconds: Seconds | None = Field(default=None, description="From now on, instead of `until`.")
+
+
+THE_FILE = Tried()
+FOR_EVER = Quiet()
+
+
+@router.get("/rules", response=answers(RulesShape), auth=TO_READ)
+def list_rules(request: HttpRequest) -> RulesShape:
+    """In the order of the file, in which they are looked at every ten seconds."""
+    tenant = caller_of(request).tenant
+    book = book_of(tenant)
+    return RulesShape(
+        rules=[_rule(line) for line in rule_lines(tenant)],
+        errors=[_error(error) for error in book.errors],
+        loaded_at=epoch_or_none(book.loaded_at),
+        disabled=book.disabled_at is not None,
+        disabled_reason=book.crash if book.disabled_at else "",
+        silence=_silence(book, utc_now()),
+        indicator=indicator(tenant.name).text,
+    )
+
+
+@router.post("/rules/test", response=answers(RehearsalShape), auth=TO_READ)
+def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
+    """What would fire now, and why not; nothing is done, and an edit is not saved."""
+    tenant = caller_of(request).tenant
+    source = Source(body.text) if body.text is not None else _file_of(tenant)
+    return RehearsalShape(
+        ok=not source.errors,
+        rules=[_rehearsed(one) for one in rehearse(tenant, parsed(source).rules, utc_now())],
+        errors=[_error(error) for error in source.errors],
+    )
+
+
+@router.get("/rules/silence", response=answers(SilenceShape), auth=TO_READ)
+def show_silence(request: HttpRequest) -> SilenceShape:
+    return _silence(book_of(caller_of(request).tenant), utc_now())
+
+
+@router.post("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE)
+def silence_rules(request: HttpRequest, body: Quiet = FOR_EVER) -> SilenceShape:
+    """No `msg` is sent meanwhile; all else that rules do goes on. Lasts across restarts."""
+    caller, now = caller_of(request), utc_now()
+    return _silence(silence(caller.tenant, caller.by, now, _end(body, now)), now)
+
+
+@router.delete("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE)
+def end_silence_of_rules(request: HttpRequest) -> SilenceShape:
+    """What was not said meanwhile is not said later."""
+    caller, now = caller_of(request), utc_now()
+    end_silence(caller.tenant, caller.by, now)
+    return _silence(book_of(caller.tenant), now)
+
+
+def _file_of(tenant: Tenant) -> Source:
+    """The project's file belongs to its own tenant; others have none."""
+    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else Source()
+
+
+def _end(body: Quiet, now: datetime) -> datetime | None:
+    if body.until is not None and body.seconds is not None:
+        raise Invalid("until and seconds say the same twice: send one of them")
+    if body.seconds is not None:
+        try:
+            return now + timedelta(seconds=body.seconds)
+        except OverflowError:
+            raise Invalid("seconds: the silence would end after the year 9999") from None
+    return None if body.until is None else moment(body.until)
+
+
+# --- shapes ---------------------------------------------------------------------------------
+
+
+def _rule(line: RuleLine) -> RuleShape:
+    row = line.row
+    same = ("name", "line", "reason", "failures", "exit_code", "tail")
+    moments = ("backoff_until", "evaluated_at", "fired_at", "next_due_at")
+    values: dict[str, Any] = {
+        **{name: getattr(row, name) for name in same},
+        **{name: epoch_or_none(getattr(row, name)) for name in moments},
+    }
+    return RuleShape(
+        trigger=line.trigger,
+        condition=line.condition,
+        action=line.action,
+        status=str(row.status),
+        **values,
+    )
+
+
+def _rehearsed(one: Rehearsed) -> RehearsedShape:
+    return RehearsedShape(
+        name=one.rule.name,
+        line=one.rule.line,
+        fires=one.fires,
+        why_not=list(one.obstacles),
+        due_at=epoch(one.due_at),
+        condition=one.judgement.true,
+        because=one.judgement.because,
+        warnings=list(one.warnings),
+    )
+
+
+def _error(error: Mapping[str, Any]) -> RuleErrorShape:
+    return RuleErrorShape(**error)
+
+
+def _silence(book: RuleBook, now: datetime) -> SilenceShape:
+    silent = book.is_silent(now)
+    return SilenceShape(
+        silent=silent,
+        since=epoch_or_none(book.silenced_at) if silent else None,
+        until=epoch_or_none(book.silent_until) if silent else None,
+        by=book.silenced_by if silent else "",
+    )

@@ -1,0 +1,156 @@
+"""A rule that fails is tried less and less often, until it succeeds or its agents change."""
+
+from itertools import pairwise
+
+import pytest
+
+from agents_app import control
+from agents_app.models import Agent, RuleBook
+from agents_app.rules import tick as looking
+from agents_app.rules.outcome import Outcome
+from tests.agents.fleet import Fleet
+from tests.agents.rules.ruling import Rules, at, book, row, status, told
+
+FAILS = Outcome(problem="no")
+
+
+def _gaps(rules: Rules) -> list[int]:
+    moments = [moment for _, moment in rules.fired]
+    return [int((b - a).total_seconds()) for a, b in pairwise(moments)]
+
+
+def test_failures_in_a_row_are_a_minute_apart_then_two_then_four_and_at_most_an_hour(rules: Rules):
+    rules.save("[a] every 1m => resume all")
+    rules.outcome = FAILS
+    rules.ticks(at("08:00"), at("11:10"), every=60)
+    assert _gaps(rules)[:8] == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    assert row("a").status == "backoff"
+    assert row("a").failures == len(rules.fired)
+
+
+def test_each_failure_is_in_the_journal_with_the_time_until_which_it_waits(rules: Rules):
+    rules.save("[a] every 1m => resume all")
+    rules.outcome = FAILS
+    rules.ticks(at("12:00"), at("12:02"))
+    assert told("rule.failed") == [
+        "rule a: no; not again before 12:02:00 UTC",
+        "rule a: no (2 times in a row); not again before 12:04:00 UTC",
+    ]
+
+
+def test_a_success_after_failures_goes_back_to_the_normal_trigger(rules: Rules):
+    rules.save("[a] every 1m => resume all")
+    rules.outcome = FAILS
+    rules.ticks(at("12:00"), at("12:04"))
+    assert row("a").failures == 3
+    rules.outcome = None
+    rules.ticks(at("12:04:10"), at("12:08"))
+    assert (row("a").failures, row("a").backoff_until, row("a").status) == (0, None, "ok")
+    assert row("a").next_due_at == at("12:09")
+
+
+def test_a_cron_rule_that_failed_waits_for_its_own_next_minute(rules: Rules):
+    rules.save("[a] at */5 * * * * => resume all")
+    rules.outcome = FAILS
+    rules.ticks(at("12:01"), at("13:20"), every=60)
+    assert all(moment.minute % 5 == 0 and moment.second == 0 for _, moment in rules.fired)
+    assert _gaps(rules)[:5] == [300, 300, 300, 600, 1200]
+
+
+def test_a_change_of_its_agent_gives_a_rule_another_chance(rules: Rules, fleet: Fleet):
+    fleet.agent("forge", scale=0)
+    rules.save("[a] every 1m => summon forge")
+    rules.ticks(at("12:00"), at("12:08"))
+    assert row("a").failures == 4  # at 12:01, :02, :04 and :08
+    assert "give it a scale above 0" in row("a").reason
+    control.scale_agent(Agent.objects.get(), 1, "ann", at("12:08"))
+    assert rules.tick(at("12:08:10")) == []
+    assert (row("a").failures, row("a").status) == (0, "waiting")
+    assert row("a").next_due_at == at("12:09")
+    assert rules.tick(at("12:08:20")) == []
+    assert rules.tick(at("12:09")) == ["a"]
+    assert status("a") == ("ok", "summoned: forge")
+
+
+def test_an_interval_that_is_over_when_the_agent_changes_fires_at_once(rules: Rules, fleet: Fleet):
+    agent = fleet.agent("forge", scale=0)
+    rules.save("[a] every 1m => summon forge")
+    rules.ticks(at("12:00"), at("12:10"))
+    control.pause_agent(agent, "ann", at("12:10"))
+    assert rules.tick(at("12:10:10")) == ["a"]
+    assert row("a").failures == 1
+
+
+def test_what_happens_to_other_agents_changes_nothing(rules: Rules, fleet: Fleet):
+    fleet.agent("forge", scale=0)
+    rules.save("[a] every 1m => summon forge")
+    rules.ticks(at("12:00"), at("12:04"))
+    fleet.ask(fleet.agent("beacon"))
+    rules.tick(at("12:04:10"))
+    assert row("a").failures == 3
+
+
+def test_a_backoff_lasts_across_a_restart(rules: Rules):
+    rules.save("[a] every 1m => resume all")
+    rules.outcome = FAILS
+    rules.ticks(at("12:00"), at("12:16"))
+    until = row("a").backoff_until
+    assert until == at("12:32")
+    control.begin(at("12:17"))
+    rules.tick(at("12:17:10"))
+    assert (row("a").failures, row("a").next_due_at) == (5, until)
+
+
+# --- looks that break -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(looking, "decide", breaks)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_look_that_breaks_again_and_again_is_the_last_one(rules: Rules):
+    rules.save("[a] every 10s => resume all")
+    rules.ticks(at("12:00"), at("12:00:30"))
+    assert (book().crashes, book().disabled_at) == (4, None)
+    rules.tick(at("12:00:40"))
+    assert book().disabled_at == at("12:00:40")
+    assert told("rules.disabled") == [
+        "after 5 looks in a row that broke: ZeroDivisionError: by zero"
+    ]
+    assert "is not obeyed: ZeroDivisionError: by zero" in book().problems[0]
+    rules.ticks(at("12:00:50"), at("12:02"))
+    assert book().crashes == 5
+
+
+def test_an_edit_of_the_file_or_a_start_of_drover_switches_it_on_again(
+    rules: Rules, broken: None, monkeypatch: pytest.MonkeyPatch
+):
+    rules.save("[a] every 10s => resume all")
+    rules.ticks(at("12:00"), at("12:01"))
+    monkeypatch.undo()
+    assert rules.ticks(at("12:01:10"), at("12:02")) == []
+    rules.save("[a] every 10s => resume all", "# mended")
+    rules.tick(at("12:02:10"))
+    assert (book().crashes, book().disabled_at, book().problems) == (0, None, [])
+    RuleBook.objects.update(disabled_at=at("12:03"), crash_fingerprint=book().fingerprint)
+    assert rules.ticks(at("12:03:10"), at("12:04")) == []
+    control.begin(at("12:05"))
+    rules.ticks(at("12:05:10"), at("12:05:20"))
+    assert book().disabled_at is None
+    assert rules.fired != []
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_edit_that_breaks_it_as_well_is_given_five_looks_of_its_own(rules: Rules):
+    rules.save("[a] every 10s => resume all")
+    rules.ticks(at("12:00"), at("12:01"))
+    rules.save("[a] every 20s => resume all")
+    rules.tick(at("12:01:10"))
+    assert (book().crashes, book().disabled_at) == (1, None)
+    rules.ticks(at("12:01:20"), at("12:02"))
+    assert book().disabled_at is not None

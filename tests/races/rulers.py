@@ -1,0 +1,57 @@
+"""What racing beats do with rules, and one that dies in the middle of a command."""
+
+import os
+import signal
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from agents_app.models import RuleState, WorkItem
+from agents_app.rules.actions import perform
+from agents_app.rules.decide import Errand
+from agents_app.rules.doing import Doer
+from agents_app.rules.outcome import write_down
+from agents_app.rules.reload import FILE_NAME
+from agents_app.rules.tick import tick as look
+from tests.races.beats import FastClock, wait_until
+from tests.races.checks import EPOCH
+
+
+def obey(start_at: float, seconds: float, speed: float, project: str) -> list[str]:
+    """Looks as fast as it can, as one of several beats: what fired, and when."""
+    clock, fired = FastClock(start_at, speed), list[str]()
+
+    def do(errand: Errand, tenant_id: int) -> None:
+        fired.append(f"{errand.rule.name} {errand.at.isoformat(timespec='minutes')}")
+        write_down(errand, perform(errand, tenant_id), errand.at)
+
+    wait_until(start_at)
+    while time.time() < start_at + seconds:
+        look(clock.now(), Path(project), do)
+    return fired
+
+
+def look_once(project: str, after_seconds: float) -> None:
+    look(EPOCH + timedelta(seconds=after_seconds), Path(project), lambda *_: None)
+
+
+def begin_command_and_die(project: str, after_seconds: float, pid_file: str) -> None:
+    """As a beat that is killed while a rule's command runs."""
+    doer = Doer(Path(project), lambda: datetime.now(EPOCH.tzinfo))
+    look(EPOCH + timedelta(seconds=after_seconds), Path(project), doer.submit)
+    while not (Path(pid_file).exists() and Path(pid_file).read_text().endswith("\n")):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def rule_status(name: str) -> list[str]:
+    state = RuleState.objects.get(name=name)
+    return [state.status, state.reason]
+
+
+def summons() -> list[str]:
+    return [f"{one:%H:%M:%S}" for one in WorkItem.objects.values_list("created_at", flat=True)]
+
+
+def write_rules(project: str, lines: list[str]) -> None:
+    Path(project, FILE_NAME).write_text("\n".join(lines))
