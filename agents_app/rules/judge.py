@@ -1,6 +1,7 @@
 """Whether a rule's conditions are true of one snapshot of the fleet, why, and what messages say."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -98,6 +99,7 @@ def _is(names: list[str] | tuple[str, ...]) -> str:
 def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     """Nobody there is nobody idle: a rule about all does not nudge an empty crew."""
     alive, target = snapshot.idle, condition.target
+    idle: Mapping[str, float]
     if not isinstance(target, str):
         idle = {name: alive[name] for name in target if alive.get(name, 0) > condition.seconds}
         enough, longest = len(idle) == len(target), max(idle.values(), default=0)
