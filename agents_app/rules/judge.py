@@ -99,6 +99,7 @@ def _is(names: list[str] | tuple[str, ...]) -> str:
 def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     """Nobody there is nobody idle: a rule about all does not nudge an empty crew."""
     alive, target = snapshot.idle, condition.target
+    idle: Mapping[str, float]
     if not isinstance(target, str):
         idle: Mapping[str, float] = {
             name: alive[name] for name in target if alive.get(name, 0) > condition.seconds

@@ -11,7 +11,7 @@ from agents_app.rules.actions import perform
 from agents_app.rules.decide import Errand
 from agents_app.rules.doing import Doer
 from agents_app.rules.outcome import write_down
-from agents_app.rules.reload import FILE_NAME
+from agents_app.rules.source import FILE_NAME
 from agents_app.rules.tick import tick as look
 from tests.races.beats import FastClock, wait_until
 from tests.races.checks import EPOCH

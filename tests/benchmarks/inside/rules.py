@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from agents_app.models import Agent, RuleState, Run, RunOutput, Tenant, Trigger, WorkItem
-from agents_app.rules.reload import FILE_NAME
+from agents_app.rules.source import FILE_NAME
 from agents_app.rules.tick import tick
 
 PIECES = 20
