@@ -20,11 +20,11 @@ from agents_app.delivery_rows import (
 )
 from agents_app.dispatch import Request
 from agents_app.errors import Refused
-from agents_app.models import Delivery, Trigger, WebhookSource
+from agents_app.models import Delivery, Trigger, WebhookSource, WorkItem
 from agents_app.rows import one, stamp
 from agents_app.trace import trace_id_of
 from agents_app.webhook_book import Book, Source, read_listeners, read_source
-from agents_app.webhooks import Letter, decide
+from agents_app.webhooks import Letter, decide, shown_headers
 
 
 def arrive(book: Book, source: Source, letter: Letter, signer: str) -> Arrival:
@@ -97,6 +97,20 @@ def _without(arrival: Arrival, key: int, closed: dict[int, str]) -> Arrival:
         reading = replace(reading, outcome="unmatched", reason="no agent that wants it is enabled")
     rewrite(key, reading)
     return replace(arrival, reading=reading)
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+def headers_of(delivery: Delivery) -> dict[str, str]:
+    return shown_headers(json.loads(delivery.headers), delivery.source.options)
+
+
+def work_of(delivery: Delivery) -> list[WorkItem]:
+    """Of all its replays, too."""
+    key = work_key(delivery.pk)
+    items = WorkItem.objects.filter(tenant=delivery.tenant_id, idempotency_key__startswith=key)
+    return list(items.select_related("agent").order_by("pk"))
 
 
 # --- replaying ------------------------------------------------------------------------------

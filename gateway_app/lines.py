@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agents_app.cli.follow import Output, Piece
+from agents_app.printed import Output, Piece
 
 # Up to 64 kB each.
 PIECES_IN_A_PAGE = 32

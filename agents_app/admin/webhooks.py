@@ -13,7 +13,7 @@ from agents_app import deliveries, webhook_sources
 from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
 from agents_app.admin.show import badge, link_to, when
 from agents_app.admin.webhook_form import SourceForm
-from agents_app.cli.deliveries import headers_of, work_of
+from agents_app.deliveries import headers_of, work_of
 from agents_app.errors import DroverError, Refused
 from agents_app.models import Delivery, WebhookSecret, WebhookSource
 from agents_app.output import as_text

@@ -8,9 +8,10 @@ from agents_app.cli.asking import ending_of
 from agents_app.cli.command import DroverCommand
 from agents_app.cli.find import find_run_or_agent, find_tenant
 from agents_app.cli.fleet import last_run
-from agents_app.cli.follow import as_lines, output_so_far, output_until_end
+from agents_app.cli.follow import as_lines, output_until_end
 from agents_app.errors import NotFound
 from agents_app.models import Agent, Run, Tenant
+from agents_app.printed import output_so_far
 
 
 class Command(DroverCommand):
