@@ -48,6 +48,7 @@ class Watch(Patience):
         self.flush_at = math.inf
         self.look_at, self.look_seconds = 0.0, FIRST_LOOK_SECONDS
         self.poll = select.poll()
+        control.made = container
         self.wake = control.open()
         self.poll.register(self.wake, select.POLLIN)
 
