@@ -12,8 +12,9 @@ run: $(VENV)/.installed
 AGAIN := --last-failed --last-failed-no-failures none
 ON_ROWS := tests/agents/test_*.py tests/agents/commands tests/gateway tests/races tests/faults \
   tests/simulation
-# Several at a time, a file each: most tests wait for a process or a disk.
-SEVERAL := --numprocesses 4 --dist loadfile
+# Several at a time, a file each: most tests wait for a process or a disk. In our order, not by
+# the number of tests: files with few of them take longest.
+SEVERAL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.installed-dev lint
 	$(BIN)/python -m pytest $(SEVERAL) || $(BIN)/python -m pytest $(AGAIN)

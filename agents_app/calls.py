@@ -102,7 +102,8 @@ def _call(run: Run, target: Agent, text: str, now: datetime) -> CallState:
     journal.record(
         journal.Entry("run.called", now, run.tenant_id, run.agent_id, run.pk, target.name)
     )
-    return _states(AgentCall.objects.filter(pk=made.pk))[0]
+    # Its work was read a moment ago, and no run of it can have begun before the commit.
+    return _state(made.pk, target.name, None, "", item.state, item.reason, *[None] * 4)
 
 
 def note_signal(run: Run, now: datetime, **columns: Any) -> None:

@@ -1,6 +1,5 @@
 """Settings that cannot work are refused at start, each with an id and what to do."""
 
-import os
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
@@ -53,7 +52,7 @@ def somebody_says_that_a_request_came_by_tls(**_: Any) -> list[CheckMessage]:
 
 @register()
 def strangers_are_expected(**_: Any) -> list[CheckMessage]:
-    if CONF.host in LOOPBACK or CONF.public_url or os.environ.get("DROVER_ALLOWED_HOSTS"):
+    if CONF.host in LOOPBACK or CONF.public_url or CONF.allowed_hosts:
         return []
     return [
         Warning(

@@ -23,12 +23,15 @@ class Conf:
     data: Path
     host: str
     port: int
+    allowed_hosts: tuple[str, ...]
     public_url: str
     trusted_proxies: tuple[str, ...]
     outgoing_hosts: frozenset[str]
     flower_port: int
+    gateway_address: str
     database_url: str
     redis_url: str
+    redis_prefix: str
     workers: int
     concurrency: int
     debug: bool
@@ -48,12 +51,7 @@ class Conf:
         """Where runs on this host find the gateway."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104
         host = f"[{host}]" if ":" in host else host
-        return os.environ.get("DROVER_GATEWAY_URL") or f"http://{host}:{self.port}"
-
-    @property
-    def redis_prefix(self) -> str:
-        """Keeps two installations apart that share one Redis."""
-        return os.environ.get("DROVER_REDIS_PREFIX", "drover:")
+        return self.gateway_address or f"http://{host}:{self.port}"
 
     @property
     def public_host(self) -> str:
@@ -72,12 +70,15 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         data=data,
         host=env.get("DROVER_HOST") or "127.0.0.1",
         port=_whole(env, "DROVER_PORT", 8080, 0, 65535),
+        allowed_hosts=tuple(_words(env, "DROVER_ALLOWED_HOSTS")),
         public_url=_public_url(env.get("DROVER_PUBLIC_URL", "")),
         trusted_proxies=tuple(map(_network, _words(env, "DROVER_TRUSTED_PROXIES"))),
         outgoing_hosts=frozenset(word.lower() for word in _words(env, "DROVER_OUTGOING_HOSTS")),
         flower_port=_whole(env, "DROVER_FLOWER_PORT", 5555, 0, 65535),
+        gateway_address=env.get("DROVER_GATEWAY_URL", ""),
         database_url=env.get("DATABASE_URL") or f"sqlite:///{data / 'drover.sqlite3'}",
         redis_url=_redis_url(env.get("REDIS_URL", "")),
+        redis_prefix=env.get("DROVER_REDIS_PREFIX") or "drover:",
         workers=_whole(env, "DROVER_WORKERS", 1, 1, 64),
         concurrency=_whole(env, "DROVER_CONCURRENCY", 16, 1, 1000),
         debug=env.get("DROVER_DEBUG", "") in {"1", "true", "yes"},

@@ -126,6 +126,9 @@ def unfinished(runs: "QuerySet[Run]") -> "QuerySet[Run]":
 
 
 def stop_run(run: Run, by: str, now: datetime) -> bool:
+    """False: it was told to end before. What has ended cannot be stopped."""
+    if run.slot is None:
+        raise Refused(f"run {run.pk} has ended already: {run.state}")
     return dispatch.request_stop([run], now, f"stopped by {by}") == 1
 
 

@@ -27,7 +27,7 @@ from agents_app.models import Delivery, Trigger, WebhookSource, WorkItem
 from agents_app.rows import one, stamp
 from agents_app.trace import trace_id_of
 from agents_app.webhook_book import Book, Source, read_listeners, read_source
-from agents_app.webhooks import Letter, decide
+from agents_app.webhooks import Letter, decide, shown_headers
 
 
 def arrive(book: Book, source: Source, letter: Letter, signer: str) -> Arrival:
@@ -93,12 +93,6 @@ def work_key(delivery: int) -> str:
     return f"delivery:{delivery}:"
 
 
-def work_of(delivery: Delivery) -> QuerySet[WorkItem]:
-    """Of all its replays, too."""
-    key = work_key(delivery.pk)
-    return WorkItem.objects.filter(tenant=delivery.tenant_id, idempotency_key__startswith=key)
-
-
 def _without(arrival: Arrival, key: int, closed: dict[int, str]) -> Arrival:
     """Agents that were disabled a moment ago: what was decided about them is written anew."""
     decisions = tuple(
@@ -112,6 +106,20 @@ def _without(arrival: Arrival, key: int, closed: dict[int, str]) -> Arrival:
         reading = replace(reading, outcome="unmatched", reason="no agent that wants it is enabled")
     rewrite(key, reading)
     return replace(arrival, reading=reading)
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+def headers_of(delivery: Delivery) -> dict[str, str]:
+    return shown_headers(json.loads(delivery.headers), delivery.source.options)
+
+
+def work_of(delivery: Delivery) -> QuerySet[WorkItem]:
+    """Of all its replays, too."""
+    key = work_key(delivery.pk)
+    items = WorkItem.objects.filter(tenant=delivery.tenant_id, idempotency_key__startswith=key)
+    return items.select_related("agent").order_by("pk")
 
 
 # --- replaying ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import time
 
 TYPE_CHECKING = False  # importing typing would cost a fifth of this process's memory
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
     from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
@@ -23,6 +23,8 @@ EXIT_USAGE = 64
 EXIT_SILENCE = 75
 DEFAULT_SILENCE_SECONDS = 25.0
 KILL_SECONDS = 10.0
+ID_LENGTH = 12  # of a container, as people see it
+END_CONTAINERS = "agents_app.runners.end_containers"
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -31,22 +33,35 @@ def become_subreaper() -> bool:
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def open_line() -> "Callable[[], None]":
-    """For the guarded process: call what this returns each time the lease was renewed.
+class Line:
+    """What the guarded process tells its guard; without one it leads nowhere."""
 
-    It takes the descriptor out of reach of everything the process starts."""
+    def __init__(self, fd: int | None) -> None:
+        self.fd = fd
+
+    def renewed(self) -> None:
+        """The lease: what is silent for too long is dead, or cut off."""
+        self._say("")
+
+    def holds(self, containers: "Iterable[str]") -> None:
+        """All of them, each time: they are no children of ours, and must die all the same."""
+        self._say(" ".join(["="] + [container[:ID_LENGTH] for container in containers]))
+
+    def _say(self, line: str) -> None:
+        if self.fd is not None:
+            with contextlib.suppress(OSError):  # the guard is gone, or slow and the pipe is full
+                os.write(self.fd, f"{line}\n".encode())
+
+
+def open_line() -> Line:
+    """It takes the descriptor out of reach of everything the process starts."""
     number = os.environ.pop(LINE_VARIABLE, "")
     if not number.isdecimal():
-        return lambda: None
+        return Line(None)
     fd = int(number)
     os.set_inheritable(fd, False)
     os.set_blocking(fd, False)
-
-    def renewed() -> None:
-        with contextlib.suppress(OSError):  # the guard is gone, or slow and the pipe is full
-            os.write(fd, b".")
-
-    return renewed
+    return Line(fd)
 
 
 def _prctl(option: int, value: int) -> bool:
@@ -67,6 +82,8 @@ class Guard:
         self.silence_seconds = silence_seconds
         self.exit_code: int | None = None
         self.silent_at = float("inf")
+        self.heard = b""
+        self.containers: list[str] = []
         self.line, self.line_end = os.pipe()
         self.signals, self.signals_end = os.pipe()
         os.set_blocking(self.signals_end, False)
@@ -81,6 +98,7 @@ class Guard:
             self._wait()
             if self.exit_code is None and time.monotonic() >= self.silent_at:
                 self._kill(f"no renewal for {self.silence_seconds:g} s")
+                self._end_containers()
                 return EXIT_SILENCE
         if self._reap():
             self._kill(f"{self.command[0]} ended with {self.exit_code}")
@@ -124,15 +142,25 @@ class Guard:
                 for number in set(data):
                     self._on_signal(number)
             elif data:
-                self.silent_at = time.monotonic() + self.silence_seconds
+                self._hear(data)
             else:
                 self.poll.unregister(fd)  # closed by the command: the clock goes on
+
+    def _hear(self, data: bytes) -> None:
+        *lines, self.heard = (self.heard + data).split(b"\n")
+        for line in lines:
+            if line.startswith(b"="):
+                words = line[1:].decode("ascii", "ignore").split()
+                self.containers = [word for word in words if word.isalnum()]
+            else:
+                self.silent_at = time.monotonic() + self.silence_seconds
 
     def _on_signal(self, number: int) -> None:
         if number == signal.SIGCHLD:
             self._reap()
         elif number == signal.SIGQUIT:
             self._kill("SIGQUIT")
+            self._end_containers()
         elif self.exit_code is None:
             self._pass_on_term()
 
@@ -164,6 +192,24 @@ class Guard:
             time.sleep(0.002)
         if self.exit_code is None:
             self.exit_code = 128 + signal.SIGKILL
+
+    def _end_containers(self) -> None:
+        """By a process of its own: what speaks to their engine is larger than all of this.
+
+        Of a worker that just died they live on, and the next one adopts them; one that is cut off
+        has no next one that could, and its runs are lost to all others when the lease ends."""
+        if not self.containers:
+            return
+        os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+        argv = [sys.executable, "-m", END_CONTAINERS, *self.containers]
+        pid = os.posix_spawn(sys.executable, argv, os.environ)
+        give_up_at = time.monotonic() + KILL_SECONDS
+        while os.waitpid(pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > give_up_at:
+                self._say(f"containers may live on: {' '.join(self.containers)}")
+                os.kill(pid, signal.SIGKILL)
+                give_up_at = float("inf")
+            time.sleep(0.01)
 
     def _say(self, message: str) -> None:
         _say(message)

@@ -72,14 +72,15 @@ class Lease:
 
     def __init__(self, name: str, concurrency: int, clock: Callable[[], datetime] = utc_now):
         self.clock = clock
-        self.renewed = open_line()
+        self.line = open_line()
         become_subreaper()
         worker = in_transaction(lambda: self._register(name, concurrency))
         self.host = Host(worker.pk, clock)
         self.spares = Spares(self.host, concurrency)
-        self.renewed()
+        self.line.renewed()
         self._over = threading.Event()
         self._known: dict[int, Where] = {}
+        self._made: set[str] = set()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self._thread.start()
 
@@ -125,7 +126,7 @@ class Lease:
                 told = True
                 self._set_state(Worker.State.DRAINING)
             try:
-                if self.host.live:
+                if self.host.live or self._made:
                     self._look()
                     self.spares.serve(self.clock())
                 if time.monotonic() >= renew_at:
@@ -140,7 +141,7 @@ class Lease:
         lease_until = self.clock() + timedelta(seconds=CONF.lease_seconds)
         mine = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
         if in_transaction(lambda: mine.update(lease_until=lease_until)):
-            self.renewed()
+            self.line.renewed()
             self._lose_unknown()
             return
         # Declared dead while it was away: its runs belong to others now. The guard ends the rest.
@@ -159,6 +160,11 @@ class Lease:
     def _look(self) -> None:
         """People's wishes reach the runs; where the runs are reaches people, and a next worker."""
         controls = dict(self.host.live)
+        # First, while the database may be away: the guard must know what dies with this worker.
+        made = {control.made for control in controls.values() if control.made}
+        if made != self._made:
+            self._made = made
+            self.line.holds(made)
         asked = Run.objects.filter(pk__in=list(controls), stop_requested_at__isnull=False)
         for run_id, reason in asked.values_list("pk", "error"):
             controls[run_id].stop(reason or "stopped")

@@ -102,16 +102,6 @@ def release(holder: Holder, uri: str, now: datetime) -> None:
     in_transaction(lambda: _held(holder, uri, now).delete())
 
 
-def release_all(holder: Holder) -> int:
-    held = ResourceLock.objects.filter(tenant=holder.tenant_id, holder=holder.name)
-
-    def change() -> int:
-        _waits_of(holder).delete()
-        return held.delete()[0]
-
-    return in_transaction(change)
-
-
 def leave_the_line(holder: Holder, uri: str) -> None:
     """It asks no more; that it was refused is still known."""
     in_transaction(lambda: _waits_of(holder).filter(uri=uri).update(in_line=False))

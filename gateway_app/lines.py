@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from agents_app.cli.follow import Output, Piece
 from agents_app.log_lines import LogCutter, LogLine, fed_from
 from agents_app.log_rows import printed_after
+from agents_app.printed import Output, Piece
 
 # Up to 64 kB each.
 PIECES_IN_A_PAGE = 32

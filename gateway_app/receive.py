@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qsl
 
 from agents_app.webhook_book import Book, Source
 from agents_app.webhooks import Letter, Signed, Verdict, check, payload_of
@@ -27,6 +28,7 @@ from gateway_app.intake import Intake, Unavailable
 PREFIX = "/webhooks/"
 # Hashing more than this at once would hold up everybody else on the event loop.
 BIG_BODY_BYTES = 256 * 1024
+LONGEST_QUERY_BYTES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Webhooks:
             sources = book.find(target.kind, target.source) if target else ()
             if target is None or not sources:
                 return no_such_source()
+            if scope["method"] == "GET" and (said := confirmed(sources, scope["query_string"])):
+                return Answer(200, said)
             if scope["method"] != "POST":
                 return not_allowed()
             return await self._read(scope, receive, book, target, sources)
@@ -119,6 +123,15 @@ def asked(source: Source, request: Signed) -> dict[str, Any] | None:
     if not source.provider.asks:
         return None
     return source.provider.answer(payload_of(request.headers, request.body))
+
+
+def confirmed(sources: tuple[Source, ...], query: bytes) -> dict[str, Any] | None:
+    """The answer to a provider that asks whose address this is; of one source, or whose would it
+    be?"""
+    if len(sources) != 1:
+        return None
+    asked = dict(parse_qsl(query[:LONGEST_QUERY_BYTES].decode("latin-1")))
+    return sources[0].provider.confirm(asked, sources[0].secrets)
 
 
 def read_target(path: str) -> Target | None:

@@ -23,10 +23,10 @@ from gateway_app.api.rate import RateLimit
 from gateway_app.api.signals import BadBody, read_fields
 from gateway_app.body import App, Body, BodyError, Budget, Gone, Message, Receive, Send
 from gateway_app.receive import read_headers
+from gateway_app.signals_only import SIGNALS
 
 log = structlog.get_logger("drover.signals")
 T = TypeVar("T")
-PREFIX = "/v1/signals/"
 LARGEST_BODY = 4 * 2**20
 THREADS = 8
 # How long after one look the next one follows; the last one repeats.
@@ -44,7 +44,7 @@ class Signals:
         self._threads = ThreadPoolExecutor(THREADS, "signals")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
+        if scope["type"] != "http" or not scope["path"].startswith(SIGNALS):
             await self.app(scope, receive, send)
             return
         with suppress(Gone):
@@ -70,7 +70,7 @@ class Signals:
             return _problem(400, "bad_body", str(error))
         finally:
             body.close()
-        return await self._obey(receive, token, scope["path"].removeprefix(PREFIX), fields)
+        return await self._obey(receive, token, scope["path"].removeprefix(SIGNALS), fields)
 
     async def _obey(
         self, receive: Receive, token: str, name: str, fields: dict[str, Any]

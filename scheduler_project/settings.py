@@ -13,8 +13,7 @@ from scheduler_project.log_format import logging_settings
 DEBUG = CONF.debug
 SECRET_KEY = secret_key(CONF.data)
 # The loopback names always: `up` asks the gateway by them whether it is there.
-ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
-ALLOWED_HOSTS += filter(None, os.environ.get("DROVER_ALLOWED_HOSTS", "").split(","))
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *CONF.allowed_hosts]
 ALLOWED_HOSTS += filter(None, [CONF.public_host])
 ROOT_URLCONF = "scheduler_project.urls"
 ASGI_APPLICATION = "scheduler_project.asgi.application"

@@ -18,7 +18,7 @@ from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.delivery_body import shown_body
 from agents_app.admin.show import badge, when
 from agents_app.admin.trial_form import TrialForm, form_of
-from agents_app.cli.deliveries import headers_of
+from agents_app.deliveries import headers_of
 from agents_app.models import Delivery, Run, WorkItem
 
 # Each is a commit of its own: more would hold up the request.
@@ -139,7 +139,7 @@ class DeliveryAdmin(RecordAdmin):
 
 def _work_of(delivery: Delivery) -> list[tuple[WorkItem, list[Run]]]:
     """The latest first, of all its replays, each with its runs; two queries."""
-    items = deliveries.work_of(delivery).select_related("agent").defer("prompt", "context")
+    items = deliveries.work_of(delivery).defer("prompt", "context")
     latest = list(items.order_by("-pk")[:MOST_WORK])
     runs: dict[int, list[Run]] = {item.pk: [] for item in latest}
     for run in Run.objects.filter(work_item__in=latest).order_by("pk"):

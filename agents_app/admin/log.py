@@ -4,10 +4,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from agents_app.cli.follow import as_lines, output_so_far
+from agents_app.cli.follow import as_lines
 from agents_app.log_lines import Stretch, last_lines, lines_before
 from agents_app.log_rows import printed
 from agents_app.models import Run
+from agents_app.printed import output_so_far
 
 # On the page at first, and with every step back.
 SHOWN_LINES = 1000

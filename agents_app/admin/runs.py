@@ -30,7 +30,7 @@ MOST_EVENTS = 200
 
 def _stop(run: Run, act: Act) -> str:
     if not control.stop_run(run, act.by, act.now):
-        raise Refused("it has ended already, or is being stopped")
+        raise Refused("it is being stopped already")
     return f"{run} is being stopped"
 
 

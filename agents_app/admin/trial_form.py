@@ -8,7 +8,7 @@ from django import forms
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from agents_app.admin.delivery_body import LONGEST
-from agents_app.cli.deliveries import headers_of
+from agents_app.deliveries import headers_of
 from agents_app.errors import DroverError, NotFound, Refused
 from agents_app.models import Delivery, WebhookSource
 from agents_app.output import as_text

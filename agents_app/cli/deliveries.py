@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-from agents_app import deliveries
+from agents_app.deliveries import headers_of, work_of
 from agents_app.models import Delivery, WorkItem
 from agents_app.output import as_text
-from agents_app.webhooks import shown_headers
 
 LONGEST_BODY = 2000
 
@@ -40,14 +39,6 @@ def shown(delivery: Delivery) -> dict[str, Any]:
         "agents": json.loads(delivery.decisions),
         "work": [worked(item) for item in work_of(delivery)],
     }
-
-
-def headers_of(delivery: Delivery) -> dict[str, str]:
-    return shown_headers(json.loads(delivery.headers), delivery.source.options)
-
-
-def work_of(delivery: Delivery) -> list[WorkItem]:
-    return list(deliveries.work_of(delivery).select_related("agent").order_by("pk"))
 
 
 def worked(item: WorkItem) -> dict[str, Any]:

@@ -6,17 +6,11 @@ from time import sleep
 
 from django.db.models import Max, Q, QuerySet
 
-from agents_app.cli.follow import (
-    LOOK_EVERY_SECONDS,
-    Output,
-    Piece,
-    Progress,
-    output_so_far,
-    progress_of,
-)
+from agents_app.cli.follow import LOOK_EVERY_SECONDS
 from agents_app.cli.screen import Screen
 from agents_app.cli.times import local
 from agents_app.models import Run
+from agents_app.printed import Output, Piece, Progress, output_so_far, progress_of
 
 # Red is kept for errors.
 COLOURS = (

@@ -101,9 +101,7 @@ def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     alive, target = snapshot.idle, condition.target
     idle: Mapping[str, float]
     if not isinstance(target, str):
-        idle: Mapping[str, float] = {
-            name: alive[name] for name in target if alive.get(name, 0) > condition.seconds
-        }
+        idle = {name: alive[name] for name in target if alive.get(name, 0) > condition.seconds}
         enough, longest = len(idle) == len(target), max(idle.values(), default=0)
     elif not alive:
         return Judgement(False, "no agent is alive")

@@ -136,7 +136,7 @@ class OutputSink(Protocol):
 class RunControl:
     """The handle on a live run for other threads; it owns a descriptor only while a runner runs."""
 
-    __slots__ = ("_lock", "_wake", "container", "pid", "request", "started_at", "telling")
+    __slots__ = ("_lock", "_wake", "container", "made", "pid", "request", "started_at", "telling")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -145,6 +145,8 @@ class RunControl:
         self.pid: int | None = None
         # Set once it can go on without this worker: it runs, and its prompt is with it.
         self.container = ""
+        # The container, from the moment at which there is one.
+        self.made = ""
         self.started_at: float | None = None
         self.telling = Telling(self._notify)
 

@@ -6,7 +6,7 @@ import time
 import structlog
 
 from agents_app.runners.base import Outcome, OutputSink, RunControl, RunSpec, spawn_error
-from agents_app.runners.container_options import container_name, give, limits, options
+from agents_app.runners.container_options import container_name, give_all, limits, options
 from agents_app.runners.container_watch import Watch
 from agents_app.runners.docker_engine import ENGINE, Engine, EngineAway, EngineRefused, NotThere
 
@@ -78,7 +78,7 @@ class ContainerRunner:
         if spec.runtime.pull == "missing":
             self._pull_missing(image)
         image_env = self._engine.image_environment(image)
-        give(spec.mounts)
+        give_all(spec.mounts)
         return self._engine.create(container_name(spec), options(spec, image_env), limits(spec))
 
     def _pull_missing(self, image: str) -> None:

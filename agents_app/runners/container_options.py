@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from agents_app.conf import CONF
 from agents_app.runners.base import Mount, RunSpec
+from agents_app.runners.giving import give
 from agents_app.secret_key import secret_key
 
 INSTALL, RUN, TRACE = "drover.install", "drover.run", "drover.trace"
@@ -127,21 +128,10 @@ def environment(
     return env
 
 
-def give(mounts: Iterable[Mount]) -> None:
-    """What a container may write belongs to its user; only root can, and only root has to.
-
-    A directory that is given already is not looked through again: it may hold a million files."""
+def give_all(mounts: Iterable[Mount]) -> None:
+    """What a container may write belongs to its user; only root can, and only root has to."""
     if os.getuid() != 0:
         return
-    uid, gid = container_user()
     for mount in mounts:
-        if mount.writable and mount.path.is_dir() and mount.path.stat().st_uid != uid:
-            _chown(mount, uid, gid)
-
-
-def _chown(mount: Mount, uid: int, gid: int) -> None:
-    """Links are not followed: an earlier run may have put them there."""
-    for directory, _, files in os.walk(mount.path, topdown=False):
-        for name in files:
-            os.chown(os.path.join(directory, name), uid, gid, follow_symlinks=False)  # noqa: PTH118
-        os.chown(directory, uid, gid, follow_symlinks=False)
+        if mount.writable and mount.path.is_dir():
+            give(mount.path, *container_user())

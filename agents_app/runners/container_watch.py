@@ -6,10 +6,9 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-from agents_app.runners.base import Kind, Outcome, OutputSink, RunControl, RunSpec
+from agents_app.runners.base import Outcome, OutputSink, RunControl, RunSpec
 from agents_app.runners.docker_engine import (
     ContainerState,
     Engine,
@@ -17,10 +16,10 @@ from agents_app.runners.docker_engine import (
     EngineRefused,
 )
 from agents_app.runners.frames import Frames
+from agents_app.runners.patience import Patience
 
 PIECE_BYTES = 65536
 FLUSH_SECONDS = 0.5
-UNKILLABLE_SECONDS = 10.0
 # An end of the output is seen a little before the engine knows of the end of the container.
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.005, 0.5
 AWAY_SECONDS = 0.5
@@ -28,18 +27,17 @@ AWAY_SECONDS = 0.5
 KILLED_WITH_THE_ENGINE = frozenset({137, 143, 255})
 
 
-class Watch:
+class Watch(Patience):
     """Waits on output, stop requests and the clock, all in one poll."""
+
+    unkillable_seconds = 10.0
 
     def __init__(
         self, engine: Engine, container: str, spec: RunSpec, control: RunControl, sink: OutputSink
     ) -> None:
-        self.engine, self.container = engine, container
-        self.spec, self.control, self.sink = spec, control, sink
-        self.kind: Kind = "exited"
-        self.error = ""
+        super().__init__(spec, control)
+        self.engine, self.container, self.sink = engine, container, sink
         self.state: ContainerState | None = None
-        self.over = False
         self.read_bytes = {1: 0, 2: 0}
         self.frames = Frames()
         self.stream = -1
@@ -47,10 +45,10 @@ class Watch:
         # False: the output so far may not be all, and the engine's log must be read.
         self.complete = False
         self.engine_was_away = False
-        self.act: Callable[[float], None] = self._time_out
-        self.act_at = self.flush_at = math.inf
+        self.flush_at = math.inf
         self.look_at, self.look_seconds = 0.0, FIRST_LOOK_SECONDS
         self.poll = select.poll()
+        control.made = container
         self.wake = control.open()
         self.poll.register(self.wake, select.POLLIN)
 
@@ -66,7 +64,7 @@ class Watch:
         if self.prompt is None or self.spec.hears:
             self._can_go_on()
         self.control.started_at = time.time()
-        self.act_at = time.monotonic() + seconds
+        self.allow(seconds)
         while not self.over:
             for fd, events in self.poll.poll(self._wait_ms()):
                 self._on_ready(fd, events)
@@ -110,7 +108,7 @@ class Watch:
 
     def _on_ready(self, fd: int, events: int) -> None:
         if fd == self.wake:
-            self._stop()
+            self.heed_request()
             self._tell()
             return
         if events & select.POLLOUT and self.spec.hears:
@@ -198,43 +196,17 @@ class Watch:
             self.kind, self.error = "lost", error
         self.over = True
 
-    def _time_out(self, now: float) -> None:
-        seconds = self.spec.timeout_seconds
-        self._ask_to_end("timed_out", f"timed out after {seconds:g} s", now)
+    def ask_to_end(self) -> None:
+        self._signal("SIGTERM")
 
-    def _stop(self) -> None:
-        request = self.control.take()
-        if request is None:
-            return
-        now = time.monotonic()
-        if self.kind == "exited":
-            self._ask_to_end("stopped", request.reason, now, request.grace_seconds)
-        elif self.act == self._kill and request.grace_seconds is not None:
-            self.act_at = min(self.act_at, now + request.grace_seconds)
+    def make_it_end(self) -> bool:
+        return self._signal("SIGKILL")
 
-    def _ask_to_end(self, kind: Kind, error: str, now: float, grace: float | None = None) -> None:
-        self.kind, self.error = kind, error + self._limit_reached()
-        grace = self.spec.grace_seconds if grace is None else grace
-        if grace > 0:
-            self._signal("SIGTERM")
-        self.act, self.act_at = self._kill, now + max(0.0, grace)
-
-    def _limit_reached(self) -> str:
-        """What may have kept it from ending by itself."""
+    def excuse(self) -> str:
         with contextlib.suppress(EngineAway):
             if self.engine.refused_processes(self.container):
                 return f"; it reached its limit of {self.spec.runtime.pids_limit} processes"
         return ""
-
-    def _kill(self, now: float) -> None:
-        """Nobody else can: while the engine is away, the run is not over."""
-        if self._signal("SIGKILL"):
-            self.act, self.act_at = self._give_up, now + UNKILLABLE_SECONDS
-        else:
-            self.act_at = now + AWAY_SECONDS
-
-    def _give_up(self, _now: float) -> None:
-        self.over = True
 
     def _signal(self, name: str) -> bool:
         try:

@@ -1,6 +1,5 @@
 """Runs a program as another unix user: by itself where the worker is root, else through sudo."""
 
-import contextlib
 import os
 import pwd
 from dataclasses import replace
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from agents_app.runners.base import CannotSpawn, RunSpec
 from agents_app.runners.child import Child, Identity, spawn
+from agents_app.runners.giving import give
 from agents_app.runners.limits import Confinement, confine, limit_processes
 from agents_app.runners.process import ProcessRunner
 from agents_app.runners.sudo import spawn_through_sudo
@@ -48,8 +48,8 @@ def find_user(name: str) -> Identity:
 def spawn_as(spec: RunSpec, identity: Identity) -> Child:
     """For root: what the run may write belongs to the user from now on."""
     for mount in spec.mounts:
-        if mount.writable and mount.path.stat().st_uid != identity.uid:
-            _give(mount.path, identity)
+        if mount.writable:
+            give(mount.path, identity.uid, identity.gid)
     try:
         return spawn(replace(spec, env={**spec.env, **identity.env}), identity)
     except PermissionError as error:
@@ -59,12 +59,3 @@ def spawn_as(spec: RunSpec, identity: Identity) -> Child:
             f"EACCES: the user {identity.name} may not enter {spec.cwd}: "
             "let others pass the directories above it (chmod o+x), or move DROVER_DATA"
         ) from None
-
-
-def _give(top: Path, identity: Identity) -> None:
-    """By descriptors, and the top last: nobody of that user can get in between."""
-    for _, _, files, directory in os.fwalk(top, topdown=False):
-        for name in files:
-            with contextlib.suppress(FileNotFoundError):
-                os.chown(name, identity.uid, identity.gid, dir_fd=directory, follow_symlinks=False)
-        os.fchown(directory, identity.uid, identity.gid)

@@ -5,13 +5,11 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from agents_app.runners.base import (
     EXIT_RERUN,
     CannotSpawn,
-    Kind,
     Outcome,
     OutputSink,
     RunControl,
@@ -21,12 +19,12 @@ from agents_app.runners.base import (
 from agents_app.runners.child import Child, spawn
 from agents_app.runners.family import FAMILY, Family
 from agents_app.runners.limits import Confinement, confine
+from agents_app.runners.patience import Patience
 
 READ_BYTES = 65536  # a pipe's size; enlarging the pipe was measured to gain nothing
 FLUSH_SECONDS = 0.5
 TIDY_SECONDS = 10.0
 POLL_SECONDS = 0.02
-UNKILLABLE_SECONDS = 5.0
 LINGER_SECONDS = 1.0
 LINGER_SILENCE_SECONDS = 0.25
 DRAIN_ROUNDS = 16
@@ -86,8 +84,10 @@ def _with_limits(outcome: Outcome, confinement: Confinement | None) -> Outcome:
     return replace(outcome, error=met)
 
 
-class _Supervision:
+class _Supervision(Patience):
     """Waits on output, exit, stop requests and the clock, all in one poll."""
+
+    unkillable_seconds = 5.0
 
     def __init__(
         self,
@@ -98,16 +98,12 @@ class _Supervision:
         child: Child,
         wake: int,
     ) -> None:
-        self.spec, self.control, self.sink, self.family = spec, control, sink, family
+        super().__init__(spec, control)
+        self.sink, self.family = sink, family
         self.child, self.wake = child, wake
-        self.kind: Kind = "exited"
-        self.error = ""
-        self.over = False
-        now = time.monotonic()
-        self.act: Callable[[float], None] = self._time_out
-        self.act_at = now + spec.timeout_seconds
         self.flush_at = math.inf
-        self.tidy_at = now + TIDY_SECONDS
+        self.tidy_at = time.monotonic() + TIDY_SECONDS
+        self.allow(spec.timeout_seconds)
         self.poll = select.poll()
         if child.pidfd >= 0:  # first: an exit seen in the same moment as a stop request wins
             self.poll.register(child.pidfd, select.POLLIN)
@@ -148,7 +144,7 @@ class _Supervision:
             self.poll.unregister(fd)
             self._tell()
         elif not self.over:
-            self._stop()
+            self.heed_request()
             self._tell()
 
     def _on_clock(self, now: float) -> None:
@@ -173,19 +169,8 @@ class _Supervision:
         if self.flush_at == math.inf:
             self.flush_at = time.monotonic() + FLUSH_SECONDS
 
-    def _time_out(self, now: float) -> None:
-        seconds = self.spec.timeout_seconds
-        self._ask_to_end("timed_out", f"timed out after {seconds:g} s", now)
-
-    def _stop(self) -> None:
-        request = self.control.take()
-        if request is None:
-            return
-        now = time.monotonic()
-        if self.kind == "exited":
-            self._ask_to_end("stopped", request.reason, now, request.grace_seconds)
-        elif self.act == self._kill and request.grace_seconds is not None:
-            self.act_at = min(self.act_at, now + request.grace_seconds)
+    def ask_to_end(self) -> None:
+        self.child.signal_group(signal.SIGTERM)
 
     def _tell(self) -> None:
         """What waits for room in the pipe is tried again when there is some."""
@@ -196,22 +181,9 @@ class _Supervision:
         elif not self.control.telling.heard:
             self.child.close_stdin()
 
-    def _ask_to_end(self, kind: Kind, error: str, now: float, grace: float | None = None) -> None:
-        self.kind, self.error = kind, error
-        grace = self.spec.grace_seconds if grace is None else grace
-        if grace > 0:
-            self.child.signal_group(signal.SIGTERM)
-        self._act_later(self._kill, now + max(0.0, grace))
-
-    def _kill(self, now: float) -> None:
+    def make_it_end(self) -> bool:
         self.child.signal_group(signal.SIGKILL)
-        self._act_later(self._give_up, now + UNKILLABLE_SECONDS)
-
-    def _give_up(self, _now: float) -> None:
-        self.over = True
-
-    def _act_later(self, act: Callable[[float], None], at: float) -> None:
-        self.act, self.act_at = act, at
+        return True
 
     def _read_rest(self) -> None:
         """What is still in the pipes, which someone left behind may hold open for ever.

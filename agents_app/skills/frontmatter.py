@@ -9,7 +9,6 @@ from agents_app.skills.errors import Place, SkillError
 from agents_app.skills.yaml_reader import read_yaml
 
 _RULE = re.compile(r"---[ \t]*\r?$", re.MULTILINE)
-_NEWLINE = re.compile(r"\r?\n")
 _LOOKS_LIKE_A_FIELD = re.compile(r"[ \t]*[A-Za-z][\w-]*[ \t]*:(?:[ \t]|\r?$)", re.MULTILINE)
 _BLANK = " \t\r\n\f\v\ufeff"
 

@@ -28,6 +28,11 @@ def no_answer(payload: Any) -> dict[str, Any] | None:
     return None
 
 
+def no_confirmation(query: Mapping[str, str], secrets: Secrets) -> dict[str, Any] | None:
+    del query, secrets
+    return None
+
+
 def usable_id(candidate: str | None, body: bytes) -> str:
     """The provider's own id, or the body's hash where it gave none that can be stored."""
     fits = (
@@ -44,7 +49,8 @@ def id_in_header(name: str) -> Callable[[Headers, bytes], str]:
 class Provider:
     """`verify` is the protocol's own check; `stale` is the window that we add to it.
 
-    `check.check` asks both: nothing else should decide whether a request is let in.
+    `check.check` asks both: nothing else should decide whether a request is let in. `answer` is
+    for what a provider asks in a delivery's place, `confirm` for what it asks with a GET.
     """
 
     name: str
@@ -55,6 +61,7 @@ class Provider:
     body_limit_bytes: int = 5 * MEGABYTE
     stale: Callable[[Signed, datetime], bool] = never_stale
     answer: Callable[[Any], dict[str, Any] | None] = no_answer
+    confirm: Callable[[Mapping[str, str], Secrets], dict[str, Any] | None] = no_confirmation
 
     @property
     def asks(self) -> bool:

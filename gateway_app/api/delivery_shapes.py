@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agents_app.cli.deliveries import headers_of, work_of
+from agents_app.deliveries import headers_of, work_of
 from agents_app.models import Delivery
 from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
 from gateway_app.api.run_shapes import WorkState

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from agents_app.cli.follow import output_so_far
 from agents_app.models import Run
+from agents_app.printed import output_so_far
 from gateway_app.api.auth import TO_READ, caller_of
 from gateway_app.api.fields import LARGEST_KEY, Filters, Shape
 from gateway_app.api.owned import find_run, output_of

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from functools import partial
 from time import monotonic
 
-from agents_app.cli.follow import Progress
+from agents_app.printed import Progress
 from gateway_app.lines import AnyLine, LineReader, LogReader
 from gateway_app.streams import wire
 from gateway_app.streams.hub import Hub

@@ -14,7 +14,7 @@ from typing import TypeVar
 import structlog
 from django.db import DatabaseError
 
-from agents_app.cli.follow import Progress
+from agents_app.printed import Progress
 from agents_app.tail import MOST_AT_ONCE, Tail
 from gateway_app.streams import wire
 from gateway_app.streams.look import Seen, closing, look

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from django.db import connection
 
-from agents_app.cli.follow import Progress, progress_of
+from agents_app.printed import Progress, progress_of
 from agents_app.rows import on_sqlite
 from agents_app.tail import Tail, Told
 from gateway_app.streams.standing import ABOUT_RIGHTS, without_rights

@@ -22,6 +22,25 @@ def test_an_empty_variable_means_the_default():
     assert read_conf(dict.fromkeys(names, "")) == read_conf({})
 
 
+def test_where_runs_find_the_gateway_is_said_or_follows_from_where_it_listens():
+    assert read_conf({}).gateway_url == "http://127.0.0.1:8080"
+    assert read_conf({"DROVER_HOST": "::", "DROVER_PORT": "1"}).gateway_url == "http://127.0.0.1:1"
+    assert read_conf({"DROVER_HOST": "::1"}).gateway_url == "http://[::1]:8080"
+    said = {"DROVER_GATEWAY_URL": "https://drover.lan", "DROVER_PORT": "1"}
+    assert read_conf(said).gateway_url == "https://drover.lan"
+
+
+def test_names_and_prefixes_are_read_from_what_is_given_and_nothing_else(monkeypatch):
+    """Guard: read os.environ anywhere in there and a test, or `up`, gets somebody else's."""
+    for name in ("ALLOWED_HOSTS", "REDIS_PREFIX", "GATEWAY_URL"):
+        monkeypatch.setenv(f"DROVER_{name}", "another's")
+    conf = read_conf({})
+    assert (conf.allowed_hosts, conf.redis_prefix) == ((), "drover:")
+    assert conf.gateway_url == "http://127.0.0.1:8080"
+    conf = read_conf({"DROVER_ALLOWED_HOSTS": "a.lan, b.lan,", "DROVER_REDIS_PREFIX": "x:"})
+    assert (conf.allowed_hosts, conf.redis_prefix) == (("a.lan", "b.lan"), "x:")
+
+
 def test_paths_are_made_absolute():
     assert read_conf({"DROVER_DATA": "x"}).data == Path("x").resolve()
 

@@ -1,6 +1,5 @@
 """PostgreSQL's short cut through the end of a run: the same as the long way, or nothing at all."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,9 +13,6 @@ from agents_app.job import Ending, Job
 from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
 from tests.agents.fleet import NOON, Fleet, at, event_names, run_states, work_states, worker_of
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("DROVER_TEST_DATABASE") != "postgres", reason="there is none on SQLite"
-)
 WELL = Ending("succeeded", exit_code=0, pid=4711, output_bytes=12, output_cut_bytes=3)
 LATER = at(30)
 

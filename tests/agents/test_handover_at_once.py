@@ -1,6 +1,5 @@
 """PostgreSQL's short cut, taken by several at the same moment, or while something else changes."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -14,10 +13,6 @@ from agents_app.slots import read_gate
 from tests.agents.fleet import NOON, Fleet, event_names, run_states, work_states, worker_of
 from tests.agents.test_handover import LATER, WELL, agents
 from tests.parts.waiting import wait_for
-
-pytestmark = pytest.mark.skipif(
-    os.environ.get("DROVER_TEST_DATABASE") != "postgres", reason="there is none on SQLite"
-)
 
 
 def signaled(run_id: int) -> None:

@@ -45,7 +45,7 @@ def test_a_renewed_lease_ends_later(lease: Lease):
 
 def test_the_guard_hears_of_a_renewal_and_only_of_a_renewal(lease: Lease, monkeypatch):
     heard: list[str] = []
-    monkeypatch.setattr(lease, "renewed", lambda: heard.append("renewed"))
+    monkeypatch.setattr(lease.line, "renewed", lambda: heard.append("renewed"))
     lease._renew()
     assert heard == ["renewed"]
 

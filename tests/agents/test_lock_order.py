@@ -1,6 +1,5 @@
 """On PostgreSQL whoever ends or calls off an agent's work locks the agent first: no deadlocks."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,10 +16,6 @@ from agents_app.slots import read_gate
 from tests.agents.fleet import NOON, Fleet, at
 from tests.agents.timely import create, look, tick
 from tests.parts.waiting import wait_for
-
-pytestmark = pytest.mark.skipif(
-    os.environ.get("DROVER_TEST_DATABASE") != "postgres", reason="SQLite has one writer at a time"
-)
 
 
 def cancel(schedule: Schedule) -> Any:

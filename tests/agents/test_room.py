@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.room import add_file, make_room, remove_room, room_of, write_secret
+from tests.parts.missing import missing
 
 
 @pytest.fixture
@@ -49,8 +50,9 @@ def test_a_secret_is_for_its_owner_only_and_can_be_written_again(room):
     assert write_secret(room, "key", "new").read_text() == "new"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_what_is_added_later_belongs_to_whoever_the_room_was_given_to(room):
+    if os.geteuid() != 0:
+        missing("leave to give files away", "run the tests as root")
     os.chown(room, 4711, 4712)
     for path in (add_file(room, "script.sh", "echo"), write_secret(room, "key", "canary")):
         assert (path.stat().st_uid, path.stat().st_gid) == (4711, 4712)

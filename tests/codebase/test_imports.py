@@ -77,6 +77,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.loans",
         "agents_app.locks",
         "agents_app.plan",
+        "agents_app.printed",
         "agents_app.relay",
         "agents_app.run_rows",
         "agents_app.run_tokens",

@@ -242,7 +242,11 @@ def _lock(tenant: int, now: datetime, verb: str, arguments: list[Any]) -> Any:
             for lock in locks.held_locks(tenant, now)
         ]
     if verb == "releaseAll":
-        return locks.release_all(Holder(tenant, arguments[0]))
+        (holder,) = arguments
+        held = [lock.uri for lock in locks.held_locks(tenant, now) if lock.holder == holder]
+        for uri in held:
+            locks.release(Holder(tenant, holder), uri, now)
+        return len(held)
     uri, holder, *ttl = arguments
     try:
         if verb == "release":

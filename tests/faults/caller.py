@@ -15,7 +15,7 @@ import django
 
 django.setup()
 
-from agents_app import dispatch, relay  # noqa: E402
+from agents_app import dispatch, messages, relay  # noqa: E402
 from agents_app.conf import CONF  # noqa: E402
 from agents_app.dispatch import Request  # noqa: E402
 from agents_app.models import Agent, Run, Trigger  # noqa: E402
@@ -34,6 +34,10 @@ def ask(agent: str, count: int = 1) -> list[int]:
     return [dispatch.enqueue(request, datetime.now(UTC)).pk for _ in range(count)]
 
 
+def tell(agent: str, text: str) -> int:
+    return messages.send(Agent.objects.get(name=agent), text, "a test", datetime.now(UTC)).pk
+
+
 def ask_and_die_before_the_hint(agent: str) -> None:
     """The commit happens, the publication does not."""
     relay.hint = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
@@ -47,7 +51,7 @@ def hint(run_id: int, times: int) -> None:
 
 
 VERBS: Mapping[str, Callable[..., Any]] = {
-    verb.__name__: verb for verb in (sync, ask, ask_and_die_before_the_hint, hint)
+    verb.__name__: verb for verb in (sync, ask, tell, ask_and_die_before_the_hint, hint)
 }
 
 

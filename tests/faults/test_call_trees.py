@@ -12,7 +12,8 @@ from tests.parts.waiting import wait_for
 
 # What an agent's program does with the gateway, without any of the agent commands.
 PROGRAM = """#!{python}
-import json, os, sys, urllib.request
+import json, os, sys, time, urllib.error, urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 def signal(name, **fields):
     request = urllib.request.Request(
@@ -23,10 +24,18 @@ def signal(name, **fields):
             "Content-Type": "application/json",
         }},
     )
-    return json.load(urllib.request.urlopen(request, timeout=30))
+    try:
+        return json.load(urllib.request.urlopen(request, timeout=30))
+    except urllib.error.HTTPError as error:
+        if error.code != 429:
+            raise
+        time.sleep(int(error.headers["Retry-After"]))
+        return signal(name, **fields)
 
 def ask(*agents):
-    calls = [signal("call", agent=agent, text=text)["callId"] for agent, text in agents]
+    with ThreadPoolExecutor(8) as several:
+        call = lambda each: signal("call", agent=each[0], text=each[1])["callId"]
+        calls = list(several.map(call, agents))
     while not (told := signal("wait", ids=calls))["done"]:
         pass
     return [each.get("returnValue", each.get("errorMessage")) for each in told["calls"]]
@@ -40,6 +49,11 @@ if "leaf" in prompt:
     signal("return", text="a as a leaf")
 elif "loop" in prompt:
     signal("return", text="a(" + ask(("b", "loop"))[0] + ")")
+elif "fan out to" in prompt:
+    count = int(prompt.rpartition("fan out to ")[2].split()[0])
+    ended = ask(*[("leaf", str(n)) for n in range(count)])
+    done, refused = ended.count(""), sum("overflow" in text for text in ended)
+    signal("return", text=f"{done} done, {refused} refused")
 elif "many" in prompt:
     signal("return", text="+".join(ask(*[("c", str(n)) for n in range(6)])))
 else:
@@ -63,10 +77,11 @@ def stack(
     url = migrated_database(directory / "data")
     one = PrivateStack(directory, url, DROVER_CONCURRENCY="1", DROVER_RECONCILE_SECONDS="1")
     for name, body in FLEET.items():
-        skill = '---\ndescription: x\ncommand: ["./agent.py"]\ntimeout: 60s\n---\n'
+        skill = '---\ndescription: x\ncommand: ["./agent.py"]\ntimeout: 10m\n---\n'
         path = one.write_agent(name, skill) / "agent.py"
         path.write_text(PROGRAM.format(python=sys.executable, body=body))
         path.chmod(0o755)
+    one.write_agent("leaf", '---\ndescription: x\ncommand: ["true"]\n---\n')
     synced = one.manage("discover", "--sync")
     assert synced.returncode == 0, synced.stderr
     with one:
@@ -102,6 +117,20 @@ def test_a_loop_through_an_agent_of_scale_1_finishes_on_one_thread(stack: Privat
 
 def test_several_calls_at_once_are_all_answered(stack: PrivateStack):
     assert run(stack, "many") == "+".join("c" * 6)
+
+
+@pytest.mark.timeout(300)
+def test_a_thousand_calls_at_once_are_each_answered_and_what_waits_is_bounded(
+    stack: PrivateStack, on_postgres: bool
+) -> None:
+    """F47: through the gateway, by one run, to an agent of scale 1. As many are done as fit into
+    its queue; the caller is told of each of the others."""
+    count = 200 if on_postgres else 1000
+    done, refused = run(stack, f"fan out to {count}", 250).split(" done, ")
+    assert int(done) + int(refused.split()[0]) == count
+    assert 101 <= int(done) < count
+    open_work = "SELECT count(*) AS n FROM drover_work_item WHERE state IN ('queued', 'admitted')"
+    assert stack.rows(open_work) == [{"n": 0}]
 
 
 def test_under_a_project_s_cap_of_1_all_of_it_finishes_as_well(stack: PrivateStack):

@@ -84,38 +84,54 @@ def containers(engine: DockerEngine, run: Row) -> list[Any]:
     return list(engine.client().containers(all=True, filters={"label": label}))
 
 
-@pytest.mark.parametrize("how", ["killed", "frozen"])
 def test_the_next_worker_goes_on_with_the_container_and_its_output_is_complete(
-    fleet: RealFleet, engine: DockerEngine, how: str
+    fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """F2. Guard: adoption, and a sweep that gives it a lease's time. Without the first the run is
     lost; without the second it is lost before a worker is back; without the count of what is
     stored its lines come twice."""
-    begun = begin(fleet, how)
+    begun = begin(fleet, "killed")
     wait_for(lambda: "line 10" in printed(fleet, begun), 10)
-    os.kill(fleet.living_worker()["pid"], signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+    fleet.kill_worker()
     fleet.wait_for_exit("worker-1")
     time.sleep(2 * RECONCILE_SECONDS)
     fleet.ensure("worker-1")
     sql = "SELECT 1 FROM drover_run_event WHERE run_id = ? AND name = 'run.adopted'"
     fleet.stack.wait_for_rows(sql, begun["id"])
-    assert fleet.states(how) == ["running"]
-    if how == "frozen":  # and a worker that must stop lets it finish, as if it were its own
-        fleet.stack.processes["worker-1"].terminate()
-        time.sleep(1)
-        assert fleet.stack.processes["worker-1"].poll() is None
-    let_go(fleet, how)
-    (run,) = fleet.wait_for_states(how, "succeeded")
+    assert fleet.states("killed") == ["running"]
+    # A worker that must stop lets it finish, as if it were its own.
+    fleet.stack.processes["worker-1"].terminate()
+    time.sleep(1)
+    assert fleet.stack.processes["worker-1"].poll() is None
+    let_go(fleet, "killed")
+    (run,) = fleet.wait_for_states("killed", "succeeded")
     assert run["worker_id"] != begun["worker_id"] and run["exit_code"] == 0
     lines = printed(fleet, run).splitlines()
     assert lines == [f"line {number}" for number in range(len(lines))] and len(lines) >= 30
     assert printed(fleet, run, 2) == "done\n"
     assert run["output_bytes"] == len(printed(fleet, run)) + len("done\n")
-    assert noted(fleet, how) == ["start", "end"]
+    assert noted(fleet, "killed") == ["start", "end"]
     assert containers(engine, run) == []
-    assert fleet.work(how) == ["done"]
-    if how == "frozen":
-        assert fleet.wait_for_exit("worker-1") == 0
+    assert fleet.work("killed") == ["done"]
+    assert fleet.wait_for_exit("worker-1") == 0
+
+
+def test_the_container_of_a_frozen_worker_is_gone_before_its_lease_is_over(
+    fleet: RealFleet, engine: DockerEngine
+) -> None:
+    """F21, F22. Guard: the guard ends containers, too. A worker that is cut off from the database
+    has no next one: its container would go on when everybody else holds the run for lost."""
+    begun = begin(fleet, "frozen")
+    worker = fleet.living_worker()
+    os.kill(worker["pid"], signal.SIGSTOP)
+    frozen_at = time.monotonic()
+    wait_for(lambda: containers(engine, begun) == [], 30)
+    assert time.monotonic() - frozen_at < LEASE_SECONDS + SLACK_SECONDS + CONTAINER_SECONDS
+    assert fleet.wait_for_exit("worker-1") == 75
+    let_go(fleet, "frozen")
+    fleet.ensure("worker-1")
+    fleet.wait_for_states("frozen", "lost", "succeeded", seconds=30)
+    assert noted(fleet, "frozen") == ["start", "start", "end"]
 
 
 def test_when_nobody_adopts_it_the_container_is_gone_before_the_run_is_lost(

@@ -23,7 +23,8 @@ import os, signal, subprocess, sys, time
 sys.path.append({str(GUARD.parent)!r})
 from guard import become_subreaper, open_line
 become_subreaper()
-renewed = open_line()
+line = open_line()
+renewed = line.renewed
 subprocess.run(["sh", "-c", "setsid sh -c 'env -i sleep 300 & echo $! > daemon; wait' {QUIET} &"])
 subprocess.run(["sh", "-c", "setsid sleep 300 {QUIET} & echo $! > orphan"])
 signal.signal(signal.SIGTERM, lambda *_: (open("drained", "w").write("yes"), sys.exit(3)))
@@ -136,6 +137,24 @@ def test_a_worker_that_closes_its_line_is_not_trusted_either(guarded):
     assert guarded(*worker(closing + WAIT), silence=0.3).wait() == 75
 
 
+def test_containers_end_with_a_silent_worker_and_live_on_without_a_dead_one(
+    guarded, tmp_path, monkeypatch
+):
+    """Guard: they are no children of anybody's here. The engine is away, so it says which it would
+    have ended; the last list counts."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    holding = "line.holds(['aaa', 'bbb']); line.holds(['c' * 64]); renewed()\n"
+    silent = guarded(*worker(holding + WAIT), silence=0.5)
+    assert silent.wait(30) == 75
+    said = silent.said()
+    assert f"drover guard: {'c' * 12} may live on: " in said and "aaa" not in said
+    (tmp_path / "worker").unlink()
+    dead = guarded(*worker(holding + WAIT))
+    os.kill(dead.pid("worker"), signal.SIGKILL)
+    assert dead.wait() == 128 + signal.SIGKILL
+    assert "ccc" not in dead.said()
+
+
 def test_before_the_first_renewal_silence_means_nothing(guarded):
     assert guarded("sh", "-c", "sleep 0.6", silence=0.2).wait() == 0
 
@@ -195,7 +214,8 @@ def test_only_the_worker_itself_holds_the_line(guarded):
 
 def test_without_a_guard_the_line_leads_nowhere_and_nothing_breaks(monkeypatch):
     monkeypatch.delenv(guard.LINE_VARIABLE, raising=False)
-    guard.open_line()()
+    guard.open_line().renewed()
+    guard.open_line().holds(["abc"])
 
 
 def test_a_missing_command_is_said_and_is_127(guarded):

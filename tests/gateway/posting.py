@@ -37,6 +37,7 @@ class Post:
     body: bytes | Sequence[bytes] = b""
     headers: Mapping[str, str] = ()  # type: ignore[assignment]
     method: str = "POST"
+    query: bytes = b""
     pause_seconds: float = 0
     hangs: bool = False
 
@@ -90,6 +91,7 @@ class Door:
 
         raw = [(n.encode(), v.encode("latin-1")) for n, v in dict(post.headers).items()]
         scope = {"type": "http", "method": post.method, "path": post.path, "headers": raw}
+        scope["query_string"] = post.query
         await self.app(scope, receive, send)
         if not sent:
             return Answered(0, {}, None)

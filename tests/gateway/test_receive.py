@@ -1,5 +1,7 @@
 """What a sender of webhooks is told, and what is on disk by then."""
 
+import base64
+import hmac
 import json
 from datetime import timedelta
 
@@ -165,6 +167,23 @@ def test_an_address_with_a_source_takes_only_that_ones_signature(fleet, monkeypa
 def test_anything_but_post_is_refused_and_told_so(fleet):
     answer = Door().one(Post(method="GET"))
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
+
+
+def test_a_provider_that_asks_whose_address_it_is_gets_its_token_back_signed(fleet):
+    source(fleet.tenant, "x", type="twitter")
+    door = Door()
+    answer = door.one(Post("/webhooks/twitter", method="GET", query=b"crc_token=abc%2B&nonce=1"))
+    mac = base64.b64encode(hmac.digest(SECRET.encode(), b"abc+", "sha256")).decode()
+    assert (answer.status, answer.content) == (200, {"response_token": f"sha256={mac}"})
+    for query in (b"", b"crc_token=", b"crc_token=%7B%7D", b"crc_token=" + b"a" * 5000):
+        assert door.one(Post("/webhooks/twitter", method="GET", query=query)).status == 405
+    assert door.one(Post(method="GET", query=b"crc_token=abc")).status == 405
+    source(fleet.tenant, "y", type="twitter")
+    both = Door()
+    asked = {"method": "GET", "query": b"crc_token=abc"}
+    assert both.one(Post("/webhooks/twitter", **asked)).status == 405
+    assert both.one(Post("/webhooks/twitter/y", **asked)).status == 200
+    assert Delivery.objects.count() == 0
 
 
 def test_all_other_addresses_go_to_django(fleet):

@@ -1,41 +1,27 @@
 """A real Docker engine of a test session, private, with an image made from nothing."""
 
 import contextlib
-import io
 import os
 import shutil
 import signal
 import subprocess
-import tarfile
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from docker import APIClient
 from docker.errors import DockerException
 from requests.exceptions import RequestException
 
+from tests.parts.image_tree import root_tree
 from tests.parts.missing import missing
 from tests.parts.processes import stop_process
 from tests.parts.waiting import wait_for
 
 IMAGE = "drover/busybox:1"
-ALWAYS = ("id", "flock")  # what busybox does not have, or not as it is needed
-AGENT_UID = 10001
 
 
 def docker_binary(name: str) -> str:
     return shutil.which(name) or missing(name, "apt install docker.io")
-
-
-def busybox_binary() -> Path:
-    """Linked statically, or it would not run in an empty image."""
-    found = shutil.which("busybox")
-    if found:
-        linked = subprocess.run(["ldd", found], capture_output=True, text=True, check=False)
-        if linked.returncode != 0:
-            return Path(found)
-    return missing("a static busybox", "apt install busybox-static")
 
 
 class DockerEngine:
@@ -111,52 +97,10 @@ class DockerEngine:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def import_image(self, image: str, *programs: str) -> None:
-        """Busybox, and programs of this machine with the libraries they need."""
+        """Busybox, and programs of this machine with the files they need."""
         name, _, tag = image.partition(":")
-        answer = self.client().import_image_from_data(_root_tree(programs), name, tag)
+        answer = self.client().import_image_from_data(root_tree(programs), name, tag)
         assert "error" not in str(answer), answer
-
-
-def _root_tree(programs: Sequence[str]) -> bytes:
-    busybox = busybox_binary()
-    applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w") as tar:
-        for name in ("bin", "etc", "tmp", "usr/bin", "proc", "dev", "sys"):
-            _add(tar, name, kind=tarfile.DIRTYPE, mode=0o1777 if name == "tmp" else 0o755)
-        users = f"root:x:0:0::/:/bin/sh\nagent:x:{AGENT_UID}:{AGENT_UID}::/tmp:/bin/sh\n"
-        _add(tar, "etc/passwd", users.encode(), mode=0o644)
-        _add(tar, "bin/busybox", busybox.read_bytes())
-        # Whoever runs it would be root, if that could still be gained. Busybox would not do: it
-        # gives such rights up by itself.
-        _add(tar, "bin/rootly", Path("/usr/bin/id").read_bytes(), mode=0o4755)
-        for applet in applets.split():
-            if applet != "busybox":
-                _add(tar, f"bin/{applet}", kind=tarfile.SYMTYPE, link="busybox")
-        for path in {file for program in (*ALWAYS, *programs) for file in _with_libraries(program)}:
-            _add(tar, path.lstrip("/"), Path(path).read_bytes())
-    return file.getvalue()
-
-
-def _add(
-    tar: tarfile.TarFile,
-    name: str,
-    data: bytes = b"",
-    *,
-    kind: bytes = tarfile.REGTYPE,
-    mode: int = 0o755,
-    link: str = "",
-) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.type, entry.mode, entry.size, entry.linkname = kind, mode, len(data), link
-    tar.addfile(entry, io.BytesIO(data))
-
-
-def _with_libraries(program: str) -> list[str]:
-    path = shutil.which(program) or missing(program, f"apt install {program}")
-    listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
-    words = (word for line in listed.splitlines() for word in line.split())
-    return [path, *(word for word in words if word.startswith("/"))]
 
 
 def _mounts_below(directory: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """The real parts as pytest fixtures; cheap ones live as long as the session."""
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tests.parts.docker_part import DockerEngine
 
 NewStack = Callable[..., PrivateStack]
+NewDatabase = Callable[[Path], str]
 
 
 @pytest.fixture(scope="session", params=list(BINARIES))
@@ -69,26 +71,55 @@ def on_postgres() -> bool:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(on_postgres: bool, request: pytest.FixtureRequest) -> None:
-    """pytest-django asks for this before it makes the test database."""
+def django_db_keepdb() -> bool:
+    """Migrating takes seconds: pytest-django finds its database made, and has nothing to add."""
+    return True
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    on_postgres: bool, request: pytest.FixtureRequest, migrated_database: NewDatabase
+) -> None:
+    """pytest-django asks for this before it looks for the test database."""
+    from django.conf import settings
+
     if on_postgres:
-        request.getfixturevalue("postgres")
+        server: PostgresServer = request.getfixturevalue("postgres")
+        server.rename_database(
+            migrated_database(Path()), f"test_{settings.DATABASES['default']['NAME']}"
+        )
+    else:
+        name = Path(settings.DATABASES["default"]["TEST"]["NAME"])
+        made = migrated_database(name.parent / "django").removeprefix("sqlite:///")
+        Path(made).rename(name)
 
 
 @pytest.fixture(scope="session")
 def migrated_database(
     on_postgres: bool, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[Path], str]:
+) -> NewDatabase:
     """Makes databases with all tables, by copying one that was migrated once."""
-    directory = tmp_path_factory.mktemp("template")
     if on_postgres:
         server: PostgresServer = request.getfixturevalue("postgres")
         template_url = server.new_database()
-        PrivateStack(directory / "stack", template_url).migrate()
+        PrivateStack(tmp_path_factory.mktemp("template") / "stack", template_url).migrate()
         return lambda _: server.new_database(template_url.rpartition("/")[2])
-    PrivateStack(directory / "stack").migrate()
-    template = directory / "stack" / "data" / "drover.sqlite3"
+    template = _migrated_file(tmp_path_factory)
     return lambda data: copy_of(template, data / "drover.sqlite3")
+
+
+def _migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all processes of a session that runs in several: whoever comes first makes it."""
+    mine = tmp_path_factory.getbasetemp()
+    place = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
+    made = place / "migrated.sqlite3"
+    with (place / "migrated.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            directory = tmp_path_factory.mktemp("template") / "stack"
+            PrivateStack(directory).migrate()
+            (directory / "data" / "drover.sqlite3").rename(made)
+    return made
 
 
 @pytest.fixture

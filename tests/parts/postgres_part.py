@@ -72,6 +72,9 @@ class PostgresServer:
         self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.url(name)
 
+    def rename_database(self, url: str, name: str) -> None:
+        self.execute(f'ALTER DATABASE "{url.rpartition("/")[2]}" RENAME TO "{name}"')
+
     def execute(self, sql: str, *parameters: Any) -> None:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(sql.encode(), parameters)

@@ -126,7 +126,7 @@ class PrivateStack:
         return json.loads(done.stdout)
 
     def migrate(self) -> None:
-        done = self.manage("migrate", "--verbosity", "0")
+        done = self.manage("migrate", "--verbosity", "0", seconds=300)
         assert done.returncode == 0, done.stderr
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:

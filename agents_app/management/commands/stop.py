@@ -47,8 +47,6 @@ class Command(DroverCommand):
         self.result(text, {"runs": runs, "ended": seconds is not None}, json=json)
 
     def _stop_run(self, run: Run) -> tuple[list[int], str]:
-        if run.slot is None:
-            raise Refused(f"run {run.pk} has ended already: {run.state}")
         asked = control.stop_run(run, self.by, self.now)
         return [run.pk], f"run {run.pk} {'is' if asked else 'was already'} told to end"
 

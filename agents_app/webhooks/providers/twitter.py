@@ -1,5 +1,7 @@
 """X, once Twitter: HMAC over the body, in base64; an address is confirmed by signing a token."""
 
+import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +12,7 @@ from agents_app.webhooks.reading import first, iso, text
 from agents_app.webhooks.signing import Headers, Secrets, Signed, body_hash, mac, raw, signed_by_mac
 
 PREFIX = "sha256="
+_TOKEN = re.compile(r"[A-Za-z0-9+/=_.~-]{1,200}")
 
 
 def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
@@ -18,8 +21,15 @@ def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
     return signed_by_mac(secrets, request.body, given, prefix=PREFIX, encoding="base64")
 
 
-def crc_answer(token: str, secret: str) -> dict[str, str]:
-    """What X asks for with GET ?crc_token= before it sends anything."""
+def confirm(query: Mapping[str, str], secrets: Secrets) -> dict[str, Any] | None:
+    """X asks, with a token, who has the secret: when an address is registered, and every hour.
+
+    Whoever else asks learns the signature of the token, too, and a delivery is signed the same
+    way: so of nothing that could be read as one."""
+    token = query.get("crc_token", "")
+    secret = next(filter(None, secrets.values()), "")
+    if not (secret and _TOKEN.fullmatch(token)):
+        return None
     return {"response_token": PREFIX + mac(raw(secret), raw(token), "base64").decode()}
 
 
@@ -50,5 +60,6 @@ TWITTER = Provider(
     delivery_id=lambda headers, body: body_hash(body),  # noqa: ARG005
     parse=parse,
     body_limit_bytes=MEGABYTE,
+    confirm=confirm,
     filters={"events": looks_at("event"), "users": looks_at("repo")},
 )

@@ -97,7 +97,7 @@ def test_json_is_one_document(durable_fleet: Fleet):
 
 
 def test_more_pieces_than_are_read_at_once_all_come(durable_fleet: Fleet, monkeypatch):
-    monkeypatch.setattr(follow, "PIECES_AT_ONCE", 2)
+    monkeypatch.setattr("agents_app.printed.PIECES_AT_ONCE", 2)
     run_id = running(durable_fleet)
     printed(durable_fleet, run_id, *[(OUT, b"%d " % number) for number in range(7)])
     assert call("logs", str(run_id)).out == "0 1 2 3 4 5 6 \n"

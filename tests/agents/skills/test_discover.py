@@ -10,6 +10,7 @@ import pytest
 
 from agents_app.skills import Discovery, ProjectSpec, discover
 from tests.agents.skills.conftest import ProjectDirectory
+from tests.parts.missing import missing
 
 NOBODY = 65534
 
@@ -203,7 +204,7 @@ def test_a_device_is_refused(on_disk):
     try:
         os.mknod(on_disk.root / "agents" / "a" / "SKILL.md", 0o20666, os.makedev(1, 5))
     except PermissionError:
-        pytest.skip("only root makes devices")
+        missing("leave to make a device", "run the tests as root")
     found = discover(on_disk.root)
     # A mount with `nodev` refuses it before we can.
     assert "is a device" in found.broken["a"] or "Permission denied" in found.broken["a"]

@@ -66,6 +66,9 @@ def test_every_example_has_a_schedule_a_description_and_an_executable_program():
         program = agent.directory / agent.command[0]
         assert agent.schedules or agent.name == "surveyor", agent.name  # others call it
         assert agent.description, agent.name
+        if agent.command[0] == "sh":  # what several share, and find by a variable
+            program = EXAMPLES / "shared" / "take.sh"
+            assert "$DROVER_SHARED_DIR/take.sh" in agent.command[-1], agent.name
         assert os.access(program, os.X_OK), program
         assert program.read_text().startswith("#!/bin/sh\n"), program
 

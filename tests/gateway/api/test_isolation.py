@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from agents_app.conf import ROOT
 from agents_app.models import RunEvent, Tenant
 from gateway_app.api.app import API
 from tests.agents.fleet import Fleet
 from tests.gateway.api.belongings import Belongings, settle
-from tests.gateway.api.calling import Api, api_of
+from tests.gateway.api.calling import Api, Reply, api_of
 
 MARK = "belongs-to-somebody-else"
 KEYS = ("schedule_id", "run_id", "item_id", "token_id", "delivery_id", "lock_id")
@@ -52,20 +54,26 @@ def operations() -> list[tuple[str, str, Any]]:
     return sorted(found, key=lambda each: each[0] == "DELETE")
 
 
-def walk(api: Api, names: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of each operation that names one of these objects anywhere in its request."""
+def walk(api: Api, names: Mapping[str, Any]) -> dict[str, tuple[Reply, int]]:
+    """What each operation answers that names one of these objects anywhere in its request."""
     replies = {}
     for method, path, operation in operations():
         name = operation["operationId"]
         body = _filled(BODIES.get(name), names) if "requestBody" in operation else None
         if "{" in path or body != BODIES.get(name):
-            replies[f"{method} {path}"] = api.send(method, path.format(**names), body)
+            replies[f"{method} {path}"] = counted(api, method, path.format(**names), body)
         for parameter in operation["parameters"]:
             of = FILTERS.get(parameter["name"])
             if parameter["in"] == "query" and of and "{" not in path:
                 asked = f"{path}?{parameter['name']}={names[of]}"
-                replies[f"{method} {path}?{parameter['name']}"] = api.send(method, asked)
+                replies[f"{method} {path}?{parameter['name']}"] = counted(api, method, asked)
     return replies
+
+
+def counted(api: Api, method: str, path: str, body: Any = None) -> tuple[Reply, int]:
+    """With the number of its queries, which is what takes the time."""
+    with CaptureQueriesContext(connection) as queries:
+        return api.send(method, path, body), len(queries)
 
 
 def _filled(body: Any, names: Mapping[str, Any]) -> Any:
@@ -113,8 +121,9 @@ def test_every_address_answers_for_another_s_object_as_for_none(
     unknown = walk(api, {"name": "nobody", **UNKNOWN})
     foreign = walk(api, names_of(theirs))
     assert len(foreign) > 25
-    for address, reply in foreign.items():
-        nothing = unknown[address]
+    for address, (reply, queries) in foreign.items():
+        nothing, queries_for_nothing = unknown[address]
+        assert queries == queries_for_nothing, address  # nor does the time tell
         assert reply.status == nothing.status, address
         assert reply.status == 404 or (reply.status == 403 and scope != "admin"), address
         said = reply.response.content.decode().replace(theirs.agent.name, "nobody")
@@ -154,7 +163,7 @@ def test_no_answer_of_any_operation_mentions_what_is_another_s(fleet: Fleet, the
 def test_the_objects_are_there_for_their_owner(others: Fleet, theirs: Belongings):
     """The walk above can fail: it asks for what exists."""
     api = api_of(others.tenant, "admin", "owner")
-    found = {address: reply.status for address, reply in walk(api, names_of(theirs)).items()}
+    found = {at: reply.status for at, (reply, _) in walk(api, names_of(theirs)).items()}
     of_tenants = {address for address in found if "/tenants/" in address}
     missing = [address for address in found if found[address] == 404 and address not in of_tenants]
     assert missing == []

@@ -1,11 +1,7 @@
-"""The API on a real server: its whole document fuzzed, clients that race, connections, a stop."""
+"""The API on a real server: clients that race, connections, a stop."""
 
 import http.client
 import json
-import subprocess
-import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,110 +10,15 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.gateway.api.live import SKILL, Server, serve
 from tests.parts.fixtures import NewStack
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
-HOOKS = '[webhooks.hooks]\ntype = "generic"\nallowUnsigned = true\n'
-SKILL = '---\ndescription: Says hello\ncommand: ["true"]\nscale: 2\n---\nSay hello.\n'
-# A token that is being used must not be taken away halfway: these get one of their own.
-TAKE_THE_TOKEN_AWAY = ("revoke_token", "rotate_tenant")
-# They have no end that could be waited for; tests/gateway/streams has their errors.
-ENDLESS = ("stream_notifications", "follow_lines")
-# What a phrase, a zone or a cursor means no schema can say, so it is refused for that, too.
-NOT_CHECKED = "positive_data_acceptance"
-
-
-class Server:
-    def __init__(self, stack: PrivateStack) -> None:
-        self.stack = stack
-        self.token = self.new_token("admin")
-
-    def new_token(self, scope: str, tenant: str = "default") -> str:
-        made = self.stack.manage("token", "create", "test", "--scope", scope, "--tenant", tenant)
-        assert made.returncode == 0, made.stderr
-        return made.stdout.strip()
-
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        request = urllib.request.Request(
-            f"{self.stack.url}/v1{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self.token}"}
-            | {name.replace("_", "-"): value for name, value in headers.items()},
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=20) as response:
-                return response.status, json.load(response)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
-
 
 @pytest.fixture
 def server(new_stack: NewStack) -> Server:
-    """Only the gateway; what is asked for waits for a worker that never comes."""
-    stack = new_stack(DROVER_API_RATE="100000")
-    stack.write_agent("hello", SKILL)
-    (stack.project / "config.toml").write_text(HOOKS)
-    synced = stack.manage("discover", "--sync")
-    assert synced.returncode == 0, synced.stderr
-    stack.start("gateway")
-    return Server(stack)
-
-
-# --- the whole document ---------------------------------------------------------------------
-
-
-def fuzz(server: Server, token: str, directory: Path, *options: str) -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "schemathesis.cli", "run"),
-            f"{server.stack.url}/v1/openapi.json",
-            *("--header", f"Authorization: Bearer {token}", "--max-examples", "4"),
-            *("--exclude-checks", NOT_CHECKED, "--continue-on-failure", "--no-color"),
-            *("--request-timeout", "20", *options),
-        ],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(420)
-def test_nothing_in_the_document_is_answered_with_a_fault_or_in_another_shape(
-    server: Server, tmp_path: Path
-):
-    for _ in range(4):
-        assert server.ask("POST", "/agents/hello/run", {"prompt": "x"})[0] == 202
-    body = {"schedule": "every day at 09:00", "message": "x"}
-    assert server.ask("POST", "/schedules", body)[0] == 201
-    delivered = urllib.request.Request(f"{server.stack.url}/webhooks/generic/hooks", data=b"{}")
-    with urllib.request.urlopen(delivered, timeout=20) as response:
-        assert json.load(response)["delivery"] == 1
-    others = [("--exclude-operation-id", name) for name in TAKE_THE_TOKEN_AWAY + ENDLESS]
-    # Signals are for another kind of token: with this one they all say the same.
-    others.append(("--exclude-tag", "signals"))
-    fuzz(server, server.token, tmp_path, *(text for pair in others for text in pair))
-    # It got beyond the door: the token still opens it, and much was done with it.
-    assert server.ask("GET", "/agents")[0] == 200
-    assert server.ask("POST", "/tenants", {"name": "acme-for-this-test"})[0] == 201
-    spent = server.new_token("admin", "acme-for-this-test")
-    these = [("--include-operation-id", name) for name in TAKE_THE_TOKEN_AWAY]
-    fuzz(server, spent, tmp_path, *(text for pair in these for text in pair))
-    names = server.stack.rows("SELECT DISTINCT name FROM drover_run_event")
-    done = {row["name"] for row in names}
-    assert {
-        "schedule.created",
-        "schedule.deleted",
-        "agent.scaled",
-        "token.created",
-        "delivery.replayed",
-    } <= done
-    assert "api.failed" not in server.stack.log("gateway")
+    return serve(new_stack)
 
 
 # --- races between clients ------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.cli.follow import Piece
+from agents_app.printed import Piece
 from gateway_app.api.logs import byte_range
 from gateway_app.lines import as_lines
 from tests.agents.fleet import Fleet

@@ -87,7 +87,7 @@ def test_a_run_is_stopped_once(fleet: Fleet, api: Api):
     assert api.post(f"/runs/{running}/stop").status == 200
     assert api.post(f"/runs/{pending}/stop").json["state"] == "stopped"
     reply = api.post(f"/runs/{pending}/stop")
-    assert (reply.status, reply.message) == (409, "the run has ended already: stopped")
+    assert (reply.status, reply.message) == (409, f"run {pending} has ended already: stopped")
 
 
 def test_a_run_is_asked_for_again_with_the_same_input(fleet: Fleet, api: Api):

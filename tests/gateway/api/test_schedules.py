@@ -78,7 +78,8 @@ def test_the_only_agent_need_not_be_named(fleet: Fleet, api: Api):
 def test_an_unreadable_phrase_is_answered_with_all_that_can_be_written(fleet: Fleet, api: Api):
     fleet.agent()
     reply = api.post("/schedules", SOON | {"schedule": "when it rains"})
-    assert reply.status == 400
+    assert (reply.status, reply.error["code"]) == (400, "bad_trigger")
+    assert reply.message.startswith('cannot read "when it rains" at "when" (character 1): write ')
     assert "every monday" in reply.error["accepted"]
     assert len(reply.error["accepted"].splitlines()) > 5
     assert not Schedule.objects.exists()

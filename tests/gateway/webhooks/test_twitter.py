@@ -1,7 +1,8 @@
 """X's deliveries, as its public documents show them, and its way to confirm an address."""
 
+import pytest
+
 from agents_app.webhooks import PROVIDERS
-from agents_app.webhooks.providers.twitter import crc_answer
 from tests.gateway.webhooks.signing import NOW, SECRET, hmac_base64
 
 TWITTER = PROVIDERS["twitter"]
@@ -22,4 +23,17 @@ def test_a_delivery_without_a_list_is_ignored():
 
 def test_a_token_is_answered_with_its_signature():
     expected = "sha256=" + hmac_base64(SECRET.encode(), b"abc")
-    assert crc_answer("abc", SECRET) == {"response_token": expected}
+    secrets = {"none": "", "new": SECRET, "old": "x"}
+    assert TWITTER.confirm({"crc_token": "abc"}, secrets) == {"response_token": expected}
+
+
+@pytest.mark.parametrize("token", ["", "{}", '{"a": []}', "[1]", "a b", "a\n", "é", "a" * 201])
+def test_no_signature_is_given_of_what_could_be_a_delivery(token: str):
+    """Guard: anybody may ask. Sign any token, and anybody can sign a delivery of their own."""
+    assert TWITTER.confirm({"crc_token": token}, {"one": SECRET}) is None
+
+
+def test_without_a_secret_there_is_nothing_to_confirm():
+    assert TWITTER.confirm({"crc_token": "abc"}, {}) is None
+    assert TWITTER.confirm({"crc_token": "abc"}, {"one": ""}) is None
+    assert TWITTER.confirm({}, {"one": SECRET}) is None

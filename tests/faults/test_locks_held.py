@@ -1,0 +1,139 @@
+"""Locks whose holder dies, goes silent or waits in a circle: real runs and connections."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.conftest import NewFleet
+from tests.faults.real_fleet import LEASE_SECONDS, RECONCILE_SECONDS, SLACK_SECONDS, RealFleet
+from tests.parts.stack_part import Row
+from tests.parts.waiting import wait_for
+
+# Answers of the gateway go to files; a file that is there is whole.
+KEEP = (
+    'keep() { drover "$@" >"$NOTES.new"; echo "$?" >"$NOTES.code"; mv "$NOTES.new" "$NOTES.$1"; }\n'
+)
+HOLD = KEEP + 'keep lock "deploy://$THING" --ttl 600; sleep 300'
+WAIT = KEEP + 'keep lock "deploy://$THING" --wait 60; keep unlock "deploy://$THING"'
+# Its time is over while it works on; then it gives back what is another's by now.
+OVERSLEEP = KEEP + (
+    'keep lock "deploy://$THING" --ttl 1; until [ -e "$NOTES.go" ]; do sleep 0.05; done\n'
+    'keep unlock "deploy://$THING"'
+)
+WAIT_AND_KEEP = KEEP + (
+    'keep lock "deploy://$THING" --wait 60; until [ -e "$NOTES.go" ]; do sleep 0.05; done\n'
+)
+# Each has one and wants the other's.
+CROSS = KEEP + (
+    'drover lock "deploy://$MINE" >/dev/null; touch "$NOTES.mine"\n'
+    'until [ -e "$THEIRS.mine" ]; do sleep 0.05; done\n'
+    'keep lock "deploy://$WANTED" --wait 60'
+)
+
+
+@pytest.fixture(scope="module")
+def fleet(new_fleet: NewFleet) -> RealFleet:
+    """One run for each worker, so that holder and waiter have one of their own."""
+    fleet = new_fleet(DROVER_WORKERS="2", DROVER_CONCURRENCY="1")
+    for how in ("worker", "run"):
+        agent(fleet, f"holds-{how}", HOLD, THING=how)
+        agent(fleet, f"waits-{how}", WAIT, THING=how)
+    agent(fleet, "oversleeps", OVERSLEEP, THING="bed")
+    agent(fleet, "is-next", WAIT_AND_KEEP, THING="bed")
+    agent(fleet, "left", CROSS, MINE="fork", WANTED="knife", THEIRS=str(notes(fleet, "right")))
+    agent(fleet, "right", CROSS, MINE="knife", WANTED="fork", THEIRS=str(notes(fleet, "left")))
+    fleet.sync()
+    fleet.ensure("redis", "beat", "gateway", "worker-1", "worker-2")
+    return fleet
+
+
+def notes(fleet: RealFleet, agent: str) -> Path:
+    return fleet._notes(agent)
+
+
+def agent(fleet: RealFleet, name: str, body: str, **variables: str) -> None:
+    exported = "".join(f"export {key}={value}\n" for key, value in variables.items())
+    fleet.agent(name, exported + body)
+
+
+def answer(fleet: RealFleet, agent: str, command: str = "lock", seconds: float = 20) -> Any:
+    path = Path(f"{notes(fleet, agent)}.{command}")
+    return json.loads(wait_for(lambda: path.exists() and path.read_text(), seconds, str(path)))
+
+
+def stand_in_line(fleet: RealFleet, agent: str) -> Row:
+    """Its connection to the gateway waits."""
+    fleet.ask(agent)
+    sql = "SELECT w.* FROM drover_lock_wait w WHERE w.holder LIKE ? AND w.in_line"
+    return fleet.stack.wait_for_rows(sql, f"{agent}-%")[0]
+
+
+@pytest.mark.parametrize("how", ["worker", "run"])
+def test_a_lock_whose_holder_is_killed_goes_to_the_next_with_a_higher_fence(
+    fleet: RealFleet, how: str
+) -> None:
+    """F48. Guard: whoever ends a run releases its locks, in the same transaction. Without that
+    the next one waits for ten minutes."""
+    fleet.ensure("worker-1", "worker-2")
+    fleet.ask(f"holds-{how}")
+    held = answer(fleet, f"holds-{how}")
+    (run,) = fleet.runs(f"holds-{how}")
+    stand_in_line(fleet, f"waits-{how}")
+    (worker,) = fleet.stack.rows("SELECT * FROM drover_worker WHERE id = ?", run["worker_id"])
+    (note,) = fleet.wait_until_running(f"holds-{how}")
+    os.kill(worker["pid"] if how == "worker" else note.pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+    got = answer(fleet, f"waits-{how}", seconds=30)
+    assert time.monotonic() - killed_at < LEASE_SECONDS + 5 + RECONCILE_SECONDS + SLACK_SECONDS
+    assert got["ok"] and got["fence"] > held["fence"]
+    fleet.wait_for_states(f"holds-{how}", "lost" if how == "worker" else "failed")
+    fleet.wait_for_states(f"waits-{how}", "succeeded")
+    if how == "worker":
+        for role in ("worker-1", "worker-2"):
+            if fleet.stack.processes[role].poll() is not None:
+                fleet.wait_for_exit(role)
+
+
+def test_a_lock_whose_time_is_over_is_the_next_one_s_and_a_late_release_moves_nothing(
+    fleet: RealFleet,
+) -> None:
+    """F48: the holder lives and has forgotten it."""
+    fleet.ensure("worker-1", "worker-2")
+    fleet.ask("oversleeps")
+    held = answer(fleet, "oversleeps")
+    fleet.ask("is-next")
+    got = answer(fleet, "is-next")
+    assert got["ok"] and got["fence"] > held["fence"]
+    fleet.let_go("oversleeps")
+    refused = answer(fleet, "oversleeps", "unlock")
+    assert not refused["ok"] and refused["holder"].startswith("is-next-")
+    assert Path(f"{notes(fleet, 'oversleeps')}.code").read_text() == "1\n"
+    sql = "SELECT id FROM drover_resource_lock WHERE uri = 'deploy://bed'"
+    assert [row["id"] for row in fleet.stack.rows(sql)] == [got["fence"]]
+    fleet.let_go("is-next")
+    fleet.wait_for_states("is-next", "succeeded")
+
+
+def test_of_two_that_wait_for_each_other_one_is_told_and_the_other_gets_it(
+    fleet: RealFleet,
+) -> None:
+    """F49. Guard: each refusal looks for a circle, one at a time. Without that both wait out their
+    minute."""
+    fleet.ensure("worker-1", "worker-2")
+    fleet.ask("left")
+    fleet.ask("right")
+    answers = {name: answer(fleet, name, seconds=20) for name in ("left", "right")}
+    told = [name for name, said in answers.items() if said.get("deadlock")]
+    assert len(told) == 1, answers
+    (other,) = {"left", "right"} - set(told)
+    assert answers[other]["ok"]
+    cycle = answers[told[0]]["cycle"]
+    assert {"deploy://fork", "deploy://knife"} < set(cycle)
+    assert [name.rpartition("-")[0] for name in cycle if "://" not in name] == [*told, other]
+    for name in ("left", "right"):
+        fleet.wait_for_states(name, "succeeded")
