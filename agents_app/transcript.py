@@ -20,7 +20,7 @@ _INSERT = (
 # What a superseded worker still reads from its program is nobody's business any more.
 _OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
 _PRINTED = (
-    "UPDATE drover_run SET printed_at = %s WHERE id = %s AND worker_id = %s AND state = 'running'"
+    "UPDATE drover_run SET printed_at = %s WHERE id = %s AND worker_id = %s AND slot IS NOT NULL"
 )
 TELL_EVERY_SECONDS = 5.0
 _STORED = (
