@@ -52,15 +52,16 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
         url, port = stack.url, stack.env.pop("DROVER_PORT")
         lines = f"[gateway]\nport = {port}\nurl = 'http://drover.test:{port}'\n"
         (stack.project / "config.toml").write_text(lines)
-        process = stack.up()
+        process = stack.up(90)  # it makes all tables
         pids = tree_of(process.pid)
         assert get(f"{url}/healthz")[0] == 200
         assert get(f"{url}/admin/login/")[0] == 200
         said = stack.log("up")
         assert "migrations applied" in said
         assert f"dashboard  {url}/admin/" in said
-        for pid in (pid for pid in pids if "agents_app.stack.serve" in commands([pid])):
-            assert environment_of(pid)["DROVER_GATEWAY_URL"] == f"http://drover.test:{port}"
+        serving = [pid for pid in pids if "agents_app.stack.serve" in commands([pid])]
+        told = {environment_of(pid)["DROVER_GATEWAY_URL"] for pid in serving}
+        assert told == {f"http://drover.test:{port}"}
         assert said.count("shown only this once") == 1
         names = ("redis", "guard.py", "worker", "beat", "gateway_app", "flower")
         assert all(name in commands(pids) for name in names)
