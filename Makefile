@@ -31,7 +31,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.benchmarks
 
 screenshots: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.browser.take_screenshot
+	$(BIN)/python -m tests.browser.take_screenshots
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -9,6 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import RecordAdmin, utc_now
+from agents_app.admin.filters import AgentFilter
 from agents_app.admin.lines import run_outcome
 from agents_app.admin.show import NOTHING, badge, link_to, span, when
 from agents_app.ledger import because
@@ -19,7 +20,7 @@ from agents_app.plan import LATE
 @admin.register(Firing)
 class FiringAdmin(RecordAdmin):
     list_display = ["due", "schedule", "shown_outcome", "why", "decided", "run"]
-    list_filter = ["outcome", "reason", "recorded_at", "schedule__agent"]
+    list_filter = ["outcome", "reason", "recorded_at", ("schedule__agent", AgentFilter)]
     list_before_template = "drover/live_list.html"
     live_events = "firing run work schedule"
     list_select_related = ["schedule__agent"]

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from agents_app import control
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
+from agents_app.admin.filters import AGENT
 from agents_app.admin.lines import run_lines
 from agents_app.admin.show import badge, when
 from agents_app.errors import Refused
@@ -49,7 +50,7 @@ class WorkItemAdmin(RecordAdmin):
     verbs = (DROP, RESTORE)
     page_template = "drover/work_item.html"
     list_display = ["item", "agent", "shown_state", "reason", "trigger", "requested_by", "created"]
-    list_filter = ["state", "trigger", "agent"]
+    list_filter = ["state", "trigger", AGENT]
     list_select_related = ["agent"]
     ordering = [RANK, "-id"]
     search_fields = ["=id", "agent__name", "requested_by", "prompt"]

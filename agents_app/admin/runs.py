@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from agents_app import control, dispatch
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.causes import nested
+from agents_app.admin.filters import AGENT
 from agents_app.admin.lines import RunLine
 from agents_app.admin.log import asked_lines, end_of_log, whole_text
 from agents_app.admin.run_facts import RunFacts
@@ -59,7 +60,7 @@ class RunAdmin(RecordAdmin):
     verbs = (STOP, RERUN)
     page_template = "drover/run.html"
     list_display = ["number", "agent", "shown_state", "why", "began", "duration", "exit_code"]
-    list_filter = ["state", "trigger", "agent"]
+    list_filter = ["state", "trigger", AGENT]
     search_fields = ["=id", "agent__name", "error", "requested_by", "=trace_id"]
     ordering = ["-id"]
     fieldsets = [

@@ -17,6 +17,7 @@ from unfold.decorators import action
 
 from agents_app.admin.base import DroverAdmin, utc_now
 from agents_app.admin.calendar import calendar_of
+from agents_app.admin.filters import AGENT
 from agents_app.admin.schedule_form import BOUNDS, TRIGGER, ScheduleForm, WhenInput
 from agents_app.admin.schedule_lines import ScheduleLine, with_last_outcome
 from agents_app.admin.schedule_verbs import VERBS, of_a_file
@@ -39,7 +40,7 @@ class ScheduleAdmin(DroverAdmin):
     page_template = "drover/schedule.html"
     form = ScheduleForm
     list_display = ["name", "agent", "said", "next_fire", "shown_state", "last_outcome"]
-    list_filter = ["state", "source", "one_shot", "agent"]
+    list_filter = ["state", "source", "one_shot", AGENT]
     list_select_related = ["agent"]
     search_fields = ["name", "agent__name", "text", "expression"]
     ordering = ["agent__name", "name"]

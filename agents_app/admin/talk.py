@@ -5,6 +5,7 @@ from django.utils.safestring import SafeString
 
 from agents_app import control
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
+from agents_app.admin.filters import AGENT
 from agents_app.admin.show import badge, link_to, when
 from agents_app.errors import Refused
 from agents_app.models import AgentCall, LockWait, Message, ResourceLock
@@ -47,7 +48,7 @@ class LockWaitAdmin(RecordAdmin):
 class AgentCallAdmin(RecordAdmin):
     list_display = ["call", "caller", "called", "work", "shown_state", "created"]
     list_select_related = ["agent", "caller_run__agent", "work_item"]
-    list_filter = ["agent"]
+    list_filter = [AGENT]
     ordering = ["-id"]
     fields = [
         *("caller_run", "agent", "work_item"),
@@ -83,7 +84,7 @@ class AgentCallAdmin(RecordAdmin):
 class MessageAdmin(RecordAdmin):
     list_display = ["message", "to", "sender", "beginning", "became", "created"]
     list_select_related = ["agent"]
-    list_filter = ["agent"]
+    list_filter = [AGENT]
     search_fields = ["text", "sender"]
     ordering = ["-id"]
     fields = ["agent", "sender", "text", "created_at", "read_at", "run", "work_item"]

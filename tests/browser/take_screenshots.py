@@ -1,0 +1,195 @@
+"""Pictures of the dashboard: python -m tests.browser.take_screenshots [DIRECTORY]
+
+A private Drover lives with the example fleet for a while, and is gone afterwards.
+"""
+
+import argparse
+import hmac
+import json
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import httpx
+from playwright.sync_api import Browser, Page
+
+from agents_app.conf import ROOT
+from tests.browser.chromium import chromium, chromium_path, log_in
+from tests.parts.stack_part import PrivateStack
+from tests.parts.waiting import wait_for
+
+Look = Literal["light", "dark"]
+WIDTH, HEIGHT, TALLEST = 1280, 800, 1400
+PHONE_WIDTH, PHONE_HEIGHT = 390, 844
+# Long enough for each of the examples that have a schedule to have run.
+LIVE_SECONDS = 75.0
+READY_SECONDS = 120
+
+
+LISTENER = """---
+description: Reads what arrives from GitHub
+command: [sh, -c, "echo reading; sleep 1; echo done"]
+webhooks:
+  - source: github
+    {filters}
+---
+Read it.
+"""
+SECRET = "a secret that only this machine knows"
+SOURCE = """
+[webhooks.github]
+type = "github"
+secrets = ["file:secret"]
+"""
+ISSUE = {
+    **{"action": "opened", "repository": {"full_name": "acme/site"}, "sender": {"login": "ann"}},
+    **{"issue": {"number": 7, "title": "The report is empty", "labels": [{"name": "question"}]}},
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    name: str
+    path: str
+    look: Look = "light"
+    phone: bool = False
+
+
+# --- a fleet that has lived -----------------------------------------------------------------
+
+
+def live(stack: PrivateStack) -> None:
+    """Calls, deliveries and a paused agent beside what the schedules start by themselves."""
+    shutil.copytree(ROOT / "examples", stack.project, dirs_exist_ok=True)
+    with (stack.project / "config.toml").open("a") as config:
+        config.write(SOURCE)
+    (stack.project / "secret").write_text(SECRET)
+    stack.write_agent("triage", LISTENER.format(filters="events: [issues]"))
+    stack.write_agent("reviewer", LISTENER.format(filters="labels: [bug]"))
+    stack.up(READY_SECONDS)
+    until = time.monotonic() + LIVE_SECONDS
+    stack.wait_for_rows("SELECT id FROM drover_webhook_source", seconds=60)
+    for number in (1, 2, 3):
+        _post_once_known(stack, number)
+    _done(stack, "run", "planner")
+    _done(stack, "schedule", "create", "reviewer", "every weekday at 09:00", "--name", "mornings")
+    _done(stack, "pause", "snoozer", "--note", "until the release is out")
+    called = "SELECT id FROM drover_run WHERE parent_run_id IS NOT NULL AND finished_at IS NOT NULL"
+    stack.wait_for_rows(called, seconds=READY_SECONDS)
+    wait_for(lambda: time.monotonic() > until, LIVE_SECONDS + 5, "the clock stands still")
+
+
+def _post_once_known(stack: PrivateStack, number: int) -> None:
+    """As GitHub does; the gateway knows a new source within a second or two."""
+    body = json.dumps(ISSUE).encode()
+    headers = {
+        "x-github-event": "issues",
+        "x-github-delivery": f"picture-{number}",
+        "x-hub-signature-256": "sha256=" + hmac.new(SECRET.encode(), body, "sha256").hexdigest(),
+    }
+
+    def sent() -> bool:
+        url = f"{stack.url}/webhooks/github"
+        return httpx.post(url, content=body, headers=headers).is_success
+
+    wait_for(sent, 30, "the gateway does not take deliveries")
+
+
+def _done(stack: PrivateStack, *arguments: str) -> None:
+    done = stack.manage(*arguments)
+    assert done.returncode == 0, done.stderr
+
+
+# --- pictures -------------------------------------------------------------------------------
+
+
+def pictures(stack: PrivateStack) -> list[Picture]:
+    def row(noun: str, sql: str) -> str:
+        (found, *_) = stack.rows(sql)
+        return f"agents_app/{noun}/{found['id']}/change/"
+
+    long = row("run", _run_of("long-haul"))
+    agent = row("agent", "SELECT id FROM drover_agent WHERE name = 'minute-report'")
+    return [
+        Picture("overview", ""),
+        Picture("overview-dark", "", "dark"),
+        Picture("overview-phone", "", phone=True),
+        Picture("agent", agent),
+        Picture("run", long),
+        Picture("run-dark", long, "dark"),
+        Picture("run-phone", long, phone=True),
+        Picture("calls", row("run", _run_of("planner"))),
+        Picture(
+            "schedule", row("schedule", "SELECT id FROM drover_schedule WHERE name='mornings'")
+        ),
+        Picture("calendar", "agents_app/schedule/calendar"),
+        Picture("deliveries", "agents_app/delivery/"),
+        Picture("delivery", row("delivery", "SELECT id FROM drover_delivery ORDER BY id")),
+        Picture("doctor", "doctor/"),
+        Picture("workers", "agents_app/worker/"),
+        Picture("rules", "agents_app/rule/"),
+    ]
+
+
+def _run_of(agent: str) -> str:
+    return (
+        "SELECT r.id FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id "
+        f"WHERE a.name = '{agent}' ORDER BY r.id"
+    )
+
+
+def take(browser: Browser, stack: PrivateStack, picture: Picture, out: Path) -> bool:
+    """False if this Drover has no such page."""
+    size = (PHONE_WIDTH, PHONE_HEIGHT) if picture.phone else (WIDTH, HEIGHT)
+    page = browser.new_page(
+        viewport={"width": size[0], "height": size[1]}, color_scheme=picture.look
+    )
+    try:
+        log_in(page, stack.url, "admin", stack.env["DROVER_ADMIN_PASSWORD"])
+        answer = page.goto(f"{stack.url}/admin/{picture.path}")
+        if answer is None or answer.status == 404:
+            return False
+        _settle(page)
+        # As high as the page: on a full-page picture the sidebar would end too early.
+        height = page.evaluate("document.documentElement.scrollHeight")
+        tallest = size[1] if picture.phone else TALLEST
+        page.set_viewport_size({"width": size[0], "height": max(size[1], min(height, tallest))})
+        page.screenshot(path=out, animations="disabled")
+        return True
+    finally:
+        page.close()
+
+
+def _settle(page: Page) -> None:
+    """What the page asks for after it was loaded has arrived; a stream never ends."""
+    page.wait_for_load_state("load")
+    page.evaluate("document.fonts.ready")
+    page.wait_for_function("!document.querySelector('.htmx-request, [aria-busy=true]')")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path, nargs="?", default=ROOT / "docs" / "screenshots")
+    directory: Path = parser.parse_args().directory
+    executable = chromium_path() or sys.exit("chromium is missing: apt install chromium")
+    directory.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="drover-pictures-") as place,
+        PrivateStack(Path(place) / "stack") as stack,
+    ):
+        print(f"a Drover lives in {place} for {LIVE_SECONDS:g} s", flush=True)
+        live(stack)
+        with chromium(executable) as browser:
+            for picture in pictures(stack):
+                out = directory / f"{picture.name}.png"
+                taken = take(browser, stack, picture, out)
+                said = f"{out.stat().st_size // 1024} KB" if taken else "there is no such page"
+                print(f"{picture.name}: {said}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
