@@ -6,7 +6,7 @@ often it was drawn. Lines are numbered in the order in which they ended, those o
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -28,6 +28,13 @@ class Printed:
     @property
     def ends(self) -> int:
         return self.data.count(b"\n")
+
+    def cut_after(self, ends: int) -> "tuple[Printed, Printed]":
+        """In two, the first one with so many ends of lines."""
+        place = 0
+        for _ in range(ends):
+            place = self.data.index(b"\n", place) + 1
+        return replace(self, data=self.data[:place]), replace(self, data=self.data[place:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,8 @@ def last_lines(pieces: Iterable[Printed], most: int, *, ended: bool) -> Stretch:
         while ends - wanted[0].ends >= most:
             ends -= wanted[0].ends
             cutter.skip(wanted.popleft())
-    lines = [line for piece in wanted for line in cutter.feed(piece)]
+    first = cutter.count + ends - most
+    lines = [line for piece in wanted for line in fed_from(cutter, piece, first)]
     lines += cutter.rest() if ended else cutter.open_lines()
     lines = lines[-most:]
     return Stretch(tuple(lines), lines[0].number if lines else 0)
@@ -172,7 +180,11 @@ def lines_from(pieces: Iterable[Printed], first: int) -> Iterator[LogLine]:
 
 def fed_from(cutter: LogCutter, piece: Printed, first: int) -> Iterator[LogLine]:
     """The lines of a piece from a number on."""
-    if cutter.count + piece.ends <= first:
+    unwanted = first - cutter.count
+    if unwanted >= piece.ends:
         cutter.skip(piece)
         return
-    yield from (line for line in cutter.feed(piece) if line.number >= first)
+    if unwanted > 0:
+        passed, piece = piece.cut_after(unwanted)
+        cutter.skip(passed)
+    yield from cutter.feed(piece)

@@ -32,7 +32,7 @@ def many_runs(agent: Agent, count: int, states: Sequence[str] = ("succeeded",)) 
     now = utc_now()
     whose = {"tenant": agent.tenant, "agent": agent, "trigger": "manual"}
     item = WorkItem.objects.create(**whose, created_at=now, available_at=now, state="done")
-    Run.objects.bulk_create(
+    runs = (
         Run(
             **whose,
             work_item=item,
@@ -43,6 +43,8 @@ def many_runs(agent: Agent, count: int, states: Sequence[str] = ("succeeded",)) 
         )
         for number in range(count)
     )
+    # PostgreSQL takes so many parameters at once.
+    Run.objects.bulk_create(runs, batch_size=500)
 
 
 # --- what is shown --------------------------------------------------------------------------

@@ -66,7 +66,7 @@ export class LogSearch {
     const from = this.here < 0 && step < 0 ? 0 : this.here;
     this.here = (from + step + this.rows.length) % this.rows.length;
     this.view.follow(false);
-    this.rows[this.here].scrollIntoView({ block: "center", inline: "nearest" });
+    this.view.reveal(this.rows[this.here]);
     this.show();
   }
 

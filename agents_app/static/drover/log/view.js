@@ -40,6 +40,11 @@ export class LogView {
     this.box.scrollTop = this.box.scrollHeight;
   }
 
+  // In the middle of the log; the page itself stays where it is.
+  reveal(row) {
+    this.box.scrollTop = row.offsetTop - (this.box.clientHeight - row.offsetHeight) / 2;
+  }
+
   // Lines come in order; one that was open comes again under its number.
   add(lines) {
     if (!lines.length) return;
