@@ -7,10 +7,11 @@ from agents_app import control, dispatch, journal, messages
 from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
 from agents_app.errors import DroverError
-from agents_app.models import Agent, Trigger, WorkItem
+from agents_app.models import Agent, Run, Trigger, WorkItem
 from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome
 from agents_app.rules.rule import Pause, Release, Resume, Scale, Summon, Tell
+from agents_app.rules.snapshot import BADLY
 
 # Two rules that want the same agent within this time start it once.
 SUMMONED_FOR = timedelta(seconds=60)
@@ -97,5 +98,9 @@ def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
     item = dispatch.enqueue_here(request, now)
     about = f"{by}: work item {item.pk}"
     whose = (agent.tenant_id, agent.pk, None)
+    last = Run.objects.filter(agent=agent, work_item__lt=item.pk).order_by("-id").first()
     journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
+    if last is not None and last.requested_by == by and last.state in BADLY:
+        # It is started all the same, but an agent that falls over again and again less and less.
+        return Outcome(problem=f"{last}, which this rule had summoned before, ended {last.state}")
     return Outcome(f"summoned: {agent.name}")

@@ -1,11 +1,12 @@
 """A rule that fails is tried less and less often, until it succeeds or its agents change."""
 
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
 from agents_app import control
-from agents_app.models import Agent, RuleBook
+from agents_app.models import Agent, RuleBook, Run, WorkItem
 from agents_app.rules import tick as looking
 from agents_app.rules.outcome import Outcome
 from tests.agents.fleet import Fleet
@@ -99,6 +100,33 @@ def test_a_backoff_lasts_across_a_restart(rules: Rules):
     control.begin(at("12:17"))
     rules.tick(at("12:17:10"))
     assert (row("a").failures, row("a").next_due_at) == (5, until)
+
+
+def test_an_agent_that_falls_over_whenever_it_is_summoned_is_summoned_less_and_less(
+    rules: Rules, fleet: Fleet
+):
+    agent = fleet.agent("forge")
+    rules.save("[a] every 1m if not alive(forge) => summon forge")
+
+    def look(start: str, end: str, state: str) -> None:
+        now = at(start)
+        while now <= at(end):
+            for _ in rules.tick(now):
+                fleet.finish(fleet.start(WorkItem.objects.latest("pk"), now), state, now)
+            now += timedelta(seconds=10)
+
+    look("12:00", "12:09", "failed")
+    assert _gaps(rules) == [60, 60, 120, 240]
+    failed = Run.objects.filter(agent=agent).order_by("-pk")[1]
+    assert status("a") == (
+        "backoff",
+        f"run {failed.pk}, which this rule had summoned before, ended failed",
+    )
+    # This one stays up, so the next finds nothing to complain about.
+    look("12:09:10", "12:32:50", "succeeded")
+    assert row("a").failures == 5
+    look("12:33", "12:33", "succeeded")
+    assert (row("a").failures, row("a").status) == (0, "ok")
 
 
 # --- looks that break -----------------------------------------------------------------------
