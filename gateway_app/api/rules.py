@@ -13,7 +13,7 @@ from agents_app.models import RuleBook, Tenant
 from agents_app.rules.listing import RuleLine, book_of, indicator, rule_lines
 from agents_app.rules.rehearse import Rehearsed, rehearse
 from agents_app.rules.silence import end_silence, silence
-from agents_app.rules.source import FILE_NAME, MOST_BYTES, Source, parsed, read_source
+from agents_app.rules.source import FILE_NAME, Source, parsed, read_source
 from agents_app.skills.sync import DEFAULT_TENANT
 from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
 from gateway_app.api.fields import (
@@ -94,9 +94,7 @@ class RehearsalShape(Shape):
 
 
 class Tried(Payload):
-    text: str | None = Field(
-        default=None, max_length=MOST_BYTES, description="Of an edit; null: the file as it is."
-    )
+    text: str | None = Field(default=None, description="Of an edit; null: the file as it is.")
 
 
 class Quiet(Payload):
