@@ -83,10 +83,7 @@ def painted(stack: PrivateStack) -> int:
     return started(stack, "painter")
 
 
-def test_a_log_grows_and_is_followed_searched_and_never_markup(
-    page: Page, stack: PrivateStack, painted: int
-):
-    open_run(page, stack, painted)
+def looks_are_shown_and_markup_is_text(page: Page) -> None:
     log, lines = page.locator("#dv-log"), page.locator("#dv-log .dv-line")
     expect(lines).to_have_count(3)
     red = lines.first.locator(".dv-fg-1.dv-bold")
@@ -96,7 +93,9 @@ def test_a_log_grows_and_is_followed_searched_and_never_markup(
     expect(page.locator("#dv-log .dv-stderr")).to_have_text(re.compile("careful$"))
     assert log.locator("script, img").count() == 0
 
-    # It grows without being loaded again, and a bar is one line that changes.
+
+def it_grows_without_being_loaded_again(page: Page, stack: PrivateStack) -> None:
+    lines = page.locator("#dv-log .dv-line")
     page.evaluate("window.same = true")
     go(stack, 1)
     expect(lines).to_have_count(304)
@@ -105,7 +104,11 @@ def test_a_log_grows_and_is_followed_searched_and_never_markup(
     expect(page.locator("#dv-run-facts progress")).to_have_attribute("value", "50")
     expect(page.locator("#dv-status-text")).to_have_text("half of it is <b>done</b>")
 
-    # Whoever scrolls up is left alone, and a search finds what comes later, too.
+
+def whoever_scrolls_up_is_left_alone_and_finds_what_comes_later(
+    page: Page, stack: PrivateStack
+) -> None:
+    log, lines = page.locator("#dv-log"), page.locator("#dv-log .dv-line")
     log.evaluate("e => { e.scrollTop = 0 }")
     expect(page.locator("#dv-log-follow")).not_to_be_checked()
     page.fill("#dv-log-find", "row 1")
@@ -124,7 +127,16 @@ def test_a_log_grows_and_is_followed_searched_and_never_markup(
     assert log.evaluate("e => e.scrollTop") == 0
     expect(lines.nth(303).locator(".dv-text")).to_have_text("100%")
 
+
+def test_a_log_grows_and_is_followed_searched_and_never_markup(
+    page: Page, stack: PrivateStack, painted: int
+):
+    open_run(page, stack, painted)
+    looks_are_shown_and_markup_is_text(page)
+    it_grows_without_being_loaded_again(page, stack)
+    whoever_scrolls_up_is_left_alone_and_finds_what_comes_later(page, stack)
     # Back at the end it is followed again.
+    lines = page.locator("#dv-log .dv-line")
     page.check("#dv-log-follow")
     go(stack, 3)
     expect(lines.last).to_contain_text("the end")
