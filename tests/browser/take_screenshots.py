@@ -168,7 +168,7 @@ def take(browser: Browser, stack: PrivateStack, picture: Picture, out: Path) -> 
 
 
 def _grow(page: Page) -> None:
-    """As high as the page, within reason: on a full-page picture the sidebar would end too early."""
+    """As high as the page, within reason: a full-page picture would cut the sidebar."""
     height = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, min(height, TALLEST))})
 
