@@ -14,9 +14,7 @@ MOST_AGENTS = 50
 class AgentFilter(admin.RelatedFieldListFilter):
     """A link for each agent of a small fleet; in a large one people search by the agent's name."""
 
-    def field_choices(
-        self, _field: Any, _request: HttpRequest, _model_admin: Any
-    ) -> list[tuple[int, str]]:
+    def field_choices(self, _field: Any, _request: HttpRequest, _model_admin: Any) -> Any:
         agents = Agent.objects.order_by("name")
         few = list(agents.values_list("pk", "name")[: MOST_AGENTS + 1])
         if len(few) <= MOST_AGENTS:

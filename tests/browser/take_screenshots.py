@@ -23,7 +23,7 @@ from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
 Look = Literal["light", "dark"]
-WIDTH, HEIGHT, TALLEST = 1280, 800, 1400
+WIDTH, HEIGHT, TALLEST = 1280, 800, 1000
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
 # Long enough for each of the examples that have a schedule to have run.
 LIVE_SECONDS = 75.0
@@ -57,6 +57,8 @@ class Picture:
     path: str
     look: Look = "light"
     phone: bool = False
+    # The heading that is at its top, where that is not the page's own.
+    heading: str = ""
 
 
 # --- a fleet that has lived -----------------------------------------------------------------
@@ -122,7 +124,7 @@ def pictures(stack: PrivateStack) -> list[Picture]:
         Picture("run", long),
         Picture("run-dark", long, "dark"),
         Picture("run-phone", long, phone=True),
-        Picture("calls", row("run", _run_of("planner"))),
+        Picture("calls", row("run", _run_of("planner")), heading="Cause and calls"),
         Picture(
             "schedule", row("schedule", "SELECT id FROM drover_schedule WHERE name='mornings'")
         ),
@@ -154,14 +156,21 @@ def take(browser: Browser, stack: PrivateStack, picture: Picture, out: Path) -> 
         if answer is None or answer.status == 404:
             return False
         _settle(page)
-        # As high as the page: on a full-page picture the sidebar would end too early.
-        height = page.evaluate("document.documentElement.scrollHeight")
-        tallest = size[1] if picture.phone else TALLEST
-        page.set_viewport_size({"width": size[0], "height": max(size[1], min(height, tallest))})
+        if picture.heading:
+            at_top = "heading => heading.scrollIntoView()"
+            page.get_by_role("heading", name=picture.heading).evaluate(at_top)
+        elif not picture.phone:
+            _grow(page)
         page.screenshot(path=out, animations="disabled")
         return True
     finally:
         page.close()
+
+
+def _grow(page: Page) -> None:
+    """As high as the page, within reason: a full-page picture would cut the sidebar."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, min(height, TALLEST))})
 
 
 def _settle(page: Page) -> None:
