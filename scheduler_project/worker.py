@@ -1,5 +1,6 @@
 """A Celery worker becomes a Drover worker: it holds a lease and follows the agents' queues."""
 
+import os
 import time
 from typing import Any
 
@@ -27,6 +28,15 @@ def install(app: Celery) -> None:
 
 
 def _begin(sender: Any, **_: Any) -> None:
+    """Celery would only log what goes wrong here, and a worker without a lease can run nothing."""
+    try:
+        _take_up_work(sender)
+    except Exception:
+        log.exception("worker.not_started")
+        os._exit(1)
+
+
+def _take_up_work(sender: Any) -> None:
     clear_rooms()
     lease = take_lease(sender.hostname, sender.concurrency)
     signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)

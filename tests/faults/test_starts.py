@@ -1,5 +1,7 @@
 """What is admitted starts once, however its hint fares, or fails with a reason and a free slot."""
 
+from pathlib import Path
+
 import psutil
 import pytest
 
@@ -11,6 +13,7 @@ from tests.faults.real_fleet import (
     RealFleet,
     moment,
 )
+from tests.parts.stack_part import PrivateStack
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +102,12 @@ def test_without_room_for_a_run_it_fails_with_the_reason_and_others_go_on(
     fleet.wait_for_states("going-on", "succeeded")
     fleet.ask("bystander")
     fleet.wait_for_states("bystander", "failed", "succeeded")
+
+
+def test_a_worker_that_cannot_take_its_lease_does_not_stay_up_without_one(tmp_path: Path) -> None:
+    """Guard: `_begin` ends the process. Celery only logs what a listener of its signals raises,
+    and every run that such a worker takes would stay pending."""
+    with PrivateStack(tmp_path) as no_tables:
+        no_tables.start("redis")
+        with pytest.raises(AssertionError, match=r"worker\.not_started"):
+            no_tables.start("worker-1")
