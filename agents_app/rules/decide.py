@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from agents_app.models import RuleState
@@ -32,9 +33,11 @@ COMMAND_SECONDS, COMMAND_GRACE_SECONDS = 300.0, 10.0
 HELD_FOR = timedelta(seconds=2 * (COMMAND_SECONDS + COMMAND_GRACE_SECONDS))
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Of a rule's row what a look may change, and which version of it was read."""
+class Standing(NamedTuple):
+    """Of a rule's row what a look may change, and which version of it was read.
+
+    A tuple, because a look makes two of them for every rule, and other classes take their time.
+    """
 
     id: int
     revision: int
@@ -76,7 +79,12 @@ class Errand:
     at: datetime
     zone: ZoneInfo
     holder: str
-    seen: str = field(repr=False)
+    fates: Mapping[str, str] = field(repr=False)
+
+    @property
+    def seen(self) -> str:
+        """How its agents were when it began; asked for only if it fails."""
+        return fate_of(self.rule, self.fates)
 
 
 Decision = tuple[Standing, Errand | None]
@@ -92,7 +100,7 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
     following = _following(rule.trigger, standing, look)
     if standing.held_by:
         reason = "what it began last still goes on"
-        return replace(standing, evaluated_at=look.now, next_due_at=following, reason=reason), None
+        return standing._replace(evaluated_at=look.now, next_due_at=following, reason=reason), None
     if look.closed:
         return _skipped(standing, look, following, look.closed), None
     judgement = judge(rule.conditions, look.fleet.snapshot)
@@ -100,8 +108,7 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
         return _skipped(standing, look, following, judgement.because), None
     if look.silent and isinstance(rule.action, Tell):
         return _skipped(standing, look, following, "messages are silenced"), None
-    fired = replace(
-        standing,
+    fired = standing._replace(
         evaluated_at=look.now,
         next_due_at=following,
         status=S.RUN,
@@ -120,14 +127,14 @@ def _released_from_the_dead(standing: Standing, look: Look) -> Standing:
     if not standing.held_by or not is_gone(standing.held_by, standing.held_until, look.now):
         return standing
     reason = "beat ended in the middle of it"
-    return replace(standing, status=S.ABANDONED, reason=reason, held_by="", held_until=None)
+    return standing._replace(status=S.ABANDONED, reason=reason, held_by="", held_until=None)
 
 
 def _resumed(rule: Rule, standing: Standing, look: Look) -> Standing:
     due = next_due(rule.trigger, look.now, look.zone)
     if standing.backoff_until is not None:
         due = due_after_failure(rule.trigger, due, standing.backoff_until, look.zone)
-    return replace(standing, next_due_at=due)
+    return standing._replace(next_due_at=due)
 
 
 def _given_another_chance(rule: Rule, standing: Standing, look: Look) -> Standing:
@@ -141,8 +148,7 @@ def _given_another_chance(rule: Rule, standing: Standing, look: Look) -> Standin
         due = max(fired_at + timedelta(seconds=rule.trigger.seconds), look.now)
     else:
         due = next_due(rule.trigger, max(fired_at, look.last), look.zone)
-    return replace(
-        standing,
+    return standing._replace(
         next_due_at=due,
         status=S.WAITING,
         reason="its agents have changed since it failed",
@@ -162,8 +168,7 @@ def _following(trigger: Trigger, standing: Standing, look: Look) -> datetime:
 
 def _skipped(standing: Standing, look: Look, following: datetime, reason: str) -> Standing:
     """It stays abandoned until something has come of it."""
-    return replace(
-        standing,
+    return standing._replace(
         evaluated_at=look.now,
         next_due_at=following,
         status=S.ABANDONED if standing.status == S.ABANDONED else S.SKIP,
@@ -179,7 +184,7 @@ def _errand(rule: Rule, standing: Standing, judgement: Judgement, look: Look) ->
         at=look.now,
         zone=look.zone,
         holder=look.holder,
-        seen=fate_of(rule, look.fleet.fates),
+        fates=look.fleet.fates,
     )
 
 

@@ -1,7 +1,7 @@
 """One look at all rules, every ten seconds; what they say is done elsewhere, and meanwhile."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -32,7 +32,7 @@ log = structlog.get_logger("drover.rules")
 MOST_CRASHES = 5
 Submit = Callable[[Errand, int], None]
 
-_READ = tuple(field.name for field in fields(Standing))
+_READ = Standing._fields
 _MOMENTS = [at for at, name in enumerate(_READ) if name.endswith(("_at", "_until"))]
 _RULES = f"""
 SELECT name, text, {", ".join(_READ)} FROM drover_rule

@@ -109,7 +109,7 @@ def test_calls_are_below_their_caller_whichever_run_is_asked(fleet: Fleet, from_
     fleet.agent("busy", scale=0)
     called = calls.call(run, "free", "look", NOON)
     calls.call(run, "free", "again", NOON)
-    child = Run.objects.get(pk=called.run_id)
+    child = Run.objects.get(work_item__call=called.call_id)
     tree = cause_tree(child if from_below else run)
     waiting = WorkItem.objects.latest("id")
     assert flat(tree) == [
