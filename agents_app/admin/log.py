@@ -25,10 +25,14 @@ def asked_lines(request: HttpRequest, run: Run) -> dict[str, Any]:
     if before is not None:
         return _shown(lines_before(printed(run.pk), before, SHOWN_LINES), run)
     newest = end_of_log(run)
-    if after is not None:
-        lines = tuple(line for line in newest.lines if line.number > after)
-        newest = Stretch(lines, newest.earlier)
-    return _shown(newest, run)
+    if after is None:
+        return _shown(newest, run)
+    if newest.earlier > after + 1:
+        # More has come than one answer holds: the oldest of it now, the rest when it asks again.
+        older = lines_before(printed(run.pk), after + 1 + SHOWN_LINES, SHOWN_LINES)
+        return _shown(older, run) | {"ended": False}
+    lines = tuple(line for line in newest.lines if line.number > after)
+    return _shown(Stretch(lines, newest.earlier), run)
 
 
 def _shown(stretch: Stretch, run: Run) -> dict[str, Any]:

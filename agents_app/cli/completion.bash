@@ -16,7 +16,7 @@ DROVER_TABLE
 
 # _drover_names KIND TENANT: the names of agents, schedules or tenants, one a line.
 _drover_names() {
-    (cd '@ROOT@' && '@PYTHON@' -m agents_app.cli.names "$1" "$2" 2>/dev/null)
+    (cd @ROOT@ && @PYTHON@ -m agents_app.cli.names "$1" "$2" 2>/dev/null)
 }
 
 # Offers the lines of the input that begin with what is typed. Never by `compgen -W`, which would
@@ -81,4 +81,8 @@ _drover() {
 }
 
 complete -F _drover manage.py
-complete -F _drover -o default python python3
+# Whoever completes Python already goes on doing so.
+for each in python python3; do
+    complete -p "$each" >/dev/null 2>&1 || complete -F _drover -o default "$each"
+done
+unset each

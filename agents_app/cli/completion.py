@@ -12,6 +12,7 @@ A script is a table of lines and a few functions of the shell that look things u
 import argparse
 from collections.abc import Iterator
 from importlib.resources import files
+from shlex import quote
 
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandParser
@@ -32,7 +33,8 @@ NOT_OFFERED = {"version", "verbosity", "settings", "pythonpath", "traceback", "f
 def script(shell: str, python: str, root: str) -> str:
     text = files("agents_app.cli").joinpath(f"completion.{shell}").read_text()
     lines = "\n".join(table())
-    return text.replace("@TABLE@", lines).replace("@PYTHON@", python).replace("@ROOT@", root)
+    text = text.replace("@PYTHON@", quote(python)).replace("@ROOT@", quote(root))
+    return text.replace("@TABLE@", lines)
 
 
 def table() -> list[str]:

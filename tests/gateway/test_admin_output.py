@@ -97,6 +97,11 @@ def test_only_the_end_of_a_long_log_is_on_the_page_and_what_was_before_comes_in_
     assert (len(before["lines"]), before["earlier"]) == (SHOWN_LINES, 10)
     assert before["lines"][0]["spans"] == [{"text": "line 10;"}]
     assert len(lines(boss, run, before=10)["lines"]) == 10
+    # Whoever asks for what is new has all of it in the end, however much came at once.
+    new = lines(boss, run, after=5)
+    assert [line["number"] for line in new["lines"]] == list(range(6, SHOWN_LINES + 6))
+    assert not new["ended"]
+    assert lines(boss, run, after=total - 3)["ended"]
     response = boss.get(reverse("admin:agents_app_run_text", args=[run.pk]))
     assert response["Content-Type"] == "text/plain; charset=utf-8"
     assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}.txt"'

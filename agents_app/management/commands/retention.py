@@ -1,4 +1,4 @@
-"""Removes what is older than it is kept, without waiting for the night."""
+"""Removes what is older than it is kept, without waiting for the hour."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from agents_app.maintenance.retention import old_rows, retention
 
 
 class Command(DroverCommand):
-    help = "Remove old rows now, as Drover does by itself once a day."
+    help = "Remove old rows now, as Drover does by itself every hour."
     examples = (
         ("retention --dry-run", "How many rows are older than they are kept."),
         ("retention", "Remove them, with what belongs to them."),
