@@ -24,6 +24,8 @@ log = structlog.get_logger("drover.beat")
 LONGEST_SLEEP_SECONDS = 1.0
 SHORTEST_SLEEP_SECONDS = 0.005
 RETRY_SECONDS = 1.0
+# Clocks are corrected by less than this all the time.
+SET_BACK = timedelta(seconds=5)
 
 
 def utc_now() -> datetime:
@@ -41,11 +43,13 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         self.pulse = Pulse()
         self.duties = DutyRunner()
         self.duties_at = 0.0
+        self.latest: datetime | None = None
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
         """Celery calls this when beat really starts, not when it only looks at the class."""
         super().setup_schedule()
+        self._forget_the_future(self.clock())
         control.begin_if_stopped(self.clock())
         relay.connect_early()
         self.duties.submit("agents_app.tasks.reconcile")
@@ -61,11 +65,21 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
 
     def _tick(self) -> float:
         now = self.clock()
+        if self.latest is not None and now < self.latest - SET_BACK:
+            self._forget_the_future(now)
+        self.latest = now
         claimed = self._fire(now) if _has_come(due.next_due_at(), now) else 0
         self.pulse.beat(now, claimed)
         if time.monotonic() >= self.duties_at:
             self.duties_at = time.monotonic() + super().tick()
         return self._sleep_seconds()
+
+    def _forget_the_future(self, now: datetime) -> None:
+        """A clock that was set back must not keep duties waiting for the hours it has lost."""
+        for entry in self.schedule.values():
+            if entry.last_run_at > now + SET_BACK:
+                entry.last_run_at = entry.model.last_run_at = now
+        self._heap = None
 
     def _fire(self, now: datetime) -> int:
         due.resume_what_waited(now)
@@ -110,7 +124,11 @@ def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:
     """Of several beats one does the duty: the row that moves decides."""
     # A little less than the period, because two beats never tick at the same instant.
     stale = now - timedelta(seconds=every_seconds * 0.7)
-    idle = PeriodicTask.objects.filter(name=name).exclude(last_run_at__gt=stale)
+    # By no clock of today: one that was set back must not keep the duty waiting.
+    future = now + timedelta(seconds=every_seconds)
+    idle = PeriodicTask.objects.filter(name=name).exclude(
+        last_run_at__gt=stale, last_run_at__lt=future
+    )
     return bool(in_transaction(lambda: idle.update(last_run_at=now)))
 
 

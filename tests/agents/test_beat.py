@@ -1,7 +1,7 @@
 """Beat's tick: what is due is claimed and decided, duties are done by one beat at a time."""
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -58,6 +58,25 @@ def test_of_several_beats_one_does_a_duty(duty: PeriodicTask):
 def test_a_beat_that_ticks_a_little_early_still_does_its_duty(duty: PeriodicTask):
     assert claim_duty("a duty", 10, NOON)
     assert claim_duty("a duty", 10, at(9.8))
+
+
+def test_a_clock_that_is_set_back_keeps_no_duty_waiting(
+    duty: PeriodicTask, scheduler: DroverScheduler, monkeypatch: pytest.MonkeyPatch
+):
+    now = datetime.now(UTC)
+    PeriodicTask.objects.update(last_run_at=now + timedelta(hours=3))
+    assert claim_duty("a duty", 10, now)
+    PeriodicTask.objects.update(last_run_at=now + timedelta(hours=3))
+    late, early = now + timedelta(hours=3), now - timedelta(seconds=20)
+    # Reading it in Celery's way would close the connection of this test.
+    schedule = scheduler.all_as_schedule()
+    monkeypatch.setattr(DroverScheduler, "schedule", schedule)
+    scheduler.clock = lambda: late
+    scheduler.tick()
+    assert not schedule["a duty"].is_due().is_due
+    scheduler.clock = lambda: early
+    scheduler.tick()
+    assert schedule["a duty"].is_due().is_due
 
 
 def test_a_duty_does_not_overlap_with_itself(monkeypatch):
