@@ -133,7 +133,7 @@ def pictures(stack: PrivateStack) -> list[Picture]:
         Picture("delivery", row("delivery", "SELECT id FROM drover_delivery ORDER BY id")),
         Picture("doctor", "doctor/"),
         Picture("workers", "agents_app/worker/"),
-        Picture("rules", "agents_app/rule/"),
+        Picture("rules", "agents_app/rulestate/"),
     ]
 
 
