@@ -68,7 +68,6 @@ def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None
     control = host.live.setdefault(job.run_id, RunControl())
     try:
         ending = perform(job, control, transcript, adopted)
-        _give_back_messages(job, control)
         hand_over = hand_over and not host.draining.is_set()
         following = _finish(job, ending, transcript, host, hand_over)
     finally:
@@ -88,25 +87,22 @@ def _finish(
     job: Job, ending: Ending, transcript: Transcript, host: Host, hand_over: bool
 ) -> Job | None:
     """A run that has ended must be recorded: the database may be away, but not given up on."""
+    telling = host.live[job.run_id].telling
 
     def at_once() -> Job | None:
         return lifecycle.hand_over_at_once(job, ending, host.clock(), host.worker_id)
 
     def change() -> Job | None:
         transcript.store_rest()
-        if ending.state in UNUSUAL:
-            UNUSUAL[ending.state](job, ending, host.clock(), host.worker_id)
-            return None
-        if ending.report is not None:
-            budgets.book(job.run_id, ending.report, host.clock())
-        if ending.said is not None:
-            keep_signals(job.run_id, ending.said, host.clock(), host.worker_id)
-        return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
+        following = _end(job, ending, host, hand_over)
+        if not telling.is_settled:
+            messages.settle(job.run_id, telling.said, telling.unsaid, host.clock())
+        return following
 
     while True:
         try:
             plain = transcript.is_stored and ending.report is None and ending.said is None
-            if hand_over and plain and (following := at_once()):
+            if hand_over and plain and telling.is_settled and (following := at_once()):
                 return following
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:
@@ -121,12 +117,15 @@ def _finish(
         time.sleep(1)
 
 
-def _give_back_messages(job: Job, control: RunControl) -> None:
-    """What the run was not told to its end: that must not keep it from ending."""
-    try:
-        messages.give_back(job.run_id, control.telling.unsaid)
-    except DatabaseError as error:
-        log.warning("messages.not_given_back", **job.told, error=str(error))
+def _end(job: Job, ending: Ending, host: Host, hand_over: bool) -> Job | None:
+    if ending.state in UNUSUAL:
+        UNUSUAL[ending.state](job, ending, host.clock(), host.worker_id)
+        return None
+    if ending.report is not None:
+        budgets.book(job.run_id, ending.report, host.clock())
+    if ending.said is not None:
+        keep_signals(job.run_id, ending.said, host.clock(), host.worker_id)
+    return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
 
 def _settle_project(job: Job, host: Host) -> None:

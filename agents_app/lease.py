@@ -183,11 +183,16 @@ class Lease:
     def _tell(self, controls: dict[int, RunControl]) -> None:
         """Messages for those who hear them, when they have heard all that came before."""
         tellings = {run_id: control.telling for run_id, control in controls.items()}
-        ready = [run_id for run_id, one in tellings.items() if one.heard and not one.unsaid]
+        for run_id, telling in tellings.items():
+            if said := telling.said:
+                messages.note_said(run_id, said, self.clock())
+                telling.noted(said)
+        # One that is settled stays so: nobody else adds to it.
+        ready = [run_id for run_id, one in tellings.items() if one.heard and one.is_settled]
         for run in Run.objects.filter(pk__in=ready, state=Run.State.RUNNING) if ready else ():
-            for message in messages.read(run, self.clock()):
-                if not tellings[run.pk].add(message.pk, messages.as_line(message.text)):
-                    messages.give_back(run.pk, [message.pk])
+            add = tellings[run.pk].add
+            told = [(one.pk, messages.as_line(one.text)) for one in messages.take(run)]
+            messages.give_back(run.pk, [number for number, line in told if not add(number, line)])
 
 
 def _record_places(places: dict[int, Where]) -> None:

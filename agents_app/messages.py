@@ -1,11 +1,16 @@
-"""What agents are told: a live run reads it, and otherwise it becomes work."""
+"""What agents are told: a live run reads it, and otherwise it becomes work.
+
+What a run hears on its standard input is the run's own from the moment it is taken, and read only
+when it was said to its end. So whoever dies in between loses nothing: what an ended run has not
+read is nobody's again.
+"""
 
 import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agents_app import dispatch, journal
 from agents_app.commit import in_transaction
@@ -47,7 +52,7 @@ def _send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
 
 def unread(run: Run) -> list[Message]:
     """Oldest first."""
-    waiting = Message.objects.filter(agent=run.agent_id, read_at__isnull=True)
+    waiting = Message.objects.filter(agent=run.agent_id, read_at__isnull=True, run__isnull=True)
     return list(waiting.order_by("pk")[:MOST_READ_AT_ONCE])
 
 
@@ -68,14 +73,47 @@ def as_line(text: str) -> bytes:
     return f"{text if plain else json.dumps(text)}\n".encode(errors="replace")
 
 
+def take(run: Run) -> list[Message]:
+    """What the run is to be told next, and nobody else: oldest first.
+
+    Also what it had taken already, if that was not heard of because the connection broke."""
+    free_or_its_own = Q(run__isnull=True) | Q(run=run)
+    found = Message.objects.filter(free_or_its_own, agent=run.agent_id, read_at__isnull=True)
+    return in_transaction(partial(_take_for, run, found)) if found.exists() else []
+
+
+def _take_for(run: Run, found: QuerySet[Message]) -> list[Message]:
+    # Locked in their order: of several workers that look at the same moment one gets a message.
+    taken = list(found.select_for_update().order_by("pk")[:MOST_READ_AT_ONCE])
+    Message.objects.filter(pk__in=[message.pk for message in taken]).update(run=run)
+    return taken
+
+
+def note_said(run_id: int, numbers: Sequence[int], now: datetime) -> int:
+    """The run was told these to their end."""
+    mine = _taken(run_id, numbers)
+    return in_transaction(lambda: mine.update(read_at=now)) if numbers else 0
+
+
 def give_back(run_id: int, numbers: Sequence[int]) -> int:
-    """What the run was not told to its end, because it ended: the sweep makes work of it."""
-    mine = Message.objects.filter(pk__in=numbers, run=run_id)
-    return in_transaction(lambda: mine.update(read_at=None, run=None)) if numbers else 0
+    """What the run was not told to its end: another one reads it, or the sweep makes work of it."""
+    mine = _taken(run_id, numbers)
+    return in_transaction(lambda: mine.update(run=None)) if numbers else 0
+
+
+def settle(run_id: int, said: Sequence[int], unsaid: Sequence[int], now: datetime) -> None:
+    """The run has ended, and so has what it could be told."""
+    note_said(run_id, said, now)
+    give_back(run_id, unsaid)
+
+
+def _taken(run_id: int, numbers: Sequence[int]) -> QuerySet[Message]:
+    return Message.objects.filter(pk__in=numbers, run=run_id, read_at__isnull=True)
 
 
 def sweep(now: datetime) -> int:
     """What a run left unread when it ended becomes work, so that nothing is lost."""
+    _free_what_the_dead_took()
     running = Run.objects.filter(agent=OuterRef("agent"), state=Run.State.RUNNING)
     left = Message.objects.filter(read_at__isnull=True).exclude(Exists(running))
     alive = left.filter(agent__removed_at__isnull=True, agent__scale__gt=0)
@@ -83,13 +121,20 @@ def sweep(now: datetime) -> int:
     return sum(in_transaction(partial(_sweep, message, now)) for message in waiting)
 
 
+def _free_what_the_dead_took() -> None:
+    """Runs whose worker died, or that another worker has seen to their end."""
+    taken = Message.objects.filter(read_at__isnull=True, run__isnull=False)
+    left = taken.exclude(run__state=Run.State.RUNNING).values_list("pk", flat=True)
+    if numbers := list(left[:1000]):
+        freed = Message.objects.filter(pk__in=numbers, read_at__isnull=True)
+        in_transaction(lambda: freed.update(run=None))
+
+
 def _sweep(message: Message, now: datetime) -> bool:
     gate = read_gate(message.agent_id)
     if gate is None or gate.closed_because in TAKES_NO_WORK or _running(message.agent_id):
         return False
-    return Message.objects.filter(pk=message.pk, read_at__isnull=True).exists() and _become_work(
-        message, now
-    )
+    return _free(message).exists() and _become_work(message, now)
 
 
 def _become_work(message: Message, now: datetime) -> bool:
@@ -106,8 +151,11 @@ def _become_work(message: Message, now: datetime) -> bool:
 
 
 def _take(message: Message, now: datetime, **owner: int) -> bool:
-    waiting = Message.objects.filter(pk=message.pk, read_at__isnull=True)
-    return waiting.update(read_at=now, **owner) == 1
+    return _free(message).update(read_at=now, **owner) == 1
+
+
+def _free(message: Message) -> QuerySet[Message]:
+    return Message.objects.filter(pk=message.pk, read_at__isnull=True, run__isnull=True)
 
 
 def _running(agent_id: int) -> bool:

@@ -50,7 +50,7 @@ class Message(models.Model):
     sender = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True, blank=True)
-    # Who read it, or what it became: never both.
+    # Who read it (or, while nobody has, is about to be told), or what it became: never both.
     run = models.ForeignKey(
         Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="messages"
     )

@@ -1,5 +1,6 @@
 """Runs a program as a child process in a session of its own; one thread supervises one child."""
 
+import contextlib
 import math
 import os
 import select
@@ -143,7 +144,7 @@ class _Supervision(Patience):
         elif fd == self.child.stdin:
             self.poll.unregister(fd)
             self._tell()
-        elif not self.over:
+        elif fd == self.wake and not self.over:
             self.heed_request()
             self._tell()
 
@@ -179,7 +180,13 @@ class _Supervision(Patience):
         if self.control.telling.say(self.child.stdin):
             self.poll.register(self.child.stdin, select.POLLOUT)
         elif not self.control.telling.heard:
-            self.child.close_stdin()
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        """The poll forgets it first: it may say in the same breath that the reader is gone."""
+        with contextlib.suppress(KeyError):  # it is polled only while something waits for room
+            self.poll.unregister(self.child.stdin)
+        self.child.close_stdin()
 
     def make_it_end(self) -> bool:
         self.child.signal_group(signal.SIGKILL)
@@ -191,6 +198,7 @@ class _Supervision(Patience):
         A program that ended by itself may have left a `tee` that is about to write the last
         lines; after that nobody is waited for."""
         self.poll.unregister(self.wake)
+        self._close_stdin()
         if self.child.pidfd >= 0:
             self.poll.unregister(self.child.pidfd)
         if self.kind == "exited":

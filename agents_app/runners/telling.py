@@ -3,18 +3,19 @@
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 
 class Telling:
     """Lines that wait to be said to one program; whoever adds one wakes its runner."""
 
-    __slots__ = ("_lines", "_lock", "_said_bytes", "_wake", "heard")
+    __slots__ = ("_lines", "_lock", "_said", "_said_bytes", "_wake", "heard")
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
         self._lock = threading.Lock()
         self._lines: deque[tuple[int, bytes]] = deque()
+        self._said: list[int] = []
         self._said_bytes = 0
         # Whether anybody listens: from the program's start until it closes its input or ends.
         self.heard = False
@@ -39,6 +40,23 @@ class Telling:
         with self._lock:
             return [number for number, _ in self._lines]
 
+    @property
+    def said(self) -> list[int]:
+        """The numbers of those that were, as long as nobody has noted it."""
+        with self._lock:
+            return list(self._said)
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing is unsaid, and nothing that was said waits to be noted."""
+        with self._lock:
+            return not self._lines and not self._said
+
+    def noted(self, numbers: Collection[int]) -> None:
+        """It is on disk that these were said."""
+        with self._lock:
+            self._said = [number for number in self._said if number not in numbers]
+
     def say(self, fd: int) -> bool:
         """For runners: True if more waits for room. The descriptor must not block."""
         while rest := self._rest():
@@ -59,5 +77,5 @@ class Telling:
         with self._lock:
             self._said_bytes += count
             if self._said_bytes == len(self._lines[0][1]):
-                self._lines.popleft()
+                self._said.append(self._lines.popleft()[0])
                 self._said_bytes = 0
