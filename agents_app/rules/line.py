@@ -23,11 +23,11 @@ _ESCAPED = re.compile(r'\\(["\\])')
 class Line:
     """A line and the place in it that is to be understood next; a comment at its end is gone."""
 
-    def __init__(self, text: str, number: int) -> None:
+    def __init__(self, text: str, number: int, longest: int | None = LONGEST_LINE) -> None:
         self.number = number
         self.text = self._written = text.removeprefix(_BOM if number == 1 else "").rstrip("\r")
         self.at = 0
-        self._refuse_what_no_line_may_hold()
+        self._refuse_what_no_line_may_hold(longest)
         self.text = _without_comment(self.text)
 
     @property
@@ -87,13 +87,13 @@ class Line:
         here = f'"{excerpt(word)}" stands here' if word else "the line ends here"
         return self.error("bad_text", here, f"a blank and {what} in double quotes")
 
-    def _refuse_what_no_line_may_hold(self) -> None:
+    def _refuse_what_no_line_may_hold(self, longest: int | None) -> None:
         if found := _UNUSABLE.search(self.text):
             problem = f"the character U+{ord(found[0]):04X} cannot be used"
             raise self.error("bad_character", problem, "printable text", at=found.start())
-        if len(self.text) > LONGEST_LINE:
+        if longest is not None and len(self.text) > longest:
             problem = f"the line has {len(self.text)} characters"
-            raise self.error("long_line", problem, f"at most {LONGEST_LINE}", at=LONGEST_LINE)
+            raise self.error("long_line", problem, f"at most {longest}", at=longest)
 
 
 def shown(text: str) -> str:
