@@ -104,3 +104,24 @@ def test_a_changed_rule_waits_for_the_end_of_what_the_old_one_began(rules: Rules
     assert row("a").status == "run"
     rules.end(Outcome("exit code 0", exit_code=0), at("12:03"))
     assert rules.ticks(at("12:03:10"), at("12:03:40")) == [("a", at("12:03:10"))]
+
+
+@pytest.mark.parametrize(
+    "outcome", [Outcome(problem="exit code 1", exit_code=1), Outcome("exit code 0", exit_code=0)]
+)
+def test_what_came_of_the_old_rule_is_not_held_against_the_changed_one(
+    rules: Rules, outcome: Outcome
+):
+    rules.save('[a] at 1 12 * * * => run "false"')
+    rules.tick(at("12:00:30"))
+    rules.holding = True
+    assert rules.tick(at("12:01")) == ["a"]
+    rules.save('[a] every 1m => run "true"')
+    rules.tick(at("12:01:10"))
+    rules.end(outcome, at("12:02"))
+    after = row("a")
+    assert (after.status, after.reason, after.failures) == ("waiting", "", 0)
+    assert (after.fired_at, after.exit_code, after.backoff_until) == (None, None, None)
+    assert (after.held_by, after.next_due_at) == ("", at("12:02:10"))
+    assert told("rule.failed") == []
+    assert rules.ticks(at("12:02:10"), at("12:02:20")) == [("a", at("12:02:10"))]
