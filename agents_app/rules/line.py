@@ -12,6 +12,8 @@ _BLANKS = " \t"
 _BOM = "\ufeff"
 # Neither a database nor a terminal takes them; a tab is a blank.
 _UNUSABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
+# As which `surrogateescape` reads bytes that are not UTF-8.
+_BYTES = range(0xDC80, 0xDD00)
 _SHOWN = 200
 
 NAME = re.compile(r"\[([^\[\]]*)\]")
@@ -89,11 +91,19 @@ class Line:
 
     def _refuse_what_no_line_may_hold(self, longest: int | None) -> None:
         if found := _UNUSABLE.search(self.text):
-            problem = f"the character U+{ord(found[0]):04X} cannot be used"
-            raise self.error("bad_character", problem, "printable text", at=found.start())
+            problem, expected = _unusable(found[0])
+            raise self.error("bad_character", problem, expected, at=found.start())
         if longest is not None and len(self.text) > longest:
             problem = f"the line has {len(self.text)} characters"
             raise self.error("long_line", problem, f"at most {longest}", at=longest)
+
+
+def _unusable(character: str) -> tuple[str, str]:
+    """What is wrong with it, and what is expected instead."""
+    code = ord(character)
+    if code in _BYTES:
+        return f"the byte 0x{code - 0xDC00:02X} is not UTF-8", "a file that is saved as UTF-8"
+    return f"the character U+{code:04X} cannot be used", "printable text"
 
 
 def shown(text: str) -> str:

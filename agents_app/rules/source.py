@@ -50,11 +50,9 @@ def read_source(path: Path) -> Source:
 def source_of(data: bytes) -> Source:
     if len(data) > MOST_BYTES:
         return _unreadable(f"the file has more than {MOST_BYTES:,} bytes")
-    try:
-        return Source(data.decode("utf-8-sig"), hashlib.sha256(data).hexdigest())
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return _unreadable(f"line {line} is not UTF-8: save the file as UTF-8")
+    # A byte that is no text is wrong in its line, and the other lines are as good as ever.
+    text = data.decode("utf-8-sig", "surrogateescape")
+    return Source(text, hashlib.sha256(data).hexdigest())
 
 
 @lru_cache(maxsize=4)

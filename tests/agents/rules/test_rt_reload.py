@@ -69,18 +69,12 @@ def test_a_file_that_goes_takes_its_rules_with_it(rules: Rules):
     assert not RuleState.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [(b"[a] every 1m\n\xff\n", "line 2 is not UTF-8"), (b"#" * 1_000_001, "more than 1,000,000")],
-)
-def test_a_file_that_cannot_be_read_leaves_the_rules_as_they_were(
-    rules: Rules, data: bytes, said: str
-):
+def test_a_file_that_cannot_be_read_leaves_the_rules_as_they_were(rules: Rules):
     rules.save("[a] every 1m => resume all")
     rules.tick(at("12:00"))
-    (rules.project / FILE_NAME).write_bytes(data)
+    (rules.project / FILE_NAME).write_bytes(b"#" * 1_000_001)
     assert rules.ticks(at("12:00:10"), at("12:01")) == [("a", at("12:01"))]
-    assert said in book().problems[0]
+    assert "more than 1,000,000" in book().problems[0]
 
 
 def test_a_directory_in_the_place_of_the_file_is_no_crash(rules: Rules, tmp_path: Path):

@@ -102,7 +102,9 @@ def test_an_edit_can_be_tried_before_it_is_saved(fleet: Fleet, reader: Api, file
     assert file.read_text() == TEXT
 
 
-@pytest.mark.parametrize("text", ["", "\0", "x" * 20_000, "[", '[a] every 1m => run "\\', "\r\r"])
+@pytest.mark.parametrize(
+    "text", ["", "\0", "x" * 20_000, "[", '[a] every 1m => run "\\', "\r\r", "\ud800"]
+)
 def test_any_text_can_be_tried(fleet: Fleet, reader: Api, text: str):
     assert reader.post("/rules/test", {"text": text}).status == 200
 
