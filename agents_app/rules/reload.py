@@ -16,11 +16,16 @@ from agents_app.rules.text import rule_text
 from agents_app.rules.timing import next_due
 
 log = structlog.get_logger("drover.rules")
+# In the place of a fingerprint; none is like it.
+BLANK_ONCE = "blank at the last look"
 
 
 def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> None:
     """In one transaction: nobody sees half of a file. A file that cannot be read changes nothing
-    but what people are told of it."""
+    but what people are told of it; one without a word must be so for two looks in a row."""
+    if source.is_blank and book.fingerprint != BLANK_ONCE:
+        in_transaction(lambda: _remember_blank(book))
+        return
     errors = source.errors
 
     def change() -> bool:
@@ -44,6 +49,15 @@ def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> Non
             log.warning("rules.line_invalid", **error)
     file = parsed(source)
     log.info("rules.loaded", rules=len(file.rules), errors=len(file.errors) or len(errors))
+
+
+def _remember_blank(book: RuleBook) -> None:
+    """Editors empty or remove a file before they write it: its rules must not lose what they are.
+
+    In the row, so that a restart between the two looks changes nothing.
+    """
+    unchanged = RuleBook.objects.filter(pk=book.pk, fingerprint=book.fingerprint)
+    unchanged.update(fingerprint=BLANK_ONCE)
 
 
 def _told(source: Source) -> str:

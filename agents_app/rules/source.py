@@ -27,6 +27,11 @@ class Source:
     problem: str = ""
 
     @property
+    def is_blank(self) -> bool:
+        """Nothing stands in it, or it is not there: so is a file that is just being saved."""
+        return not self.problem and not self.text.strip()
+
+    @property
     def errors(self) -> list[dict[str, Any]]:
         """A file that cannot be read is wrong as a whole, at no line."""
         if self.problem:
