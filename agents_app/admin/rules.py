@@ -158,8 +158,10 @@ def _silence_said(book: RuleBook, now: datetime) -> str:
     return silence_text(book, now, until)
 
 
-def _tried(row: RuleState, line: RuleLine, now: datetime) -> Rehearsed:
+def _tried(row: RuleState, line: RuleLine, now: datetime) -> Rehearsed | None:
     """What it would do at this moment; a name that nobody wrote is the row's."""
+    if line.rule is None:
+        return None
     (tried,) = rehearse(row.tenant, [replace(line.rule, name=row.name)], now)
     return tried
 

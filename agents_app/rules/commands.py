@@ -23,29 +23,38 @@ from agents_app.runners.process import ProcessRunner
 log = structlog.get_logger("drover.rules")
 LINES_KEPT = 20
 LONGEST_LINE = 1000
-# Of the end of the output, so that a flood of it costs no memory.
-BYTES_KEPT = 64 * 1024
+# More than are shown, because blank ones at the end are not; a character has at most four bytes.
+LINES_HELD = 5 * LINES_KEPT
+BYTES_OF_A_LINE = 4 * LONGEST_LINE
 GUARD = ROOT / "agents_app" / "guard.py"
 
 
 class Tail:
-    """The end of what both streams say, in the order in which it came."""
+    """The end of what both streams say, in the order in which it came.
+
+    Lines are cut as they come: neither many of them nor long ones cost memory.
+    """
 
     def __init__(self) -> None:
-        self._pieces: deque[bytes] = deque()
-        self._bytes = 0
+        self._lines: deque[bytes] = deque([b""], maxlen=LINES_HELD)
+        self._after_return = False
 
     def feed(self, _stream: int, data: bytes, _at: float) -> None:
-        self._pieces.append(data[-BYTES_KEPT:])
-        self._bytes += len(self._pieces[-1])
-        while self._bytes - len(self._pieces[0]) >= BYTES_KEPT:
-            self._bytes -= len(self._pieces.popleft())
+        if self._after_return:
+            # One end of a line that came in two pieces.
+            data = data.removeprefix(b"\n")
+        self._after_return = data.endswith(b"\r")
+        plain = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        # From the end, and no more of it than is held: of a flood the rest is not looked at.
+        first, *lines = plain.rsplit(b"\n", LINES_HELD)
+        self._lines[-1] += first[: BYTES_OF_A_LINE - len(self._lines[-1])]
+        self._lines.extend(line[:BYTES_OF_A_LINE] for line in lines)
 
     def flush(self) -> None: ...
 
     @property
     def text(self) -> str:
-        lines = as_text(b"".join(self._pieces)).rstrip("\n").split("\n")[-LINES_KEPT:]
+        lines = as_text(b"\n".join(self._lines)).rstrip("\n").split("\n")[-LINES_KEPT:]
         return "\n".join(line[:LONGEST_LINE] for line in lines)
 
 

@@ -12,6 +12,8 @@ _BLANKS = " \t"
 _BOM = "\ufeff"
 # Neither a database nor a terminal takes them; a tab is a blank.
 _UNUSABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
+# As which `surrogateescape` reads bytes that are not UTF-8.
+_BYTES = range(0xDC80, 0xDD00)
 _SHOWN = 200
 
 NAME = re.compile(r"\[([^\[\]]*)\]")
@@ -23,11 +25,11 @@ _ESCAPED = re.compile(r'\\(["\\])')
 class Line:
     """A line and the place in it that is to be understood next; a comment at its end is gone."""
 
-    def __init__(self, text: str, number: int) -> None:
+    def __init__(self, text: str, number: int, longest: int | None = LONGEST_LINE) -> None:
         self.number = number
         self.text = self._written = text.removeprefix(_BOM if number == 1 else "").rstrip("\r")
         self.at = 0
-        self._refuse_what_no_line_may_hold()
+        self._refuse_what_no_line_may_hold(longest)
         self.text = _without_comment(self.text)
 
     @property
@@ -87,13 +89,21 @@ class Line:
         here = f'"{excerpt(word)}" stands here' if word else "the line ends here"
         return self.error("bad_text", here, f"a blank and {what} in double quotes")
 
-    def _refuse_what_no_line_may_hold(self) -> None:
+    def _refuse_what_no_line_may_hold(self, longest: int | None) -> None:
         if found := _UNUSABLE.search(self.text):
-            problem = f"the character U+{ord(found[0]):04X} cannot be used"
-            raise self.error("bad_character", problem, "printable text", at=found.start())
-        if len(self.text) > LONGEST_LINE:
+            problem, expected = _unusable(found[0])
+            raise self.error("bad_character", problem, expected, at=found.start())
+        if longest is not None and len(self.text) > longest:
             problem = f"the line has {len(self.text)} characters"
-            raise self.error("long_line", problem, f"at most {LONGEST_LINE}", at=LONGEST_LINE)
+            raise self.error("long_line", problem, f"at most {longest}", at=longest)
+
+
+def _unusable(character: str) -> tuple[str, str]:
+    """What is wrong with it, and what is expected instead."""
+    code = ord(character)
+    if code in _BYTES:
+        return f"the byte 0x{code - 0xDC00:02X} is not UTF-8", "a file that is saved as UTF-8"
+    return f"the character U+{code:04X} cannot be used", "printable text"
 
 
 def shown(text: str) -> str:

@@ -7,32 +7,33 @@ from typing import Literal
 from django.db.models import Count, Q
 
 from agents_app.models import RuleBook, RuleState, Tenant
-from agents_app.rules.parse import parse_line
+from agents_app.rules.parse import parse_stored
 from agents_app.rules.rule import Rule
 from agents_app.rules.text import action_text, conditions_text, trigger_text
 
 S = RuleState.Status
+NOT_UNDERSTOOD = "not understood"
 Tone = Literal["good", "wait", "bad", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """A row, and what its text says."""
+    """A row, and what its text says; no rule: this version of Drover does not understand it."""
 
     row: RuleState
-    rule: Rule
+    rule: Rule | None
 
     @property
     def trigger(self) -> str:
-        return trigger_text(self.rule.trigger)
+        return trigger_text(self.rule.trigger) if self.rule else NOT_UNDERSTOOD
 
     @property
     def condition(self) -> str:
-        return conditions_text(self.rule.conditions)
+        return conditions_text(self.rule.conditions) if self.rule else ""
 
     @property
     def action(self) -> str:
-        return action_text(self.rule.action)
+        return action_text(self.rule.action) if self.rule else self.row.text
 
     @property
     def status(self) -> str:
@@ -49,9 +50,7 @@ def rule_lines(tenant: Tenant) -> list[RuleLine]:
 
 
 def line_of(row: RuleState) -> RuleLine:
-    rule = parse_line(row.text)
-    assert rule is not None, "what is stored was printed by a rule"
-    return RuleLine(row, rule)
+    return RuleLine(row, parse_stored(row.text))
 
 
 def book_of(tenant: Tenant) -> RuleBook:

@@ -1,5 +1,6 @@
 """What came of what a rule did, written down: success, failure and backoff, or an early end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,9 +10,12 @@ from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.models import RuleState
 from agents_app.rules.decide import Errand
+from agents_app.rules.text import rule_text
 from agents_app.rules.timing import backoff, due_after_failure
 
 S = RuleState.Status
+# What came of another rule that had its name says nothing of the one that has it now.
+_FRESH: Mapping[str, object] = {"status": S.WAITING, "reason": "", "fired_at": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,10 @@ def _write(errand: Errand, outcome: Outcome, now: datetime) -> None:
         # Its rule has left the file, and this was the last that anybody wanted to know.
         row.delete()
         return
-    columns = _columns(errand, outcome, row, now)
+    changed = row.text != rule_text(errand.rule)
+    columns = dict(_FRESH) if changed else _columns(errand, outcome, row, now)
     mine.update(**columns, held_by="", held_until=None, revision=F("revision") + 1)
-    if outcome.problem:
+    if outcome.problem and not changed:
         _note_failure(row, errand, outcome, columns, now)
 
 

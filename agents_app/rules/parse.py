@@ -43,17 +43,16 @@ def parse_file(text: str) -> RulesFile:
 def parse_line(text: str, line: int = 1) -> Rule | None:
     """None for a line that says nothing: a blank one or a comment."""
     reading = Line(text, line)
-    if not reading.word:
+    return _read_rule(reading) if reading.word else None
+
+
+def parse_stored(text: str) -> Rule | None:
+    """What `rule_text` wrote, which may be longer than what people did; None if this version of
+    Drover has another grammar than the one that stored it."""
+    try:
+        return _read_rule(Line(text, 1, longest=None))
+    except RuleError:
         return None
-    name = _read_name(reading)
-    trigger = read_trigger(reading)
-    conditions = read_conditions(reading) if reading.take_word("if") else ()
-    _read_arrow(reading, conditions)
-    start = reading.at
-    action = read_action(reading)
-    _refuse_idle_words_without_idle(reading, start, conditions, action)
-    rule = Rule(name, trigger, conditions, action, line=line)
-    return rule if name else replace(rule, name=auto_name(rule), auto_named=True)
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
@@ -62,6 +61,18 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
     conditions = read_conditions(line)
     line.expect_end("the condition")
     return conditions
+
+
+def _read_rule(reading: Line) -> Rule:
+    name = _read_name(reading)
+    trigger = read_trigger(reading)
+    conditions = read_conditions(reading) if reading.take_word("if") else ()
+    _read_arrow(reading, conditions)
+    start = reading.at
+    action = read_action(reading)
+    _refuse_idle_words_without_idle(reading, start, conditions, action)
+    rule = Rule(name, trigger, conditions, action, line=reading.number)
+    return rule if name else replace(rule, name=auto_name(rule), auto_named=True)
 
 
 def _read_name(line: Line) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -17,37 +16,56 @@ from agents_app.rules.text import rule_text
 from agents_app.rules.timing import next_due
 
 log = structlog.get_logger("drover.rules")
+# In the place of a fingerprint; none is like it.
+BLANK_ONCE = "blank at the last look"
 
 
 def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> None:
     """In one transaction: nobody sees half of a file. A file that cannot be read changes nothing
-    but what people are told of it."""
+    but what people are told of it; one without a word must be so for two looks in a row."""
+    if source.is_blank and book.fingerprint != BLANK_ONCE:
+        in_transaction(lambda: _remember_blank(book))
+        return
     errors = source.errors
 
-    def change() -> None:
+    def change() -> bool:
         # Of several beats that see the change one makes it; the others find it made.
         current = RuleBook.objects.select_for_update().get(pk=book.pk)
         if current.fingerprint == source.fingerprint:
-            return
+            return False
         if not source.problem:
             _sync(book.tenant_id, parsed(source).rules, zone, now)
         RuleBook.objects.filter(pk=book.pk).update(
             fingerprint=source.fingerprint, errors=errors, loaded_at=now
         )
-        if errors and errors != current.errors:
-            _complain(book.tenant_id, errors, now)
+        if not errors or errors == current.errors:
+            return False
+        journal.record(journal.Entry("rules.invalid", now, book.tenant_id, detail=_told(source)))
+        return True
 
-    in_transaction(change)
-    log.info("rules.loaded", rules=len(parsed(source).rules), errors=len(errors))
+    if in_transaction(change):
+        # Whoever waits for the rows does not wait for the log as well.
+        for error in errors:
+            log.warning("rules.line_invalid", **error)
+    file = parsed(source)
+    log.info("rules.loaded", rules=len(file.rules), errors=len(file.errors) or len(errors))
 
 
-def _complain(tenant_id: int, errors: list[dict[str, Any]], now: datetime) -> None:
-    for error in errors:
-        log.warning("rules.line_invalid", **error)
-    first = errors[0]
-    more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
+def _remember_blank(book: RuleBook) -> None:
+    """Editors empty or remove a file before they write it: its rules must not lose what they are.
+
+    In the row, so that a restart between the two looks changes nothing.
+    """
+    unchanged = RuleBook.objects.filter(pk=book.pk, fingerprint=book.fingerprint)
+    unchanged.update(fingerprint=BLANK_ONCE)
+
+
+def _told(source: Source) -> str:
+    """The first that is wrong, and how many more."""
+    first, count = source.errors[0], len(parsed(source).errors)
+    more = f", and {count - 1} more" if count > 1 else ""
     about = f"{FILE_NAME}: line {first['line']}: {first['problem']}: {first['raw'][:200]}"
-    journal.record(journal.Entry("rules.invalid", now, tenant_id, detail=about[:400] + more))
+    return about[:400] + more
 
 
 # --- rows -----------------------------------------------------------------------------------

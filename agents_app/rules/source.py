@@ -1,7 +1,7 @@
 """A file of rules as it is on disk, and what is wrong with it as plain values."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +12,8 @@ from agents_app.rules.parse import RulesFile, parse_file
 
 FILE_NAME = "scheduler.rules"
 MOST_BYTES = 1_000_000
+# Of a file of something else every line is wrong, and nobody reads them all.
+MOST_ERRORS = 100
 _OF_AN_ERROR = ("code", "line", "column", "problem", "expected", "raw")
 
 
@@ -23,6 +25,11 @@ class Source:
     fingerprint: str = ""
     # Why it cannot be read at all.
     problem: str = ""
+
+    @property
+    def is_blank(self) -> bool:
+        """Nothing stands in it, or it is not there: so is a file that is just being saved."""
+        return not self.problem and not self.text.strip()
 
     @property
     def errors(self) -> list[dict[str, Any]]:
@@ -42,13 +49,15 @@ def read_source(path: Path) -> Source:
     except OSError as error:
         # Of the error alone: when it can be read again, that is a change.
         return _unreadable(f"the file cannot be read: {error.strerror}")
+    return source_of(data)
+
+
+def source_of(data: bytes) -> Source:
     if len(data) > MOST_BYTES:
         return _unreadable(f"the file has more than {MOST_BYTES:,} bytes")
-    try:
-        return Source(data.decode("utf-8-sig"), hashlib.sha256(data).hexdigest())
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return _unreadable(f"line {line} is not UTF-8: save the file as UTF-8")
+    # A byte that is no text is wrong in its line, and the other lines are as good as ever.
+    text = data.decode("utf-8-sig", "surrogateescape")
+    return Source(text, hashlib.sha256(data).hexdigest())
 
 
 @lru_cache(maxsize=4)
@@ -56,8 +65,15 @@ def parsed(source: Source) -> RulesFile:
     return parse_file(source.text)
 
 
-def described(errors: Iterable[RuleError]) -> list[dict[str, Any]]:
-    return [{name: getattr(error, name) for name in _OF_AN_ERROR} for error in errors]
+def described(errors: Sequence[RuleError]) -> list[dict[str, Any]]:
+    first = [
+        {name: getattr(error, name) for name in _OF_AN_ERROR} for error in errors[:MOST_ERRORS]
+    ]
+    if len(errors) <= MOST_ERRORS:
+        return first
+    problem = f"{len(errors) - MOST_ERRORS} more lines, from this one on, are no rules"
+    rest = ("more_errors", errors[MOST_ERRORS].line, 1, problem, "rules", "")
+    return [*first, dict(zip(_OF_AN_ERROR, rest, strict=True))]
 
 
 def _unreadable(problem: str) -> Source:

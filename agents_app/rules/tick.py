@@ -18,8 +18,9 @@ from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
 from agents_app.rows import moment, run, stamp
 from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
 from agents_app.rules.holder import this_process
+from agents_app.rules.line import shown
 from agents_app.rules.needs import needs_of
-from agents_app.rules.parse import parse_line
+from agents_app.rules.parse import parse_stored
 from agents_app.rules.reload import reload
 from agents_app.rules.rule import Rule
 from agents_app.rules.snapshot import look_at_fleet
@@ -119,7 +120,8 @@ def _rules_to_look_at(
     some = "" if all_of_them else _SOME
     values = [tenant.pk, *([] if all_of_them else [stamp(now)])]
     rows = run(f"{_RULES}{some} ORDER BY line, id", values).fetchall()
-    return [(_rule(name, text), _standing(rest)) for name, text, *rest in rows]
+    known = ((_rule(name, text), rest) for name, text, *rest in rows)
+    return [(rule, _standing(rest)) for rule, rest in known if rule]
 
 
 def _standing(values: list[Any]) -> Standing:
@@ -131,10 +133,12 @@ def _standing(values: list[Any]) -> Standing:
 
 
 @lru_cache(maxsize=8192)
-def _rule(name: str, text: str) -> Rule:
-    rule = parse_line(text)
-    assert rule is not None, f"{text!r} was a rule when it was written down"
-    return replace(rule, name=name)
+def _rule(name: str, text: str) -> Rule | None:
+    """One that is not understood any more leaves the others as they are, and is told of once."""
+    rule = parse_stored(text)
+    if rule is None:
+        log.warning("rule.not_understood", rule=name, text=shown(text), advice=f"save {FILE_NAME}")
+    return rule and replace(rule, name=name)
 
 
 def _write(

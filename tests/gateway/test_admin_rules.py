@@ -112,6 +112,13 @@ def test_the_page_of_a_rule_that_nobody_named_can_be_seen(boss: Client, fleet: F
     assert "It would fire." in page
 
 
+def test_a_rule_that_is_not_understood_any_more_can_be_seen(boss: Client, fleet: Fleet):
+    row = rule(fleet, "[old] every 1m => dance")
+    assert "not understood" in shown(boss)
+    page = shown(boss, reverse("admin:agents_app_rulestate_change", args=[row.pk]))
+    assert "this version of Drover does not understand it" in page
+
+
 def test_the_number_of_queries_does_not_grow_with_the_rules(boss: Client, fleet: Fleet):
     def queries() -> int:
         with CaptureQueriesContext(

@@ -10,7 +10,7 @@ import pytest
 
 from agents_app import credentials
 from agents_app.credential_types import parse_name
-from agents_app.rules.commands import run_command
+from agents_app.rules.commands import Tail, run_command
 from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome
 from agents_app.rules.rule import Every, Rule, Shell
@@ -64,6 +64,28 @@ def test_a_flood_of_output_costs_no_memory_and_its_end_is_kept(tmp_path: Path):
     outcome = run("yes 0123456789 2>/dev/null | head -c 20000000; echo the end", tmp_path)
     assert outcome.tail.endswith("the end")
     assert len(outcome.tail.split("\n")) == 20
+
+
+def _tail(*pieces: bytes) -> list[str]:
+    tail = Tail()
+    for piece in pieces:
+        tail.feed(1, piece, 0.0)
+    return tail.text.split("\n")
+
+
+def test_of_twenty_long_lines_each_has_its_beginning():
+    lines = [b"%d " % number + b"x" * 5000 for number in range(30)]
+    whole = b"\n".join(lines)
+    expected = [f"{number} ".ljust(1000, "x") for number in range(10, 30)]
+    assert _tail(whole) == expected
+    assert _tail(*(whole[at : at + 777] for at in range(0, len(whole), 777))) == expected
+
+
+def test_lines_end_as_terminals_end_them_and_blank_ones_at_the_end_do_not_count():
+    assert _tail(b"one\r", b"\ntwo\r\nthree\rfo", b"ur\n\n", b"\n" * 50) == [
+        *("one", "two", "three", "four")
+    ]
+    assert _tail(b"\xc3\xbc" * 5000) == ["\xfc" * 1000]
 
 
 @pytest.mark.django_db

@@ -102,9 +102,19 @@ def test_an_edit_can_be_tried_before_it_is_saved(fleet: Fleet, reader: Api, file
     assert file.read_text() == TEXT
 
 
-@pytest.mark.parametrize("text", ["", "\0", "x" * 20_000, "[", '[a] every 1m => run "\\', "\r\r"])
+@pytest.mark.parametrize(
+    "text", ["", "\0", "x" * 20_000, "[", '[a] every 1m => run "\\', "\r\r", "\ud800"]
+)
 def test_any_text_can_be_tried(fleet: Fleet, reader: Api, text: str):
     assert reader.post("/rules/test", {"text": text}).status == 200
+
+
+def test_a_text_that_no_file_could_be_is_not_read(fleet: Fleet, reader: Api):
+    tried = reader.post("/rules/test", {"text": f"{TEXT}\n" + "x\n" * 500_000}).json
+    assert (tried["ok"], tried["rules"]) == (False, [])
+    (error,) = tried["errors"]
+    assert (error["code"], error["line"]) == ("unreadable", 0)
+    assert error["problem"] == "the file has more than 1,000,000 bytes"
 
 
 def test_the_file_of_the_project_is_shown_to_its_own_tenant_only(
