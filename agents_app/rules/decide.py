@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from agents_app.models import RuleState
 from agents_app.rules.holder import is_gone
 from agents_app.rules.judge import Judgement, fill, judge
-from agents_app.rules.needs import concerned
+from agents_app.rules.needs import concerned, started_by
 from agents_app.rules.rule import (
     Action,
     Every,
@@ -24,7 +24,7 @@ from agents_app.rules.rule import (
     Tell,
     Trigger,
 )
-from agents_app.rules.snapshot import Fleet
+from agents_app.rules.snapshot import Fate, Fleet
 from agents_app.rules.timing import due_after_failure, next_due
 
 S = RuleState.Status
@@ -79,7 +79,7 @@ class Errand:
     at: datetime
     zone: ZoneInfo
     holder: str
-    fates: Mapping[str, str] = field(repr=False)
+    fates: Mapping[str, Fate] = field(repr=False)
 
     @property
     def seen(self) -> str:
@@ -218,7 +218,10 @@ def _meant(targets: Targets, snapshot: Snapshot, judgement: Judgement) -> tuple[
     return judgement.idle if targets == "{idle}" else targets
 
 
-def fate_of(rule: Rule, fates: Mapping[str, str]) -> str:
-    names = concerned(rule)
-    told = ";".join(f"{name}={fates.get(name, 'unknown')}" for name in names)
+def fate_of(rule: Rule, fates: Mapping[str, Fate]) -> str:
+    """That an agent came alive because the rule started it is no news to the rule."""
+    names, started = concerned(rule), started_by(rule.action)
+    known = {name: fates[name] for name in names if name in fates}
+    known.update({name: known[name]._replace(alive=False) for name in started if name in known})
+    told = ";".join(f"{name}={known.get(name)}" for name in names)
     return sha256(told.encode()).hexdigest() if names else ""

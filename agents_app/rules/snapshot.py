@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, Sum
 
@@ -29,12 +29,20 @@ FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agen
 BADLY = (Run.State.FAILED, Run.State.TIMED_OUT, Run.State.LOST, Run.State.DEAD)
 
 
+class Fate(NamedTuple):
+    """What may change about an agent so that a rule that failed deserves another chance."""
+
+    alive: bool
+    paused: bool
+    enabled: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What rules are judged by; `fates` says of each agent what else may change about it."""
+    """What rules are judged by, and how it is with each agent apart from that."""
 
     snapshot: Snapshot
-    fates: Mapping[str, str]
+    fates: Mapping[str, Fate]
 
 
 def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
@@ -57,14 +65,10 @@ def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
         for pk, name, *_ in agents
     }
     fates = {
-        name: _fate(pk in active, scale, paused_at is not None)
+        name: Fate(pk in active, paused_at is not None, scale > 0)
         for pk, name, scale, paused_at in agents
     }
     return Fleet(Snapshot(now, CONF.project.name, states), fates)
-
-
-def _fate(alive: bool, scale: int, paused: bool) -> str:
-    return f"{'alive' if alive else 'not alive'} {'paused ' if paused else ''}{scale > 0}"
 
 
 def _seconds_since(last: datetime | None, now: datetime) -> float | None:
