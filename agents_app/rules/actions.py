@@ -83,17 +83,18 @@ def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> O
 
 def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
     """The agent's row decides, whichever rules and beats want it at the same time."""
+    waiting = WorkItem.objects.filter(
+        agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE, prompt=prompt
+    )
+    # Asked first: who wants nothing new must not take the minute from a rule that does.
+    if waiting.exists():
+        return Outcome(left=f"{agent.name} was summoned before, and that still waits")
     # Not lately by any clock: one that was set back must not keep it from being summoned for long.
     free = Agent.objects.filter(pk=agent.pk).exclude(
         summoned_at__gt=now - SUMMONED_FOR, summoned_at__lt=now + SUMMONED_FOR
     )
     if not free.update(summoned_at=now):
         return Outcome(left=f"{agent.name} was summoned less than 60 seconds ago")
-    waiting = WorkItem.objects.filter(
-        agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE, prompt=prompt
-    )
-    if waiting.exists():
-        return Outcome(left=f"{agent.name} was summoned before, and that still waits")
     request = Request(agent.tenant_id, agent.pk, Trigger.RULE, prompt=prompt, requested_by=by)
     item = dispatch.enqueue_here(request, now)
     about = f"{by}: work item {item.pk}"
