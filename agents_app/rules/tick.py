@@ -20,7 +20,7 @@ from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
 from agents_app.rules.holder import this_process
 from agents_app.rules.needs import needs_of
 from agents_app.rules.parse import parse_line
-from agents_app.rules.reload import reload
+from agents_app.rules.reload import forget, reload
 from agents_app.rules.rule import Rule
 from agents_app.rules.snapshot import look_at_fleet
 from agents_app.rules.source import FILE_NAME, Source, read_source
@@ -87,6 +87,7 @@ def _tick(
     place = zone(tenant.settings.get("timezone") or HOST_ZONE)
     if source.fingerprint != book.fingerprint:
         reload(book, source, place, now)
+    forget(tenant.pk, now)
     resumes = nobody_looked(book.ticked_at, started_at, now)
     rules = _rules_to_look_at(tenant, now, all_of_them=resumes)
     decisions: list[Decision] = []

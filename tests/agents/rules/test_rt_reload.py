@@ -95,6 +95,20 @@ def test_a_project_without_rules_costs_nothing(rules: Rules, django_assert_num_q
         rules.tick(at("12:00"))
 
 
+def test_a_rule_that_left_the_file_is_forgotten_when_its_beat_has_died(rules: Rules):
+    rules.save('[a] every 1m => run "sleep 100"')
+    rules.holding = True
+    rules.ticks(at("12:00"), at("12:01"))
+    rules.save("# nothing")
+    rules.ticks(at("12:01:10"), at("12:02"))
+    assert (row("a").status, row("a").next_due_at) == ("run", None)
+    RuleState.objects.update(held_by="elsewhere|boot|1|1.00", held_until=at("12:03"))
+    rules.tick(at("12:02:50"))
+    assert RuleState.objects.exists()
+    rules.tick(at("12:03:10"))
+    assert not RuleState.objects.exists()
+
+
 def test_a_changed_rule_waits_for_the_end_of_what_the_old_one_began(rules: Rules):
     rules.save('[a] every 1m => run "sleep 100"')
     rules.holding = True
