@@ -11,7 +11,6 @@ from agents_app.models import Agent, Run, Trigger, WorkItem
 from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome
 from agents_app.rules.rule import Pause, Release, Resume, Scale, Summon, Tell
-from agents_app.rules.snapshot import BADLY
 
 # Two rules that want the same agent within this time start it once.
 SUMMONED_FOR = timedelta(seconds=60)
@@ -101,7 +100,7 @@ def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
     whose = (agent.tenant_id, agent.pk, None)
     last = Run.objects.filter(agent=agent, work_item__lt=item.pk).order_by("-id").first()
     journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
-    if last is not None and last.requested_by == by and last.state in BADLY:
+    if last is not None and last.requested_by == by and last.state in Run.ENDED_BADLY:
         # It is started all the same, but an agent that falls over again and again less and less.
         return Outcome(problem=f"{last}, which this rule had summoned before, ended {last.state}")
     return Outcome(f"summoned: {agent.name}")

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from agents_app.models import RuleState
-from agents_app.rules.holder import is_gone
 from agents_app.rules.judge import Judgement, fill, judge
 from agents_app.rules.needs import concerned, started_by
 from agents_app.rules.rule import (
@@ -62,6 +61,8 @@ class Look:
     zone: ZoneInfo
     fleet: Fleet
     holder: str
+    # Rules of which whoever did what they say has died.
+    abandoned: frozenset[int] = frozenset()
     # Nobody has looked for a while: what was due meanwhile is not made up for.
     resumes: bool = False
     silent: bool = False
@@ -124,7 +125,7 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
 
 
 def _released_from_the_dead(standing: Standing, look: Look) -> Standing:
-    if not standing.held_by or not is_gone(standing.held_by, standing.held_until, look.now):
+    if standing.id not in look.abandoned:
         return standing
     reason = "beat ended in the middle of it"
     return standing._replace(status=S.ABANDONED, reason=reason, held_by="", held_until=None)

@@ -11,6 +11,7 @@ from django.db.models import F
 from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState
+from agents_app.rules.errors import placed
 from agents_app.rules.holder import is_gone
 from agents_app.rules.rule import Rule
 from agents_app.rules.source import FILE_NAME, Source, parsed
@@ -47,7 +48,7 @@ def _complain(tenant_id: int, errors: list[dict[str, Any]], now: datetime) -> No
         log.warning("rules.line_invalid", **error)
     first = errors[0]
     more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
-    about = f"{FILE_NAME}: line {first['line']}: {first['problem']}: {first['raw'][:200]}"
+    about = ": ".join(filter(None, (FILE_NAME, placed(first), first["raw"][:200])))
     journal.record(journal.Entry("rules.invalid", now, tenant_id, detail=about[:400] + more))
 
 

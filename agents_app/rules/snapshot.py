@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, Sum
 
-from agents_app.conf import CONF, HOST_ZONE
+from agents_app.conf import CONF
 from agents_app.models import Agent, Run, Tenant, Usage, WorkItem
 from agents_app.rows import moment, on_sqlite, run
 from agents_app.rules.needs import Needs
 from agents_app.rules.rule import AgentState, Snapshot
 from agents_app.spending import day_of, month_window, percent_used
-from agents_app.triggers import zone
 
 # Pieces of output are in an index by their order, so the last one of a run is one step away. The
 # index of a tenant's runs has all that ever were: the plus keeps it out of this.
@@ -30,7 +29,6 @@ SELECT r.agent_id, max({latest}(r.created_at, {signs}))
 FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
 # A query has no more than 1,600 columns in PostgreSQL and 2,000 in SQLite.
 WINDOWS_IN_ONE_QUERY = 500
-BADLY = (Run.State.FAILED, Run.State.TIMED_OUT, Run.State.LOST, Run.State.DEAD)
 
 
 class Fate(NamedTuple):
@@ -114,7 +112,7 @@ def _failed_within(
         f"within_{seconds}": Count("pk", filter=Q(finished_at__gt=first))
         for seconds, first in since.items()
     }
-    lately = Run.objects.filter(finished_at__gt=min(since.values()), state__in=BADLY)
+    lately = Run.objects.filter(finished_at__gt=min(since.values()), state__in=Run.ENDED_BADLY)
     found = lately.filter(tenant=tenant).order_by().values_list("agent_id").annotate(**counts)
     return {agent_id: dict(zip(windows, numbers, strict=True)) for agent_id, *numbers in found}
 
@@ -122,8 +120,7 @@ def _failed_within(
 def _spent(tenant: Tenant, names: frozenset[str], now: datetime) -> dict[int, float | None]:
     """Of the tightest cap that counts: the agent's own of the day, the project's of the month."""
     caps = dict(Agent.objects.filter(tenant=tenant, name__in=names).values_list("pk", "budget"))
-    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
-    month, today = month_window(now, place), Q(day=day_of(now, place))
+    month, today = month_window(now, tenant.zone), Q(day=day_of(now, tenant.zone))
     usage = Usage.objects.filter(tenant=tenant, day__gte=month.first, day__lte=month.last)
     found = (
         usage.order_by()

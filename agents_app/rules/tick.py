@@ -1,6 +1,6 @@
 """One look at all rules, every ten seconds; what they say is done elsewhere, and meanwhile."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -13,11 +13,10 @@ from django.db import DatabaseError
 from agents_app import journal
 from agents_app.bulk import update_many
 from agents_app.commit import in_transaction
-from agents_app.conf import HOST_ZONE
 from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
 from agents_app.rows import moment, run, stamp
 from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
-from agents_app.rules.holder import this_process
+from agents_app.rules.holder import is_gone, this_process
 from agents_app.rules.needs import needs_of
 from agents_app.rules.parse import parse_line
 from agents_app.rules.reload import forget, reload
@@ -26,7 +25,6 @@ from agents_app.rules.snapshot import look_at_fleet
 from agents_app.rules.source import FILE_NAME, Source, read_source
 from agents_app.rules.timing import nobody_looked
 from agents_app.skills.sync import DEFAULT_TENANT
-from agents_app.triggers import zone
 
 log = structlog.get_logger("drover.rules")
 MOST_CRASHES = 5
@@ -84,7 +82,7 @@ def _tick(
     now: datetime,
     submit: Submit,
 ) -> int:
-    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
+    place = tenant.zone
     if source.fingerprint != book.fingerprint:
         reload(book, source, place, now)
     forget(tenant.pk, now)
@@ -98,6 +96,7 @@ def _tick(
             zone=place,
             fleet=look_at_fleet(tenant, needs_of(rule for rule, _ in rules), now),
             holder=this_process(),
+            abandoned=_abandoned((standing for _, standing in rules), now),
             resumes=resumes,
             silent=book.is_silent(now),
             closed=closed_because(tenant),
@@ -136,6 +135,11 @@ def _rule(name: str, text: str) -> Rule:
     rule = parse_line(text)
     assert rule is not None, f"{text!r} was a rule when it was written down"
     return replace(rule, name=name)
+
+
+def _abandoned(standings: Iterable[Standing], now: datetime) -> frozenset[int]:
+    held = (one for one in standings if one.held_by)
+    return frozenset(one.id for one in held if is_gone(one.held_by, one.held_until, now))
 
 
 def _write(

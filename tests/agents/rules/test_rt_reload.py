@@ -43,7 +43,7 @@ def test_a_bad_line_is_told_once_and_the_others_go_on(rules: Rules):
     rules.save("[a] every 1m => resume all", "every never => dance", "[b] every 1m => resume all")
     assert len(rules.ticks(at("12:00"), at("12:01"))) == 2
     (told_once,) = told("rules.invalid")
-    assert told_once.startswith("scheduler.rules: line 2: ")
+    assert told_once.startswith("scheduler.rules: line 2, column 7: ")
     assert told_once.endswith("every never => dance")
     (error,) = book().errors
     assert (error["line"], error["raw"]) == (2, "every never => dance")
@@ -80,7 +80,9 @@ def test_a_file_that_cannot_be_read_leaves_the_rules_as_they_were(
     rules.tick(at("12:00"))
     (rules.project / FILE_NAME).write_bytes(data)
     assert rules.ticks(at("12:00:10"), at("12:01")) == [("a", at("12:01"))]
+    assert book().problems[0].startswith("scheduler.rules: ")
     assert said in book().problems[0]
+    assert "line 0" not in book().problems[0] + told("rules.invalid")[0]
 
 
 def test_a_directory_in_the_place_of_the_file_is_no_crash(rules: Rules, tmp_path: Path):

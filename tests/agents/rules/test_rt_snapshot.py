@@ -168,6 +168,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch, module: str, seen: list[str]) -> N
     ("text", "names"),
     [
         ("every 1m if not alive(a,b) => summon c", ("a", "b", "c")),
+        ("every 1m if alive(b,a) and queue(c) > 1 => release b,d", ("b", "a", "c", "d")),
         ("every 1m if idle(all) > 1m => release {idle}", ()),
         ('every 1m if idle(a) > 1m => msg b,c "x"', ("a", "b", "c")),
         ("every 1m if queue(a) > 1 => scale b 2", ("a", "b")),
