@@ -5,7 +5,7 @@ again from them at any time: after a report, by the sweep, and when a cap in a f
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -31,7 +31,6 @@ from agents_app.spending import (
     used_up,
 )
 from agents_app.summary import summary
-from agents_app.triggers import zone
 
 MOST_RESULT_BYTES = 256 * 1024
 
@@ -99,7 +98,7 @@ def _add(run: Run, more: Spending, now: datetime, *, ended: bool = False) -> Spe
 
 
 def _add_to_day(run: Run, more: Spending, now: datetime) -> None:
-    day = day_of(now, project_zone(Tenant.objects.get(pk=run.tenant_id)))
+    day = day_of(now, Tenant.objects.get(pk=run.tenant_id).zone)
     # The agent is locked: nobody else makes this row now.
     row, _ = Usage.objects.get_or_create(
         agent_id=run.agent_id, day=day, defaults={"tenant_id": run.tenant_id}
@@ -160,7 +159,7 @@ def _settle_agent(agent_id: int, now: datetime, ended_run: int | None = None) ->
     agent = Agent.objects.select_related("tenant").get(pk=agent_id)
     if not agent.budget and agent.over_budget_until is None:
         return ""
-    window = day_window(now, project_zone(agent.tenant))
+    window = day_window(now, agent.tenant.zone)
     passed = _passed(agent.budget, "day", Usage.objects.filter(agent=agent), window)
     was, until = agent.over_budget_until, window.ends_at if passed else None
     if until == was:
@@ -193,7 +192,7 @@ def _settle_tenant(tenant_id: int, now: datetime) -> tuple[str, bool]:
     if not caps and tenant.over_budget_until is None:
         return "", False
     tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant_id)
-    window = month_window(now, project_zone(tenant))
+    window = month_window(now, tenant.zone)
     passed = _passed(caps, "month", Usage.objects.filter(tenant=tenant), window)
     was, until = tenant.over_budget_until, window.ends_at if passed else None
     if until == was:
@@ -222,7 +221,3 @@ def _going_on() -> "QuerySet[Run]":
     return Run.objects.filter(
         state=Run.State.RUNNING, slot__isnull=False, stop_requested_at__isnull=True
     )
-
-
-def project_zone(tenant: Tenant) -> tzinfo:
-    return zone(tenant.settings.get("timezone") or "UTC")

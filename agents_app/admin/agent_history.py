@@ -7,7 +7,6 @@ from typing import Any
 
 from agents_app.admin.bar_charts import Chart, Column, chart
 from agents_app.admin.show import exact, span
-from agents_app.budgets import project_zone
 from agents_app.models import Agent, Usage
 from agents_app.run_statistics import Day, Ended, Summary, by_day, summed_up
 from agents_app.spending import day_of
@@ -63,7 +62,7 @@ class History:
 
 
 def history_of(agent: Agent, now: datetime) -> History:
-    zone = project_zone(agent.tenant)
+    zone = agent.tenant.zone
     today = day_of(now, zone)
     ended = agent.runs.filter(slot__isnull=True).order_by("-id")
     rows = ended.values_list("state", "started_at", "finished_at")[:MOST_RUNS]

@@ -14,9 +14,6 @@ from agents_app.maintenance.readiness import readiness
 from agents_app.models import RuleBook, Run, Schedule, Tenant, Usage, Worker, WorkItem
 from agents_app.skills.sync import DEFAULT_TENANT
 from agents_app.spending import month_window
-from agents_app.triggers import zone
-
-FAILED = (Run.State.FAILED, Run.State.TIMED_OUT, Run.State.LOST, Run.State.DEAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +31,9 @@ def run_cards(now: datetime) -> list[Card]:
         pending=Count("pk", filter=Q(state=Run.State.PENDING)),
     )
     since = now - timedelta(hours=24)
-    failed = Run.objects.filter(finished_at__gte=since, state__in=FAILED).count()
+    failed = Run.objects.filter(finished_at__gte=since, state__in=Run.ENDED_BADLY).count()
     queued = WorkItem.objects.filter(state=WorkItem.State.QUEUED).count()
-    failures = {"state__in": ",".join(FAILED), "finished_at__gte": since.isoformat()}
+    failures = {"state__in": ",".join(Run.ENDED_BADLY), "finished_at__gte": since.isoformat()}
     return [
         Card(
             "Running now",
@@ -79,7 +76,7 @@ def worker_card(now: datetime) -> Card:
 def spending_card(tenants: Sequence[Tenant], now: datetime) -> Card:
     """Of everybody together; the day and the month are those of the project's own zone."""
     own = next((tenant for tenant in tenants if tenant.name == DEFAULT_TENANT), None)
-    place = zone((own.settings.get("timezone") if own else None) or "UTC")
+    place = (own or Tenant()).zone
     month, today = month_window(now, place), now.astimezone(place).date()
     used = Usage.objects.filter(tenant__in=tenants, day__gte=month.first)
     spent = used.aggregate(

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.schedule_verbs import one_moment
 from agents_app.admin.show import exact, when
-from agents_app.conf import CONF, HOST_ZONE
+from agents_app.conf import HOST_ZONE
 from agents_app.errors import Refused
 from agents_app.models import RuleBook, RuleState, Tenant
 from agents_app.rules import silence
@@ -116,7 +116,7 @@ class RuleStateAdmin(RecordAdmin):
             "loaded": when(book.loaded_at, now),
             "silence": _silence_said(book, now) if book.is_silent(now) else "",
             "buttons": self._buttons_of_all(request, book),
-            "file": CONF.project / FILE_NAME,
+            "file": FILE_NAME,
         }
         return TemplateResponse(request, "drover/rules.html", context)
 

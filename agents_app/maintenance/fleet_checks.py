@@ -17,6 +17,7 @@ from agents_app.maintenance.engine_check import engine_problems
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Said, line_of
 from agents_app.models import Agent, Credential, NotifyTarget, RuleBook, Schedule, Tenant, WorkItem
 from agents_app.notify_targets import shown
+from agents_app.rules.errors import placed
 from agents_app.rules.source import FILE_NAME, parsed, read_source
 from agents_app.runners import RUNNERS
 from agents_app.sealing import keys_again
@@ -130,8 +131,7 @@ def check_rules(now: datetime) -> Said:
     """The file as it is on disk, whether or not anybody looks at it at the moment."""
     source = read_source(CONF.project / FILE_NAME)
     for error in source.errors:
-        place = f"line {error['line']}, column {error['column']}: " if error["line"] else ""
-        detail = f"{place}{error['problem']}; expected {error['expected']}"
+        detail = f"{placed(error)}; expected {error['expected']}"
         yield WRONG, detail, f"mend {FILE_NAME}; manage.py rules test shows the line"
     for book in RuleBook.objects.select_related("tenant"):
         if book.disabled_at:

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import models
 
 from agents_app.models.tenant import Tenant
+from agents_app.rules.errors import placed
 
 
 class RuleBook(models.Model):
@@ -43,10 +44,7 @@ class RuleBook(models.Model):
     @property
     def problems(self) -> list[str]:
         """What people must know of it, a sentence each."""
-        lines = [
-            f"scheduler.rules: line {e['line']}, column {e['column']}: {e['problem']}"
-            for e in self.errors
-        ]
+        lines = [f"scheduler.rules: {placed(error)}" for error in self.errors]
         off = f"scheduler.rules is not obeyed: {self.crash}; save it again, or restart Drover"
         return [*([off] if self.disabled_at else []), *lines]
 

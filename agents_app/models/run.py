@@ -39,6 +39,9 @@ class Run(models.Model):
         LOST = "lost"
         DEAD = "dead"
 
+    # Nobody wanted it to end so; a run that was stopped is none of them.
+    ENDED_BADLY = (State.FAILED, State.TIMED_OUT, State.LOST, State.DEAD)
+
     tenant = owner()
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="runs", db_index=False)
     work_item = models.ForeignKey(WorkItem, on_delete=models.CASCADE, related_name="runs")

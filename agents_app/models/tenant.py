@@ -1,6 +1,11 @@
 """Who owns things, and the tokens that prove it."""
 
+from zoneinfo import ZoneInfo
+
 from django.db import models
+
+from agents_app import triggers
+from agents_app.conf import HOST_ZONE
 
 
 class Tenant(models.Model):
@@ -26,6 +31,11 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """In which its days begin and its rules are meant."""
+        return triggers.zone(self.settings.get("timezone") or HOST_ZONE)
 
 
 def owner() -> "models.ForeignKey[Tenant, Tenant]":

@@ -11,7 +11,6 @@ from agents_app.models import Agent, Run, Trigger, WorkItem
 from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome
 from agents_app.rules.rule import Pause, Release, Resume, Scale, Summon, Tell
-from agents_app.rules.snapshot import BADLY
 
 # Two rules that want the same agent within this time start it once.
 SUMMONED_FOR = timedelta(seconds=60)
@@ -83,24 +82,25 @@ def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> O
 
 def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
     """The agent's row decides, whichever rules and beats want it at the same time."""
+    waiting = WorkItem.objects.filter(
+        agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE, prompt=prompt
+    )
+    # Asked first: who wants nothing new must not take the minute from a rule that does.
+    if waiting.exists():
+        return Outcome(left=f"{agent.name} was summoned before, and that still waits")
     # Not lately by any clock: one that was set back must not keep it from being summoned for long.
     free = Agent.objects.filter(pk=agent.pk).exclude(
         summoned_at__gt=now - SUMMONED_FOR, summoned_at__lt=now + SUMMONED_FOR
     )
     if not free.update(summoned_at=now):
         return Outcome(left=f"{agent.name} was summoned less than 60 seconds ago")
-    waiting = WorkItem.objects.filter(
-        agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE, prompt=prompt
-    )
-    if waiting.exists():
-        return Outcome(left=f"{agent.name} was summoned before, and that still waits")
     request = Request(agent.tenant_id, agent.pk, Trigger.RULE, prompt=prompt, requested_by=by)
     item = dispatch.enqueue_here(request, now)
     about = f"{by}: work item {item.pk}"
     whose = (agent.tenant_id, agent.pk, None)
     last = Run.objects.filter(agent=agent, work_item__lt=item.pk).order_by("-id").first()
     journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
-    if last is not None and last.requested_by == by and last.state in BADLY:
+    if last is not None and last.requested_by == by and last.state in Run.ENDED_BADLY:
         # It is started all the same, but an agent that falls over again and again less and less.
         return Outcome(problem=f"{last}, which this rule had summoned before, ended {last.state}")
     return Outcome(f"summoned: {agent.name}")

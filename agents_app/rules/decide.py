@@ -8,9 +8,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from agents_app.models import RuleState
-from agents_app.rules.holder import is_gone
 from agents_app.rules.judge import Judgement, fill, judge
-from agents_app.rules.needs import concerned
+from agents_app.rules.needs import concerned, started_by
 from agents_app.rules.rule import (
     Action,
     Every,
@@ -24,7 +23,7 @@ from agents_app.rules.rule import (
     Tell,
     Trigger,
 )
-from agents_app.rules.snapshot import Fleet
+from agents_app.rules.snapshot import Fate, Fleet
 from agents_app.rules.timing import due_after_failure, next_due
 
 S = RuleState.Status
@@ -62,6 +61,8 @@ class Look:
     zone: ZoneInfo
     fleet: Fleet
     holder: str
+    # Rules of which whoever did what they say has died.
+    abandoned: frozenset[int] = frozenset()
     # Nobody has looked for a while: what was due meanwhile is not made up for.
     resumes: bool = False
     silent: bool = False
@@ -79,7 +80,7 @@ class Errand:
     at: datetime
     zone: ZoneInfo
     holder: str
-    fates: Mapping[str, str] = field(repr=False)
+    fates: Mapping[str, Fate] = field(repr=False)
 
     @property
     def seen(self) -> str:
@@ -124,7 +125,7 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
 
 
 def _released_from_the_dead(standing: Standing, look: Look) -> Standing:
-    if not standing.held_by or not is_gone(standing.held_by, standing.held_until, look.now):
+    if standing.id not in look.abandoned:
         return standing
     reason = "beat ended in the middle of it"
     return standing._replace(status=S.ABANDONED, reason=reason, held_by="", held_until=None)
@@ -218,7 +219,10 @@ def _meant(targets: Targets, snapshot: Snapshot, judgement: Judgement) -> tuple[
     return judgement.idle if targets == "{idle}" else targets
 
 
-def fate_of(rule: Rule, fates: Mapping[str, str]) -> str:
-    names = concerned(rule)
-    told = ";".join(f"{name}={fates.get(name, 'unknown')}" for name in names)
+def fate_of(rule: Rule, fates: Mapping[str, Fate]) -> str:
+    """That an agent came alive because the rule started it is no news to the rule."""
+    names, started = concerned(rule), started_by(rule.action)
+    known = {name: fates[name] for name in names if name in fates}
+    known.update({name: known[name]._replace(alive=False) for name in started if name in known})
+    told = ";".join(f"{name}={known.get(name)}" for name in names)
     return sha256(told.encode()).hexdigest() if names else ""

@@ -58,8 +58,9 @@ class Doer:
             going_on = dict(self._commands)
         for control in going_on.values():
             control.stop("beat was stopped in the middle of it", STOP_SECONDS / 2)
+        deadline = time.monotonic() + STOP_SECONDS
         for thread in going_on:
-            thread.join(STOP_SECONDS)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self) -> None:
         while True:
@@ -88,12 +89,12 @@ class Doer:
                 return write_down(errand, outcome, at)
             except (OperationalError, InterfaceError) as error:
                 log.warning("rule.not_written_yet", rule=errand.rule.name, error=str(error))
-                time.sleep(AGAIN_SECONDS)
             except DatabaseError:
                 log.exception("rule.refused", rule=errand.rule.name)
                 outcome = Outcome(problem="the database refused what was to be said of it")
             finally:
                 close_old_connections()
+            time.sleep(AGAIN_SECONDS)
 
 
 def _outcome_of(errand: Errand, act: Callable[[], Outcome]) -> Outcome:

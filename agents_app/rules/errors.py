@@ -1,5 +1,14 @@
 """What can be wrong with a line of the rules, and where; how a line is read lives elsewhere."""
 
+from collections.abc import Mapping
+from typing import Any
+
+
+def placed(error: Mapping[str, Any]) -> str:
+    """What is wrong, and where; a file that cannot be read is wrong at no line."""
+    place = f"line {error['line']}, column {error['column']}: " if error["line"] else ""
+    return f"{place}{error['problem']}"
+
 
 class RuleError(Exception):
     """One line that is no rule; `code` is for programs, the sentence for people.

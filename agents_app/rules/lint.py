@@ -2,17 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from agents_app.rules.rule import (
-    Alive,
-    Every,
-    Failed,
-    Idle,
-    Queued,
-    Rule,
-    Scale,
-    Spent,
-    Summon,
-)
+from agents_app.rules.needs import concerned
+from agents_app.rules.rule import Every, Rule
 
 TICK_SECONDS = 10
 _KEYWORDS = {"all", "any"}
@@ -23,38 +14,16 @@ def warnings(rule: Rule, known: Collection[str]) -> list[str]:
     return [*_too_often(rule), *_unknown_agents(rule, known)]
 
 
-def agents_of(rule: Rule) -> tuple[str, ...]:
-    """Everybody that the rule names, once, in its order."""
-    return tuple(dict.fromkeys(_named(rule)))
-
-
 def _too_often(rule: Rule) -> Iterator[str]:
     if isinstance(rule.trigger, Every) and rule.trigger.seconds < TICK_SECONDS:
         yield f"rules are looked at every {TICK_SECONDS} s: it fires no more often than that"
 
 
 def _unknown_agents(rule: Rule, known: Collection[str]) -> Iterator[str]:
-    for name in agents_of(rule):
+    for name in concerned(rule):
         if name in known:
             continue
         if name in _KEYWORDS:
             yield f'"{name}" is an agent of that name here, and there is none'
         else:
             yield f"there is no agent {name}"
-
-
-def _named(rule: Rule) -> Iterator[str]:
-    for condition in rule.conditions:
-        match condition:
-            case Alive(agents):
-                yield from agents
-            case Idle(target):
-                yield from () if isinstance(target, str) else target
-            case Queued(agent) | Failed(agent) | Spent(agent):
-                yield agent
-    match rule.action:
-        case Summon(agent) | Scale(agent):
-            yield agent
-        case action:
-            targets = getattr(action, "targets", ())
-            yield from () if isinstance(targets, str) else targets

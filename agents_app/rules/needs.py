@@ -15,6 +15,7 @@ from agents_app.rules.rule import (
     Shell,
     Spent,
     Summon,
+    Tell,
 )
 
 
@@ -39,9 +40,15 @@ def needs_of(rules: Iterable[Rule]) -> Needs:
 
 
 def concerned(rule: Rule) -> tuple[str, ...]:
-    """Agents that it names; `all` and `any` name nobody, because somebody always changes."""
+    """Agents that it names, once, in its order; `all` and `any` name nobody, because somebody
+    always changes."""
     names = [name for one in rule.conditions for name in _of_condition(one)]
-    return tuple(sorted({*names, *_of_action(rule.action)}))
+    return tuple(dict.fromkeys((*names, *_of_action(rule.action))))
+
+
+def started_by(action: Action) -> tuple[str, ...]:
+    """Agents that it brings to life: a message to one that is not alive becomes work."""
+    return _of_action(action) if isinstance(action, Summon | Tell) else ()
 
 
 def _of_condition(condition: Condition) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents_app.conf import HOST_ZONE
+from agents_app.conf import CONF
 from agents_app.models import RuleBook, RuleState, Tenant
 from agents_app.rules.holder import is_gone
 from agents_app.rules.judge import Judgement, judge
@@ -13,10 +13,11 @@ from agents_app.rules.listing import book_of
 from agents_app.rules.needs import needs_of
 from agents_app.rules.rule import Rule, Tell
 from agents_app.rules.snapshot import look_at_fleet
+from agents_app.rules.source import FILE_NAME, Source, read_source
 from agents_app.rules.text import rule_text
 from agents_app.rules.tick import closed_because
 from agents_app.rules.timing import next_due
-from agents_app.triggers import zone
+from agents_app.skills.sync import DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +44,21 @@ class _Moment:
     closed: str
 
 
+def source_of(tenant: Tenant) -> Source:
+    """The project's file belongs to its own tenant; others have none."""
+    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else Source()
+
+
 def rehearse(tenant: Tenant, rules: Sequence[Rule], now: datetime) -> list[Rehearsed]:
     """Rules that stand in the rows as they stand here go on with what they have; others are new."""
     known = {row.name: row for row in RuleState.objects.filter(tenant=tenant)}
-    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
     fleet = look_at_fleet(tenant, needs_of(rules), now)
     moment = _Moment(now, book_of(tenant), closed_because(tenant))
     rehearsed = []
     for rule in rules:
         row = known.get(rule.name)
         row = row if row and row.text == rule_text(rule) and row.next_due_at else None
-        due_at = (row and row.next_due_at) or next_due(rule.trigger, now, place)
+        due_at = (row and row.next_due_at) or next_due(rule.trigger, now, tenant.zone)
         judgement = judge(rule.conditions, fleet.snapshot)
         obstacles = tuple(_obstacles(rule, row, due_at, judgement, moment))
         doubts = tuple(warnings(rule, fleet.snapshot.agents.keys()))

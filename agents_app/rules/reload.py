@@ -10,6 +10,8 @@ from django.db.models import F
 from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState
+from agents_app.rules.errors import placed
+from agents_app.rules.holder import is_gone
 from agents_app.rules.rule import Rule
 from agents_app.rules.source import FILE_NAME, Source, parsed
 from agents_app.rules.text import rule_text
@@ -64,7 +66,7 @@ def _told(source: Source) -> str:
     """The first that is wrong, and how many more."""
     first, count = source.errors[0], len(parsed(source).errors)
     more = f", and {count - 1} more" if count > 1 else ""
-    about = f"{FILE_NAME}: line {first['line']}: {first['problem']}: {first['raw'][:200]}"
+    about = ": ".join(filter(None, (FILE_NAME, placed(first), first["raw"][:200])))
     return about[:400] + more
 
 
@@ -100,6 +102,17 @@ def _remove(known: Mapping[str, RuleState], named: Mapping[str, Rule]) -> None:
     # What it began may end; then nobody knows it any more.
     still = RuleState.objects.filter(pk__in=[row.pk for row in gone if row.held_by])
     still.update(next_due_at=None, revision=F("revision") + 1)
+
+
+def forget(tenant_id: int, now: datetime) -> None:
+    """Rules that have left the file, and whose beat died before what they began had ended."""
+    left = RuleState.objects.filter(tenant=tenant_id, next_due_at=None)
+    held = left.values_list("pk", "held_by", "held_until")
+    dead = {pk: holder for pk, holder, until in held if is_gone(holder, until, now)}
+    if dead:
+        # Another beat may have put one of them back to work meanwhile.
+        same = left.filter(pk__in=dead, held_by__in=dead.values())
+        in_transaction(same.delete)
 
 
 def _begin_afresh(row: RuleState, rule: Rule, due: datetime) -> None:

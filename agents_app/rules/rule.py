@@ -16,7 +16,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Five cron fields, in the zone of the server."""
+    """Five cron fields, in the zone of the project."""
 
     expression: str
 

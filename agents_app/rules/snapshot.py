@@ -1,23 +1,24 @@
 """One look at the fleet, by which all rules of a tick are judged.
 
-The number of queries is the same whatever the number of agents, runs and rules.
+The number of queries is the same whatever the number of agents, runs and rules, as long as they
+count failures within no more than 500 different times.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, Sum
 
-from agents_app.conf import CONF, HOST_ZONE
+from agents_app.conf import CONF
 from agents_app.models import Agent, Run, Tenant, Usage, WorkItem
 from agents_app.rows import moment, on_sqlite, run
 from agents_app.rules.needs import Needs
 from agents_app.rules.rule import AgentState, Snapshot
 from agents_app.spending import day_of, month_window, percent_used
-from agents_app.triggers import zone
 
 # Pieces of output are in an index by their order, so the last one of a run is one step away. The
 # index of a tenant's runs has all that ever were: the plus keeps it out of this.
@@ -26,15 +27,24 @@ _SIGNS = ("r.started_at", "r.signaled_at", "r.printed_at")
 _LAST_SIGNS = """
 SELECT r.agent_id, max({latest}(r.created_at, {signs}))
 FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
-BADLY = (Run.State.FAILED, Run.State.TIMED_OUT, Run.State.LOST, Run.State.DEAD)
+# A query has no more than 1,600 columns in PostgreSQL and 2,000 in SQLite.
+WINDOWS_IN_ONE_QUERY = 500
+
+
+class Fate(NamedTuple):
+    """What may change about an agent so that a rule that failed deserves another chance."""
+
+    alive: bool
+    paused: bool
+    enabled: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What rules are judged by; `fates` says of each agent what else may change about it."""
+    """What rules are judged by, and how it is with each agent apart from that."""
 
     snapshot: Snapshot
-    fates: Mapping[str, str]
+    fates: Mapping[str, Fate]
 
 
 def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
@@ -57,14 +67,10 @@ def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
         for pk, name, *_ in agents
     }
     fates = {
-        name: _fate(pk in active, scale, paused_at is not None)
+        name: Fate(pk in active, paused_at is not None, scale > 0)
         for pk, name, scale, paused_at in agents
     }
     return Fleet(Snapshot(now, CONF.project.name, states), fates)
-
-
-def _fate(alive: bool, scale: int, paused: bool) -> str:
-    return f"{'alive' if alive else 'not alive'} {'paused ' if paused else ''}{scale > 0}"
 
 
 def _seconds_since(last: datetime | None, now: datetime) -> float | None:
@@ -88,13 +94,25 @@ def _queued(tenant: Tenant) -> dict[int, int]:
 
 def _failed(
     tenant: Tenant, windows: tuple[int, ...], now: datetime
-) -> dict[int, Mapping[int, int]]:
+) -> Mapping[int, Mapping[int, int]]:
+    """Of each agent with failures; a window that is not there has none."""
+    failed: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for start in range(0, len(windows), WINDOWS_IN_ONE_QUERY):
+        some = windows[start : start + WINDOWS_IN_ONE_QUERY]
+        for agent_id, numbers in _failed_within(tenant, some, now).items():
+            failed[agent_id].update(numbers)
+    return failed
+
+
+def _failed_within(
+    tenant: Tenant, windows: tuple[int, ...], now: datetime
+) -> dict[int, dict[int, int]]:
     since = {seconds: now - timedelta(seconds=seconds) for seconds in windows}
     counts = {
         f"within_{seconds}": Count("pk", filter=Q(finished_at__gt=first))
         for seconds, first in since.items()
     }
-    lately = Run.objects.filter(finished_at__gt=min(since.values()), state__in=BADLY)
+    lately = Run.objects.filter(finished_at__gt=min(since.values()), state__in=Run.ENDED_BADLY)
     found = lately.filter(tenant=tenant).order_by().values_list("agent_id").annotate(**counts)
     return {agent_id: dict(zip(windows, numbers, strict=True)) for agent_id, *numbers in found}
 
@@ -102,8 +120,7 @@ def _failed(
 def _spent(tenant: Tenant, names: frozenset[str], now: datetime) -> dict[int, float | None]:
     """Of the tightest cap that counts: the agent's own of the day, the project's of the month."""
     caps = dict(Agent.objects.filter(tenant=tenant, name__in=names).values_list("pk", "budget"))
-    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
-    month, today = month_window(now, place), Q(day=day_of(now, place))
+    month, today = month_window(now, tenant.zone), Q(day=day_of(now, tenant.zone))
     usage = Usage.objects.filter(tenant=tenant, day__gte=month.first, day__lte=month.last)
     found = (
         usage.order_by()

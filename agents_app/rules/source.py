@@ -49,10 +49,10 @@ def read_source(path: Path) -> Source:
     except OSError as error:
         # Of the error alone: when it can be read again, that is a change.
         return _unreadable(f"the file cannot be read: {error.strerror}")
-    return source_of(data)
+    return source_of_text(data)
 
 
-def source_of(data: bytes) -> Source:
+def source_of_text(data: bytes) -> Source:
     if len(data) > MOST_BYTES:
         return _unreadable(f"the file has more than {MOST_BYTES:,} bytes")
     # A byte that is no text is wrong in its line, and the other lines are as good as ever.

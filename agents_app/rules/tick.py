@@ -1,6 +1,6 @@
 """One look at all rules, every ten seconds; what they say is done elsewhere, and meanwhile."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
@@ -13,21 +13,19 @@ from django.db import DatabaseError
 from agents_app import journal
 from agents_app.bulk import update_many
 from agents_app.commit import in_transaction
-from agents_app.conf import HOST_ZONE
 from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
 from agents_app.rows import moment, run, stamp
 from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
-from agents_app.rules.holder import this_process
+from agents_app.rules.holder import is_gone, this_process
 from agents_app.rules.line import shown
 from agents_app.rules.needs import needs_of
 from agents_app.rules.parse import parse_stored
-from agents_app.rules.reload import reload
+from agents_app.rules.reload import forget, reload
 from agents_app.rules.rule import Rule
 from agents_app.rules.snapshot import look_at_fleet
 from agents_app.rules.source import FILE_NAME, Source, read_source
 from agents_app.rules.timing import nobody_looked
 from agents_app.skills.sync import DEFAULT_TENANT
-from agents_app.triggers import zone
 
 log = structlog.get_logger("drover.rules")
 MOST_CRASHES = 5
@@ -85,9 +83,10 @@ def _tick(
     now: datetime,
     submit: Submit,
 ) -> int:
-    place = zone(tenant.settings.get("timezone") or HOST_ZONE)
+    place = tenant.zone
     if source.fingerprint != book.fingerprint:
         reload(book, source, place, now)
+    forget(tenant.pk, now)
     resumes = nobody_looked(book.ticked_at, started_at, now)
     rules = _rules_to_look_at(tenant, now, all_of_them=resumes)
     decisions: list[Decision] = []
@@ -98,6 +97,7 @@ def _tick(
             zone=place,
             fleet=look_at_fleet(tenant, needs_of(rule for rule, _ in rules), now),
             holder=this_process(),
+            abandoned=_abandoned((standing for _, standing in rules), now),
             resumes=resumes,
             silent=book.is_silent(now),
             closed=closed_because(tenant),
@@ -139,6 +139,11 @@ def _rule(name: str, text: str) -> Rule | None:
     if rule is None:
         log.warning("rule.not_understood", rule=name, text=shown(text), advice=f"save {FILE_NAME}")
     return rule and replace(rule, name=name)
+
+
+def _abandoned(standings: Iterable[Standing], now: datetime) -> frozenset[int]:
+    held = (one for one in standings if one.held_by)
+    return frozenset(one.id for one in held if is_gone(one.held_by, one.held_until, now))
 
 
 def _write(

@@ -8,13 +8,11 @@ from django.http import HttpRequest
 from ninja import Router
 from pydantic import Field
 
-from agents_app.conf import CONF
-from agents_app.models import RuleBook, Tenant
+from agents_app.models import RuleBook
 from agents_app.rules.listing import RuleLine, book_of, indicator, rule_lines
-from agents_app.rules.rehearse import Rehearsed, rehearse
+from agents_app.rules.rehearse import Rehearsed, rehearse, source_of
 from agents_app.rules.silence import end_silence, silence
-from agents_app.rules.source import FILE_NAME, Source, parsed, read_source, source_of
-from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.rules.source import parsed, source_of_text
 from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
 from gateway_app.api.fields import (
     Epoch,
@@ -126,7 +124,7 @@ def list_rules(request: HttpRequest) -> RulesShape:
 def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
     """What would fire now, and why not; nothing is done, and an edit is not saved."""
     tenant = caller_of(request).tenant
-    source = _file_of(tenant) if body.text is None else source_of(_bytes(body.text))
+    source = source_of(tenant) if body.text is None else source_of_text(_bytes(body.text))
     return RehearsalShape(
         ok=not source.errors,
         rules=[_rehearsed(one) for one in rehearse(tenant, parsed(source).rules, utc_now())],
@@ -152,11 +150,6 @@ def end_silence_of_rules(request: HttpRequest) -> SilenceShape:
     caller, now = caller_of(request), utc_now()
     end_silence(caller.tenant, caller.by, now)
     return _silence(book_of(caller.tenant), now)
-
-
-def _file_of(tenant: Tenant) -> Source:
-    """The project's file belongs to its own tenant; others have none."""
-    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else Source()
 
 
 def _bytes(text: str) -> bytes:

@@ -17,7 +17,7 @@ from agents_app.conf import CONF, HOST_ZONE
 from agents_app.errors import Refused
 from agents_app.models import Tenant
 from agents_app.rules.listing import book_of, indicator, rule_lines, silence_text
-from agents_app.rules.rehearse import Rehearsed, rehearse
+from agents_app.rules.rehearse import Rehearsed, rehearse, source_of
 from agents_app.rules.silence import end_silence, silence
 from agents_app.rules.source import FILE_NAME, parsed, read_source
 
@@ -77,7 +77,7 @@ class Command(DroverCommand):
 
     def _test(self, tenant: Tenant, path: str | None, *, json: bool) -> None:
         now, place = self.now, Path(path) if path else CONF.project / FILE_NAME
-        source = read_source(place)
+        source = read_source(place) if path else source_of(tenant)
         if path and not source.fingerprint:
             raise Refused(f"there is no file {place}")
         rules = rehearse(tenant, parsed(source).rules, now)

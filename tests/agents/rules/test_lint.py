@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_app.rules.lint import agents_of, warnings
+from agents_app.rules.lint import warnings
 from agents_app.rules.parse import parse_line
 
 
@@ -38,9 +38,3 @@ def test_a_doubtful_rule_is_warned_of(text: str, warning: str):
 )
 def test_a_plain_rule_is_not_warned_of(text: str):
     assert said(text) == []
-
-
-def test_everybody_a_rule_names_is_listed_once():
-    rule = parse_line("every 1m if alive(a,b) and queue(c) > 1 => release b,d")
-    assert rule is not None
-    assert agents_of(rule) == ("a", "b", "c", "d")

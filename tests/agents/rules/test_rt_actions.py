@@ -31,6 +31,14 @@ def test_a_summon_that_still_waits_is_not_asked_for_again(rules: Rules, fleet: F
     assert status("a") == ("skip", "forge was summoned before, and that still waits")
 
 
+def test_a_summon_that_still_waits_does_not_keep_another_one_out(rules: Rules, fleet: Fleet):
+    fleet.agent("forge", paused_at=at("12:00"))
+    rules.save(*(f'[{name}] every 30s => summon forge "{name}"' for name in ("first", "second")))
+    rules.ticks(at("12:00"), at("12:05"))
+    assert set(WorkItem.objects.values_list("prompt", flat=True)) == {"first", "second"}
+    assert status("second") == ("skip", "forge was summoned before, and that still waits")
+
+
 def test_a_message_reaches_a_live_run_or_becomes_work(rules: Rules, fleet: Fleet):
     running(fleet, fleet.agent("forge"))
     fleet.agent("beacon")

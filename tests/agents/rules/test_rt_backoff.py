@@ -129,6 +129,34 @@ def test_an_agent_that_falls_over_whenever_it_is_summoned_is_summoned_less_and_l
     assert (row("a").failures, row("a").status) == (0, "ok")
 
 
+def test_that_an_agent_lived_for_a_while_is_no_reason_to_summon_it_more_often(
+    rules: Rules, fleet: Fleet
+):
+    """The rule itself made it alive: only what others change gives the rule another chance."""
+    fleet.agent("forge")
+    rules.save("[a] every 1m if not alive(forge) => summon forge")
+    now, ends, going_on = at("12:00"), at("12:00"), []
+    while now <= at("12:20"):
+        if going_on and now >= ends:
+            fleet.finish(going_on.pop(), "failed", now)
+        for _ in rules.tick(now):
+            going_on = [fleet.start(WorkItem.objects.latest("pk"), now)]
+            ends = now + timedelta(seconds=25)
+        now += timedelta(seconds=10)
+    assert _gaps(rules) == [60, 60, 120, 240, 480]
+    assert row("a").failures == 5
+
+
+def test_that_a_message_woke_an_agent_is_no_reason_to_try_more_often(rules: Rules, fleet: Fleet):
+    fleet.agent("forge")
+    rules.save('[a] every 1m => msg forge,ghost "hello"')
+    rules.ticks(at("12:00"), at("12:01"))
+    assert row("a").failures == 1
+    assert Run.objects.count() == 1
+    rules.tick(at("12:01:10"))
+    assert row("a").failures == 1
+
+
 # --- looks that break -----------------------------------------------------------------------
 
 

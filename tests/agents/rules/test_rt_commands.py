@@ -25,7 +25,7 @@ SECRET = "s3cr3t-s3cr3t-s3cr3t"
 def errand(command: str, rule_id: int = 1) -> Errand:
     action = Shell(command)
     rule = Rule("nightly", Every(60), (), action)
-    return Errand(rule_id, rule, action, NOON, zone("UTC"), "me", "")
+    return Errand(rule_id, rule, action, NOON, zone("UTC"), "me", {})
 
 
 def run(

@@ -43,7 +43,7 @@ def test_a_bad_line_is_told_once_and_the_others_go_on(rules: Rules):
     rules.save("[a] every 1m => resume all", "every never => dance", "[b] every 1m => resume all")
     assert len(rules.ticks(at("12:00"), at("12:01"))) == 2
     (told_once,) = told("rules.invalid")
-    assert told_once.startswith("scheduler.rules: line 2: ")
+    assert told_once.startswith("scheduler.rules: line 2, column 7: ")
     assert told_once.endswith("every never => dance")
     (error,) = book().errors
     assert (error["line"], error["raw"]) == (2, "every never => dance")
@@ -75,6 +75,8 @@ def test_a_file_that_cannot_be_read_leaves_the_rules_as_they_were(rules: Rules):
     (rules.project / FILE_NAME).write_bytes(b"#" * 1_000_001)
     assert rules.ticks(at("12:00:10"), at("12:01")) == [("a", at("12:01"))]
     assert "more than 1,000,000" in book().problems[0]
+    assert book().problems[0].startswith("scheduler.rules: ")
+    assert "line 0" not in book().problems[0] + told("rules.invalid")[0]
 
 
 def test_a_directory_in_the_place_of_the_file_is_no_crash(rules: Rules, tmp_path: Path):
@@ -87,6 +89,20 @@ def test_a_directory_in_the_place_of_the_file_is_no_crash(rules: Rules, tmp_path
 def test_a_project_without_rules_costs_nothing(rules: Rules, django_assert_num_queries: object):
     with django_assert_num_queries(2):  # type: ignore[operator]
         rules.tick(at("12:00"))
+
+
+def test_a_rule_that_left_the_file_is_forgotten_when_its_beat_has_died(rules: Rules):
+    rules.save('[a] every 1m => run "sleep 100"')
+    rules.holding = True
+    rules.ticks(at("12:00"), at("12:01"))
+    rules.save("# nothing")
+    rules.ticks(at("12:01:10"), at("12:02"))
+    assert (row("a").status, row("a").next_due_at) == ("run", None)
+    RuleState.objects.update(held_by="elsewhere|boot|1|1.00", held_until=at("12:03"))
+    rules.tick(at("12:02:50"))
+    assert RuleState.objects.exists()
+    rules.tick(at("12:03:10"))
+    assert not RuleState.objects.exists()
 
 
 def test_a_changed_rule_waits_for_the_end_of_what_the_old_one_began(rules: Rules):
