@@ -86,17 +86,17 @@ class Command(DroverCommand):
             ok = not source.errors
             self.screen.json({"ok": ok, "file": place, "rules": told, "errors": source.errors})
         else:
-            self._tested(rules, place, now)
+            self._tested(rules, place, tenant, now)
             self._errors(source.errors, place.name)
         if source.errors:
             sys.exit(1)
 
-    def _tested(self, rules: list[Rehearsed], file: Path, now: datetime) -> None:
+    def _tested(self, rules: list[Rehearsed], file: Path, tenant: Tenant, now: datetime) -> None:
         if rules:
             rows = [screens.test_row(one, now) for one in rules]
             self.screen.table(screens.TEST_COLUMNS, rows)
         else:
-            self.screen.say(f"there are no rules in {file}")
+            self.screen.say(f"there are no rules in {file} for {tenant}")
         for one in rules:
             for warning in one.warnings:
                 self.screen.say(f"{file.name}:{one.rule.line}: warning: {warning}")

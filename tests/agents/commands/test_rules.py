@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.models import Message, RuleBook, RuleState, Run, RunEvent, WorkItem
+from agents_app.models import Message, RuleBook, RuleState, Run, RunEvent, Tenant, WorkItem
 from tests.agents.commands.calling import call
 from tests.agents.fleet import Fleet
 
@@ -45,6 +45,14 @@ def due(fleet: Fleet, text: str, **columns: object) -> RuleState:
 
 
 # --- test -----------------------------------------------------------------------------------
+
+
+def test_the_file_of_the_project_is_tried_for_its_own_tenant_only(fleet: Fleet, project: Path):
+    Tenant.objects.create(name="other")
+    (project / FILE).write_text(COMPLETE)
+    assert call("rules", "test", "--tenant", "other", "--json").json["rules"] == []
+    said = call("rules", "test", "--tenant", "other")
+    assert said.out.strip() == f"there are no rules in {project / FILE} for other"
 
 
 def test_a_complete_file_is_tried_although_its_agents_do_not_exist(fleet: Fleet, project: Path):
