@@ -10,11 +10,12 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from agents_app.errors import DroverError
+    from agents_app.output import harmless
 
     try:
         execute_from_command_line(sys.argv)
     except DroverError as error:
-        sys.stderr.write(f"drover: {error}\n")
+        sys.stderr.write(f"drover: {harmless(str(error))}\n")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

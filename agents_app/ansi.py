@@ -7,11 +7,16 @@ sequences make it slow or raise.)
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from agents_app.output import CONTROLS, CSI
+
+# Of one line: each is an element of a page.
+MOST_SPANS = 500
 
 _TOKEN = re.compile(
     rf"{CSI}(?P<sgr>[0-9;:]{{0,100}})m|{CSI}(?P<erase>[02]?)K|(?P<back>\r+)|{CONTROLS}"
@@ -80,22 +85,21 @@ class Span:
 
 def read_line(text: str, style: Style) -> tuple[tuple[Span, ...], Style]:
     """A line without its end, beginning in the style in which the one before it ended."""
-    front: list[Span] = []
-    behind: Sequence[Span] = ()
+    passes: list[list[Span]] = [[]]
     place = 0
     for token in _TOKEN.finditer(text):
         if place < token.start():
-            front.append(Span(text[place : token.start()], style))
+            passes[-1].append(Span(text[place : token.start()], style))
         place = token.end()
         if token["sgr"] is not None:
             style = _styled(style, token["sgr"])
         elif token["back"]:
-            front, behind = [], _over(front, behind)
+            passes.append([])
         elif token["erase"] is not None:
-            front, behind = ([] if token["erase"] == "2" else front), ()
+            passes = [[] if token["erase"] == "2" else passes[-1]]
     if place < len(text):
-        front.append(Span(text[place:], style))
-    return tuple(_over(front, behind)), style
+        passes[-1].append(Span(text[place:], style))
+    return _bounded(_left(passes)), style
 
 
 def style_after(text: str, style: Style) -> Style:
@@ -109,15 +113,32 @@ def style_after(text: str, style: Style) -> Style:
     return style
 
 
-def _over(front: Sequence[Span], behind: Sequence[Span]) -> Sequence[Span]:
-    """What was written from the line's start covers as much of what stood there before."""
-    covered = sum(len(span.text) for span in front)
-    left: list[Span] = []
-    for span in behind:
-        if rest := span.text[covered:]:
-            left.append(replace(span, text=rest))
-        covered = max(0, covered - len(span.text))
-    return [*front, *left]
+def _left(passes: Sequence[Sequence[Span]]) -> Iterator[Span]:
+    """Each pass was written from the line's start and covers as much of those before it.
+
+    From the last one back, so that each span is looked at once, however often it was covered.
+    """
+    covered = 0
+    for spans in reversed(passes):
+        end = 0
+        for span in spans:
+            start, end = end, end + len(span.text)
+            if end > covered:
+                yield replace(span, text=span.text[max(0, covered - start) :])
+        covered = max(covered, end)
+
+
+def _bounded(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Neighbours that look alike are one; what is past the bound is all there, but plain."""
+    alike = groupby(spans, key=attrgetter("style"))
+    merged = [Span(_joined(group), style) for style, group in alike]
+    if len(merged) <= MOST_SPANS:
+        return tuple(merged)
+    return (*merged[: MOST_SPANS - 1], Span(_joined(merged[MOST_SPANS - 1 :])))
+
+
+def _joined(spans: Iterable[Span]) -> str:
+    return "".join(span.text for span in spans)
 
 
 # --- a style --------------------------------------------------------------------------------

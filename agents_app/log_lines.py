@@ -5,16 +5,20 @@ often it was drawn. Lines are numbered in the order in which they ended, those o
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import takewhile
+from functools import cached_property
+from itertools import islice, takewhile
 from typing import Any
 
 from agents_app.ansi import Span, Style, read_line, style_after
 
 # Of one line; the download has the rest.
 LONGEST_BYTES = 20_000
+# Of one stretch, about what it weighs on a page; several of the heaviest lines fit in it.
+MOST_WEIGHT = 300_000
+SPAN_WEIGHT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +41,27 @@ class Printed:
         return replace(self, data=self.data[:place]), replace(self, data=self.data[place:])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogLine:
-    """As old as its start; one that is open has not ended and may change."""
+    """As old as its start; one that is open has not ended and may change.
+
+    Its looks are read when somebody wants to see them: of most lines nobody does.
+    """
 
     number: int
     at: datetime
     stream: str
-    spans: tuple[Span, ...]
+    data: bytes
+    style: Style
     open: bool = False
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        return read_line(self.data.decode(errors="replace"), self.style)[0]
+
+    @property
+    def weight(self) -> int:
+        return len(self.data) + SPAN_WEIGHT * len(self.spans)
 
     @property
     def text(self) -> str:
@@ -111,9 +127,8 @@ class LogCutter:
     def _line(
         self, number: int, stream: str, at: datetime, data: bytes, is_open: bool = False
     ) -> LogLine:
-        text = shown_part(data).decode(errors="replace")
-        spans, _ = read_line(text, self._styles.get(stream, Style()))
-        return LogLine(number, at, stream, spans, is_open)
+        style = self._styles.get(stream, Style())
+        return LogLine(number, at, stream, shown_part(data), style, is_open)
 
     def _carry(self, stream: str, data: bytes) -> None:
         style = self._styles.get(stream, Style())
@@ -161,15 +176,36 @@ def last_lines(pieces: Iterable[Printed], most: int, *, ended: bool) -> Stretch:
     first = cutter.count + ends - most
     lines = [line for piece in wanted for line in fed_from(cutter, piece, first)]
     lines += cutter.rest() if ended else cutter.open_lines()
-    lines = lines[-most:]
-    return Stretch(tuple(lines), lines[0].number if lines else 0)
+    return _up_to_the_end(lines[-most:])
 
 
 def lines_before(pieces: Iterable[Printed], before: int, most: int) -> Stretch:
     """Up to `most` lines that all have ended, the last one just before the line `before`."""
     first = max(0, before - most)
     lines = takewhile(lambda line: line.number < before, lines_from(pieces, first))
-    return Stretch(tuple(lines), first)
+    return _up_to_the_end(list(lines), first)
+
+
+def lines_after(pieces: Iterable[Printed], after: int, most: int) -> Stretch:
+    """Up to `most` lines that all have ended, the first one just after the line `after`."""
+    first = after + 1
+    return Stretch(tuple(_light(islice(lines_from(pieces, first), most))), first)
+
+
+def _up_to_the_end(lines: Sequence[LogLine], first: int = 0) -> Stretch:
+    """The last of them, as many as are light enough."""
+    light = tuple(_light(reversed(lines)))[::-1]
+    return Stretch(light, light[0].number if light else first)
+
+
+def _light(lines: Iterable[LogLine]) -> Iterator[LogLine]:
+    """As many as one stretch may hold, but one at least: whoever asks on must get on."""
+    weight = 0
+    for line in lines:
+        weight += line.weight
+        if weight > max(MOST_WEIGHT, line.weight):
+            return
+        yield line
 
 
 def lines_from(pieces: Iterable[Printed], first: int) -> Iterator[LogLine]:

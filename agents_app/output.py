@@ -188,3 +188,8 @@ class TextDecoder:
 def as_text(data: bytes) -> str:
     """Valid UTF-8 without escape sequences and controls other than tabs and line ends."""
     return TextDecoder().decode(data, final=True)
+
+
+def harmless(text: str) -> str:
+    """Without what a terminal would obey: sentences quote what agents and senders wrote."""
+    return as_text(text.encode("utf-8", "replace"))

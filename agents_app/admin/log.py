@@ -5,12 +5,12 @@ from typing import Any
 from django.http import HttpRequest
 
 from agents_app.cli.follow import as_lines
-from agents_app.log_lines import Stretch, last_lines, lines_before
+from agents_app.log_lines import Stretch, last_lines, lines_after, lines_before
 from agents_app.log_rows import printed
 from agents_app.models import Run
 from agents_app.printed import output_so_far
 
-# On the page at first, and with every step back.
+# On the page at first, and with every step back; fewer when they are heavy.
 SHOWN_LINES = 500
 
 
@@ -29,7 +29,7 @@ def asked_lines(request: HttpRequest, run: Run) -> dict[str, Any]:
         return _shown(newest, run)
     if newest.earlier > after + 1:
         # More has come than one answer holds: the oldest of it now, the rest when it asks again.
-        older = lines_before(printed(run.pk), after + 1 + SHOWN_LINES, SHOWN_LINES)
+        older = lines_after(printed(run.pk), after, SHOWN_LINES)
         return _shown(older, run) | {"ended": False}
     lines = tuple(line for line in newest.lines if line.number > after)
     return _shown(Stretch(lines, newest.earlier), run)

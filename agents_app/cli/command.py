@@ -17,6 +17,7 @@ from agents_app import relay
 from agents_app.cli.examples import add_examples
 from agents_app.cli.screen import Screen
 from agents_app.errors import ConfigError, DroverError, Refused
+from agents_app.output import harmless
 from agents_app.skills.sync import DEFAULT_TENANT
 
 INTERRUPTED = 130
@@ -105,7 +106,7 @@ class DroverCommand(BaseCommand):
 
     def remark(self, text: str) -> None:
         """Beside the result: a pipe that reads the result does not get it."""
-        self.stderr.write(text)
+        self.stderr.write(harmless(text))
 
     @contextlib.contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -12,7 +12,7 @@ from django.core.management.base import OutputWrapper
 from django.utils.termcolors import colorize
 
 from agents_app.cli.times import iso, local
-from agents_app.output import as_text
+from agents_app.output import harmless
 
 Rows = Sequence[Sequence[object]]
 
@@ -40,7 +40,7 @@ class Screen:
         self._colour = colour
 
     def say(self, text: str) -> None:
-        self._out.write(text)
+        self._out.write(harmless(text))
 
     def text(self, text: str) -> None:
         """As it is, at once: somebody may be watching."""
@@ -65,7 +65,7 @@ class Screen:
     def show(self, parts: Sequence[Part]) -> None:
         for part in parts:
             if isinstance(part, str):
-                self._out.write(part)
+                self.say(part)
             elif self._out.isatty():
                 # Here, because a pipe should not pay for what only a terminal needs.
                 from agents_app.cli import terminal
@@ -97,7 +97,7 @@ def cell(value: object) -> str:
         return "-"
     if isinstance(value, datetime):
         return local(value)
-    return " ".join(as_text(str(value).encode("utf-8", "replace")).split())
+    return " ".join(harmless(str(value)).split())
 
 
 def plain_lines(rows: Rows) -> list[str]:

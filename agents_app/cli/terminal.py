@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents_app.cli.screen import Grid, Part, Show
+from agents_app.output import harmless
 
 # Measured there, a table says what it needs, not what it would make do with.
 VERY_WIDE = 10_000
@@ -43,7 +44,8 @@ def live(out: Any, *, colour: bool) -> Iterator[Show]:
 
         def show(parts: Sequence[Part]) -> None:
             drawn: list[RenderableType] = [
-                Text(part) if isinstance(part, str) else _fitting(console, part) for part in parts
+                Text(harmless(part)) if isinstance(part, str) else _fitting(console, part)
+                for part in parts
             ]
             picture.update(Group(*drawn), refresh=True)
 

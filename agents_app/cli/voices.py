@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Iterator
+from io import StringIO
 from time import sleep
 
 from django.db.models import Max, Q, QuerySet
@@ -12,6 +13,8 @@ from agents_app.cli.times import local
 from agents_app.models import Run
 from agents_app.printed import Output, Piece, Progress, output_so_far, progress_of
 
+# Characters; one that is longer comes in parts, so that it need not be kept until it ends.
+LONGEST_LINE = 1_000_000
 # Red is kept for errors.
 COLOURS = (
     *(("cyan",), ("green",), ("magenta",), ("yellow",), ("blue",)),
@@ -60,19 +63,27 @@ class Lines:
     """Whole lines only: two that print at once would tear each other's apart."""
 
     def __init__(self) -> None:
-        self._begun: dict[tuple[int, str], str] = {}
+        self._begun: dict[tuple[int, str], StringIO] = {}
 
     def of(self, piece: Piece) -> list[str]:
         key = piece.run, piece.stream
-        *lines, begun = (self._begun.pop(key, "") + piece.text).split("\n")
-        if begun:
-            self._begun[key] = begun
+        *ended, rest = piece.text.split("\n")
+        lines = [self._taken(key) + end for end in ended]
+        if rest:
+            begun = self._begun.setdefault(key, StringIO())
+            begun.write(rest)
+            if begun.tell() >= LONGEST_LINE:
+                lines.append(self._taken(key))
         return lines
 
     def rest(self, run_id: int) -> list[tuple[str, str]]:
         """What never got its end, with its stream."""
         keys = [key for key in self._begun if key[0] == run_id]
-        return [(stream, self._begun.pop((run, stream))) for run, stream in keys]
+        return [(key[1], self._taken(key)) for key in keys]
+
+    def _taken(self, key: tuple[int, str]) -> str:
+        begun = self._begun.pop(key, None)
+        return begun.getvalue() if begun else ""
 
 
 class Chorus:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 MAX_TEXT = 4000
 # PostgreSQL stores no NUL, UTF-8 has no lone surrogate, and terminals obey the other controls.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Unparseable:

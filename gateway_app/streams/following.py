@@ -1,6 +1,6 @@
 """A stream of what a run prints: whole lines, as fast as the client reads them, then its end."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from time import monotonic
 
@@ -40,24 +40,20 @@ async def _news(
     hub: Hub, ticket: Follow, lines: LineReader | LogReader, progress: Progress, outlet: Outlet
 ) -> AsyncGenerator[bytes, None]:
     while lines.seq < progress.seq and not outlet.over:
-        yield await hub.read(partial(_page, lines, ticket.after))
+        yield await hub.read(partial(_events, lines.page, ticket.after))
     if progress.ended:
-        yield _events(lines.rest(), ticket.after)
+        yield await hub.read(partial(_events, lines.rest, ticket.after))
         outlet.end(_end(progress) if progress.state else wire.GONE)
 
 
-def _page(lines: LineReader | LogReader, after: int) -> bytes:
-    return _events(lines.page(), after)
-
-
-def _events(lines: Iterable[AnyLine], after: int) -> bytes:
+def _events(read: Callable[[], list[AnyLine]], after: int) -> bytes:
     """Those that the client has not seen: to know their numbers, all of them were read.
 
     A line that grows has no id: who comes back after it wants to see it again.
     """
     return b"".join(
         wire.event("line", line.shown(), None if line.open else line.number)
-        for line in lines
+        for line in read()
         if line.number > after
     )
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.ansi import Span, Style, read_line, style_after
+from agents_app import ansi
+from agents_app.ansi import MOST_SPANS, Span, Style, read_line, style_after
 from agents_app.output import as_text
 
 PLAIN = Style()
@@ -143,6 +144,42 @@ def test_a_bar_is_shown_as_a_terminal_would_leave_it(printed: str, shown: str):
 
 def test_what_a_bar_leaves_keeps_its_colour():
     assert spans("\x1b[31mabc\x1b[0m\rx") == [("x", "", "", ""), ("bc", "dv-fg-1", "", "")]
+
+
+def test_a_bar_drawn_over_many_colours_costs_no_more_than_its_length(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    made = []
+
+    class Counted(Span):
+        def __init__(self, text: str, style: Style = PLAIN) -> None:
+            made.append(text)
+            super().__init__(text, style)
+
+    monkeypatch.setattr(ansi, "Span", Counted)
+    line = "\x1b[mx" * 300 + "\ry" * 300
+    assert plain(line) == "y" + "x" * 299
+    assert len(made) < len(line)
+
+
+# --- how many spans -------------------------------------------------------------------------
+
+
+def test_neighbours_that_look_alike_are_one_span():
+    assert spans("\x1b[31ma\x1b[31mb\x1b[0;31mc\x1b[md\x07e") == [
+        ("abc", "dv-fg-1", "", ""),
+        ("de", "", "", ""),
+    ]
+
+
+def test_a_line_with_a_colour_for_each_letter_is_whole_but_plain_past_a_bound():
+    letters = MOST_SPANS + 100
+    line = "".join(f"\x1b[{31 + number % 2}mx" for number in range(letters))
+    shown, style = read_line(line, PLAIN)
+    assert len(shown) == MOST_SPANS
+    assert shown[-1] == Span("x" * 101)
+    assert not any(span.is_plain for span in shown[:-1])
+    assert style == Style("2" if letters % 2 == 0 else "1")
 
 
 # --- whatever comes -------------------------------------------------------------------------

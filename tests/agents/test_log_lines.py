@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents_app import log_lines
 from agents_app.log_lines import (
     LONGEST_BYTES,
+    MOST_WEIGHT,
+    SPAN_WEIGHT,
     LogCutter,
     LogLine,
     Printed,
     last_lines,
+    lines_after,
     lines_before,
     lines_from,
 )
@@ -86,6 +91,50 @@ def test_only_the_end_of_a_long_log_is_read_into_lines():
     assert texts(before.lines) == [f"line {number}" for number in range(70, 90)]
     assert before.earlier == 70
     assert texts(lines_before(pieces, 5, 20).lines) == [f"line {number}" for number in range(5)]
+
+
+def heavy_log() -> list[Printed]:
+    """Each letter has a colour of its own."""
+    line = b"\x1b[31mx\x1b[32my" * 500 + b"\n"
+    return out(*[line] * 50)
+
+
+def test_of_heavy_lines_a_stretch_has_fewer_and_the_others_are_not_even_read(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    read = []
+    read_line = log_lines.read_line
+    monkeypatch.setattr(
+        log_lines, "read_line", lambda text, style: read.append(text) or read_line(text, style)
+    )
+    shown = last_lines(heavy_log(), 50, ended=True)
+    spans = sum(len(line.spans) for line in shown.lines)
+    assert 0 < spans <= MOST_WEIGHT / SPAN_WEIGHT
+    assert sum(map(len, read)) <= MOST_WEIGHT + LONGEST_BYTES
+    assert shown.earlier == shown.lines[0].number > 0
+
+
+def test_whoever_asks_on_gets_all_heavy_lines_once_back_and_forth():
+    pieces = heavy_log()
+    stretch = last_lines(pieces, 50, ended=True)
+    back = list(stretch.lines)
+    while stretch.earlier:
+        stretch = lines_before(pieces, stretch.earlier, 50)
+        back[:0] = stretch.lines
+    assert [line.number for line in back] == list(range(50))
+    forth: list[LogLine] = []
+    while lines := lines_after(pieces, len(forth) - 1, 50).lines:
+        assert len(lines) < 50
+        forth += lines
+    assert forth == back
+
+
+def test_a_line_that_is_too_heavy_alone_comes_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(log_lines, "MOST_WEIGHT", 10)
+    pieces = out(b"one\n", b"two\n")
+    assert texts(last_lines(pieces, 5, ended=True).lines) == ["two"]
+    assert texts(lines_before(pieces, 1, 5).lines) == ["one"]
+    assert texts(lines_after(pieces, -1, 5).lines) == ["one"]
 
 
 def test_nothing_printed_is_no_line():

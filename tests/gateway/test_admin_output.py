@@ -108,6 +108,26 @@ def test_only_the_end_of_a_long_log_is_on_the_page_and_what_was_before_comes_in_
     assert response.content.decode().count("\n") == total
 
 
+def test_a_page_of_heavy_lines_stays_light_and_says_that_there_are_earlier_ones(
+    boss: Client, run: Run
+):
+    tell(run.pk, (b"\x1b[31mx\x1b[32my" * 200 + b"\n") * 40)
+    end(run)
+    shown = page(boss, run)
+    on_it = shown.count('class="dv-line')
+    assert 0 < on_it < 40
+    assert f"Earlier lines ({40 - on_it})" in shown
+    assert len(lines(boss, run, before=40 - on_it)["lines"]) == min(on_it, 40 - on_it)
+    # Those who ask for what is new begin with the oldest, and come to the end.
+    seen, ended = [0], False
+    while not ended:
+        answer = lines(boss, run, after=seen[-1])
+        assert answer["lines"]
+        seen += [line["number"] for line in answer["lines"]]
+        ended = answer["ended"]
+    assert seen == list(range(40))
+
+
 def test_what_is_new_can_be_asked_for_by_those_who_get_no_stream(boss: Client, run: Run):
     tell(run.pk, b"one\ntwo\nthr")
     answer = lines(boss, run, after=0)

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.core.management.base import OutputWrapper
 
+from agents_app.cli.command import DroverCommand
 from agents_app.cli.screen import Screen, cell, plain_lines, shortened
 from agents_app.cli.times import iso, local
 from tests.agents.commands.calling import Terminal
@@ -30,6 +32,39 @@ def test_a_terminal_gets_a_table_that_takes_words_as_they_are():
 )
 def test_a_cell_is_one_safe_line(value: object, shown: str):
     assert cell(value) == shown
+
+
+# A title, a colour, a clipboard and the same with the one-character opening.
+TRICKS = "a\x1b]0;owned\x07 \x1b[31mred\x9b2J \x9d52;c;aGk=\x9cend"
+
+
+class Telling(DroverCommand):
+    def handle(self, *_args: object, **_options: object) -> None:
+        self.screen.say(TRICKS)
+        self.screen.show([TRICKS])
+        self.remark(TRICKS)
+
+
+def test_a_sentence_has_no_orders_for_the_terminal():
+    out, err = Terminal(), Terminal()
+    call_command(Telling(), stdout=out, stderr=err)
+    assert out.getvalue() == "a red end\n" * 2
+    assert "a red end" in err.getvalue()
+    assert not {"\x9b", "\x9d", "\x07"} & set(err.getvalue())
+
+
+def test_a_sentence_of_a_live_picture_has_none_either():
+    out = Terminal()
+    with Screen(OutputWrapper(out), colour=False).live() as show:
+        show([TRICKS])
+    assert "a red end" in out.getvalue()
+    assert not {"\x9b", "\x9d", "\x07"} & set(out.getvalue())
+
+
+def test_a_sentence_keeps_its_lines_and_its_letters():
+    out = StringIO()
+    Screen(OutputWrapper(out)).say("grün:\n\t- 5 €")
+    assert out.getvalue() == "grün:\n\t- 5 €\n"
 
 
 def test_a_long_text_ends_with_a_sign_that_it_goes_on():

@@ -46,3 +46,8 @@ def test_long_texts_are_cut_with_a_mark():
 @pytest.mark.parametrize("value", [None, 1, True, [], {}, "", "\x00"])
 def test_what_is_no_text_is_absent(value):
     assert text(value) is None
+
+
+def test_no_text_for_people_has_a_control_that_a_terminal_obeys():
+    controls = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
+    assert text({"title": f"a{controls}b"}, "title") == "a\t\nb"
