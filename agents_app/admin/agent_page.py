@@ -5,6 +5,9 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
+from django.http import HttpRequest
+
+from agents_app.admin.base import may_see
 from agents_app.admin.lines import AgentLine, run_lines, runs_url, waiting_url
 from agents_app.admin.markdown import as_html
 from agents_app.admin.schedule_lines import ScheduleLine
@@ -26,21 +29,35 @@ class AgentSchedule:
     fires: tuple[str, ...]
 
 
-def present_of(agent: Agent, now: datetime) -> dict[str, Any]:
-    schedules = agent.schedules.exclude(state=Schedule.State.CANCELED).order_by("name")
+def present_of(request: HttpRequest, agent: Agent, now: datetime) -> dict[str, Any]:
+    """Who may see the agent may not therefore see what others asked of it or wrote to it."""
+    parts = {"run": _runs, "schedule": _schedules, "workitem": _waiting, "message": _unread}
+    shown: dict[str, Any] = {"original": agent, "line": AgentLine(agent, now)}
+    for noun, part in parts.items():
+        if may_see(request, noun):
+            shown |= part(agent, now)
+    return shown
+
+
+def _runs(agent: Agent, now: datetime) -> dict[str, Any]:
     runs = agent.runs.select_related("agent", "schedule").order_by("-id")[:RECENT_RUNS]
+    return {"runs": run_lines(runs, now), "runs_url": runs_url(agent)}
+
+
+def _schedules(agent: Agent, now: datetime) -> dict[str, Any]:
+    schedules = agent.schedules.exclude(state=Schedule.State.CANCELED).order_by("name")
+    return {"schedules": [_schedule(each, now) for each in schedules[:MOST_SCHEDULES]]}
+
+
+def _waiting(agent: Agent, now: datetime) -> dict[str, Any]:
     queued = agent.work_items.filter(state=WorkItem.State.QUEUED).order_by("id")[:MOST_WAITING]
+    waiting = [(link_to(item), item, when(item.created_at, now)) for item in queued]
+    return {"waiting": waiting, "waiting_url": waiting_url(agent)}
+
+
+def _unread(agent: Agent, now: datetime) -> dict[str, Any]:
     unread = agent.messages.filter(read_at__isnull=True).order_by("id")[:MOST_WAITING]
-    return {
-        "original": agent,
-        "line": AgentLine(agent, now),
-        "runs": run_lines(runs, now),
-        "runs_url": runs_url(agent),
-        "schedules": [_schedule(each, now) for each in schedules[:MOST_SCHEDULES]],
-        "waiting": [(link_to(item), item, when(item.created_at, now)) for item in queued],
-        "waiting_url": waiting_url(agent),
-        "unread": [(link_to(each), each, when(each.created_at, now)) for each in unread],
-    }
+    return {"unread": [(link_to(each), each, when(each.created_at, now)) for each in unread]}
 
 
 def definition_of(agent: Agent) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class AgentAdmin(RecordAdmin):
         return render(request, "drover/agent_history.html", context)
 
     def _present(self, request: HttpRequest, agent: Agent) -> dict[str, Any]:
-        shown = present_of(agent, utc_now())
+        shown = present_of(request, agent, utc_now())
         if self.has_act_permission(request):
             shown["buttons"] = [
                 each for each in self.buttons(request, agent) if each[0] not in APART

@@ -25,6 +25,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def may_see(request: HttpRequest, noun: str) -> bool:
+    return any(request.user.has_perm(f"agents_app.{may}_{noun}") for may in ("view", "change"))
+
+
 @dataclass(frozen=True, slots=True)
 class Act:
     """Who does it, when, and what they wrote to it."""

@@ -15,8 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agents_app.admin.base import utc_now
-from agents_app.admin.overview import may_see
+from agents_app.admin.base import may_see, utc_now
 from agents_app.maintenance.doctor import examine, examine_rows
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
 

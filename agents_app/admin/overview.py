@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from agents_app.admin.base import utc_now
+from agents_app.admin.base import may_see, utc_now
 from agents_app.admin.first_run import first_run
 from agents_app.admin.lines import run_lines
 from agents_app.admin.overview_activity import activity, live_runs
@@ -45,10 +45,6 @@ def overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context["agents"], context["agents_total"] = agent_entries(request, now)
         context["first_run"] = None if context["agents"] else first_run(CONF.project)
     return context
-
-
-def may_see(request: HttpRequest, noun: str) -> bool:
-    return any(request.user.has_perm(f"agents_app.{may}_{noun}") for may in ("view", "change"))
 
 
 def _runs(request: HttpRequest, now: datetime) -> dict[str, Any]:

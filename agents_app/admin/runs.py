@@ -11,7 +11,7 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from agents_app import control, dispatch
-from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
+from agents_app.admin.base import Act, RecordAdmin, Verb, may_see, utc_now
 from agents_app.admin.causes import nested
 from agents_app.admin.filters import AGENT
 from agents_app.admin.lines import RunLine
@@ -101,14 +101,14 @@ class RunAdmin(RecordAdmin):
     def _view(self, view: Any) -> Any:
         return self.admin_site.admin_view(view)
 
-    def page(self, _request: HttpRequest, run: Run) -> dict[str, Any]:
-        parts = self._facts(run) | self._story(run)
+    def page(self, request: HttpRequest, run: Run) -> dict[str, Any]:
+        parts = self._facts(request, run) | self._story(run)
         return parts | {"log": end_of_log(run), "own_buttons": True}
 
     def facts(self, request: HttpRequest, run_id: int) -> HttpResponse:
         """Asked for again and again while the run goes on; its log is a stream."""
         run = self.readable(request, run_id)
-        context = self._facts(run) | {"act_buttons": self.buttons(request, run)}
+        context = self._facts(request, run) | {"act_buttons": self.buttons(request, run)}
         return render(request, "drover/run_facts.html", context)
 
     def story(self, request: HttpRequest, run_id: int) -> HttpResponse:
@@ -125,9 +125,11 @@ class RunAdmin(RecordAdmin):
         response["Content-Disposition"] = f'attachment; filename="run-{run_id}.txt"'
         return response
 
-    def _facts(self, run: Run) -> dict[str, Any]:
+    def _facts(self, request: HttpRequest, run: Run) -> dict[str, Any]:
         now = utc_now()
-        return {"original": run, "line": RunLine(run, now), "facts": RunFacts(run, now)}
+        facts = {"original": run, "line": RunLine(run, now), "facts": RunFacts(run, now)}
+        # It was written to the work item, which not all who see runs may read.
+        return facts | ({"prompt": run.work_item.prompt} if may_see(request, "workitem") else {})
 
     def _story(self, run: Run) -> dict[str, Any]:
         events = run.events.order_by("-id")[:MOST_EVENTS]

@@ -119,13 +119,15 @@ class BearerToken(HttpBearer):
 
 
 class AdminSession(APIKeyCookie):
-    """Never beside an Authorization header: then cookies count for nothing."""
+    """Never beside an Authorization header: then cookies count for nothing.
+
+    `right` is what a person needs besides the scope, for tables that not all who operate see."""
 
     param_name = settings.SESSION_COOKIE_NAME
 
-    def __init__(self, scope: str) -> None:
+    def __init__(self, scope: str, right: str = "") -> None:
         super().__init__()
-        self.scope = scope
+        self.scope, self.right = scope, right
 
     def __call__(self, request: HttpRequest) -> Caller | None:
         if "Authorization" in request.headers or self.param_name not in request.COOKIES:
@@ -136,11 +138,16 @@ class AdminSession(APIKeyCookie):
         caller = caller_with_session(request)
         if caller is not None and check_csrf(request):
             raise CsrfFailed("the CSRF token is missing or wrong: send it as X-CSRFToken")
-        return caller and admit(caller, self.scope)
+        admitted = caller and admit(caller, self.scope)
+        if admitted and self.right and not request.user.has_perm(f"agents_app.{self.right}"):
+            raise Forbidden(f"this needs the permission {self.right!r}")
+        return admitted
 
 
-def _needs(scope: str) -> list[Callable[[HttpRequest], Any]]:
-    return [BearerToken(scope), AdminSession(scope)]
+def _needs(scope: str, right: str = "") -> list[Callable[[HttpRequest], Any]]:
+    return [BearerToken(scope), AdminSession(scope, right)]
 
 
 TO_READ, TO_OPERATE, TO_ADMINISTER = _needs(READ), _needs(OPERATE), _needs(ADMIN)
+TO_READ_RULES = _needs(READ, "view_rulestate")
+TO_OPERATE_RULES = _needs(OPERATE, "change_rulestate")

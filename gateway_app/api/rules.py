@@ -13,7 +13,7 @@ from agents_app.rules.listing import RuleLine, book_of, indicator, rule_lines
 from agents_app.rules.rehearse import Rehearsed, rehearse, source_of
 from agents_app.rules.silence import end_silence, silence
 from agents_app.rules.source import parsed, source_of_text
-from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from gateway_app.api.auth import TO_OPERATE_RULES, TO_READ_RULES, caller_of
 from gateway_app.api.fields import (
     Epoch,
     Payload,
@@ -104,7 +104,7 @@ THE_FILE = Tried()
 FOR_EVER = Quiet()
 
 
-@router.get("/rules", response=answers(RulesShape), auth=TO_READ)
+@router.get("/rules", response=answers(RulesShape), auth=TO_READ_RULES)
 def list_rules(request: HttpRequest) -> RulesShape:
     """In the order of the file, in which they are looked at every ten seconds."""
     tenant = caller_of(request).tenant
@@ -120,7 +120,7 @@ def list_rules(request: HttpRequest) -> RulesShape:
     )
 
 
-@router.post("/rules/test", response=answers(RehearsalShape), auth=TO_READ)
+@router.post("/rules/test", response=answers(RehearsalShape), auth=TO_READ_RULES)
 def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
     """What would fire now, and why not; nothing is done, and an edit is not saved."""
     tenant = caller_of(request).tenant
@@ -132,19 +132,19 @@ def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
     )
 
 
-@router.get("/rules/silence", response=answers(SilenceShape), auth=TO_READ)
+@router.get("/rules/silence", response=answers(SilenceShape), auth=TO_READ_RULES)
 def show_silence(request: HttpRequest) -> SilenceShape:
     return _silence(book_of(caller_of(request).tenant), utc_now())
 
 
-@router.post("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE)
+@router.post("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE_RULES)
 def silence_rules(request: HttpRequest, body: Quiet = FOR_EVER) -> SilenceShape:
     """No `msg` is sent meanwhile; all else that rules do goes on. Lasts across restarts."""
     caller, now = caller_of(request), utc_now()
     return _silence(silence(caller.tenant, caller.by, now, _end(body, now)), now)
 
 
-@router.delete("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE)
+@router.delete("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE_RULES)
 def end_silence_of_rules(request: HttpRequest) -> SilenceShape:
     """What was not said meanwhile is not said later."""
     caller, now = caller_of(request), utc_now()

@@ -45,6 +45,16 @@ def visitor(db: None) -> Client:
     return _logged_in(user)
 
 
+def who_may(*rights: str) -> Client:
+    """Somebody of the staff who has these rights and no other."""
+    user = User.objects.create_user("clerk", password="secret", is_staff=True)
+    user.user_permissions.set(
+        Permission.objects.filter(codename__in=rights, content_type__app_label="agents_app")
+    )
+    assert user.user_permissions.count() == len(rights), "there is no such right"
+    return _logged_in(user)
+
+
 def _logged_in(user: User) -> Client:
     client = Client()
     client.force_login(user)

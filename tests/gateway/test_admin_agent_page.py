@@ -18,6 +18,7 @@ from agents_app.admin.markdown import as_html
 from agents_app.admin.show import page_of
 from agents_app.models import Agent, Run, Usage, WorkItem
 from tests.agents.fleet import Fleet
+from tests.gateway.conftest import who_may
 from tests.gateway.test_admin import queries_of, text_of
 
 PARTS = ("now", "history")
@@ -66,6 +67,28 @@ def test_the_page_shows_the_file_the_next_fires_what_waits_and_what_is_unread(
     assert "depth: 3" in shown
     assert "act/run/" in shown
     assert "act/scale/" in shown
+
+
+SAID = {
+    "message": "bob: the plan",
+    "workitem": "manual · zoe",
+    "schedule": "Next fires",
+    "run": "Latest runs",
+}
+
+
+@pytest.mark.parametrize("noun", [None, *SAID])
+def test_each_part_is_for_those_who_may_see_its_rows(fleet: Fleet, noun: str | None):
+    """Guard: messages and work may say more than everybody who looks at agents should know."""
+    agent = fleet.agent(scale=1)
+    fleet.schedule(agent, "0 9 * * 1", next_fire_at=utc_now() + timedelta(days=1))
+    fleet.start(fleet.ask(agent))
+    fleet.ask(agent, requested_by="zoe")
+    messages.send(agent, "the plan", "bob", utc_now())
+    client = who_may("view_agent", *([f"view_{noun}"] if noun else []))
+    for url in (page_of(agent), part(agent, "now")):
+        shown = text_of(client, url)
+        assert {name for name, words in SAID.items() if words in shown} == {noun} - {None}
 
 
 def test_a_visitor_sees_every_part_and_no_form(visitor: Client, fleet: Fleet):

@@ -13,6 +13,7 @@ from agents_app.causes import Cause, cause_tree
 from agents_app.dispatch import Request
 from agents_app.models import AgentCall, Run, Trigger, WorkItem
 from tests.agents.fleet import NOON, Fleet, at, live_run
+from tests.gateway.conftest import who_may
 from tests.gateway.test_admin import queries_of, text_of
 
 
@@ -65,6 +66,15 @@ def test_the_facts_of_a_run_are_said_in_words(boss: Client, fleet: Fleet):
     assert "reading &lt;b&gt;14&lt;/b&gt;" in shown
     assert "&lt;i&gt;look&lt;/i&gt;" in shown
     assert "killed after" in shown
+
+
+@pytest.mark.parametrize("rights", [[], ["view_workitem"]])
+def test_the_prompt_is_for_those_who_may_see_the_work(fleet: Fleet, rights: list[str]):
+    run = started(fleet)
+    WorkItem.objects.filter(pk=run.work_item_id).update(prompt="find the leak")
+    client = who_may("view_run", *rights)
+    for url in (page_of(run), reverse("admin:agents_app_run_facts", args=[run.pk])):
+        assert ("find the leak" in text_of(client, url)) == bool(rights)
 
 
 def test_a_visitor_sees_no_button_in_any_part_of_the_page(visitor: Client, fleet: Fleet):

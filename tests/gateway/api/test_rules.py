@@ -10,9 +10,12 @@ from agents_app.conf import CONF
 from agents_app.models import Message, RuleBook, RuleState, RunEvent
 from tests.agents.fleet import NOON, Fleet
 from tests.gateway.api.calling import HOUR, Api, api_of
+from tests.gateway.conftest import who_may
 
 TEXT = "[keep] every 1m if not alive(forge) => summon forge"
 BAD = {"code": "bad_duration", "line": 2, "column": 7, "problem": "p", "expected": "e", "raw": "r"}
+NOUNS = ("agent", "schedule", "run", "workitem", "delivery")
+CHANGE = "change_rulestate"
 
 
 @pytest.fixture
@@ -165,6 +168,29 @@ def test_a_silence_that_makes_no_sense_is_refused(
 def test_who_may_only_read_silences_nobody(fleet: Fleet, reader: Api):
     assert reader.post("/rules/silence").status == 403
     assert reader.delete("/rules/silence").status == 403
+
+
+# Everything that the API otherwise asks of somebody who is logged in to the admin.
+OPERATES = [
+    *(f"view_{noun}" for noun in (*NOUNS, "runevent")),
+    *(f"change_{noun}" for noun in NOUNS),
+]
+
+
+@pytest.mark.parametrize(
+    ("rights", "read", "silenced"),
+    [([], 403, 403), (["view_rulestate"], 200, 403), (["view_rulestate", CHANGE], 200, 200)],
+)
+def test_who_is_logged_in_needs_the_same_rights_on_rules_as_in_the_admin(
+    fleet: Fleet, rights: list[str], read: int, silenced: int
+):
+    api = Api(client=who_may(*OPERATES, *rights))
+    assert api.get("/agents").status == 200
+    assert {api.get(path).status for path in ("/rules", "/rules/silence")} == {read}
+    assert api.post("/rules/test").status == read
+    assert api.post("/rules/silence").status == silenced
+    assert RuleBook.objects.exists() == (silenced == 200)
+    assert api.delete("/rules/silence").status == silenced
 
 
 def test_the_number_of_queries_does_not_grow_with_the_rules(
