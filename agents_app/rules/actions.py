@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+
 from agents_app import control, dispatch, journal, messages
 from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
@@ -82,8 +84,9 @@ def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> O
 
 def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
     """The agent's row decides, whichever rules and beats want it at the same time."""
+    same = Q(requested_by=by) | Q(prompt=prompt)  # the rule's text may have the time in it
     waiting = WorkItem.objects.filter(
-        agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE, prompt=prompt
+        same, agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE
     )
     # Asked first: who wants nothing new must not take the minute from a rule that does.
     if waiting.exists():

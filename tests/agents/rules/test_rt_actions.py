@@ -25,9 +25,10 @@ def test_a_summon_within_a_minute_of_another_one_is_skipped_whoever_asks(
 def test_a_summon_that_still_waits_is_not_asked_for_again(rules: Rules, fleet: Fleet):
     """A paused agent that is missing must not find a hundred runs when it is resumed."""
     fleet.agent("forge", paused_at=at("12:00"))
-    rules.save('[a] every 1m if not alive(forge) => summon forge "Look around"')
+    rules.save('[a] every 1m if not alive(forge) => summon forge "Look around at {timestamp}"')
     rules.ticks(at("12:00"), at("12:05"))
-    assert list(WorkItem.objects.values_list("prompt", flat=True)) == ["Look around"]
+    said = list(WorkItem.objects.values_list("prompt", flat=True))
+    assert said == ["Look around at 2026-03-02T12:01:00+00:00"]
     assert status("a") == ("skip", "forge was summoned before, and that still waits")
 
 
