@@ -184,6 +184,8 @@ class _Supervision(Patience):
 
     def _close_stdin(self) -> None:
         """The poll forgets it first: it may say in the same breath that the reader is gone."""
+        if self.child.stdin < 0:
+            return
         with contextlib.suppress(KeyError):  # it is polled only while something waits for room
             self.poll.unregister(self.child.stdin)
         self.child.close_stdin()

@@ -152,7 +152,7 @@ def test_what_is_sent_while_it_runs_arrives_once_and_counts_as_read(
 ):
     listener = durable_fleet.agent(command=["sh", "-c", UNTIL_STOP], messages_on_stdin=True)
     run = live_run(durable_fleet.ask(listener))
-    thread = threading.Thread(target=_execute, args=(run.pk, lease))
+    thread = threading.Thread(target=_execute, args=(run.pk, lease), daemon=True)
     thread.start()
     wait_for(lambda: Run.objects.get().state == "running")
     for text in ("one", "two\nlines", "stop"):
@@ -171,15 +171,17 @@ def test_a_message_counts_as_read_once_said_and_is_given_back_though_the_databas
     script = f"until [ -e {tmp_path}/over ]; do sleep 0.02; done"
     listener = durable_fleet.agent(command=["sh", "-c", script], messages_on_stdin=True)
     run = live_run(durable_fleet.ask(listener))
-    thread = threading.Thread(target=_execute, args=(run.pk, lease))
+    thread = threading.Thread(target=_execute, args=(run.pk, lease), daemon=True)
     thread.start()
     wait_for(lambda: Run.objects.get().state == "running")
     said = messages.send(listener, "one", "ann", datetime.now(UTC))
     unsaid = messages.send(listener, "x" * 100_000, "ann", datetime.now(UTC))
-    wait_for(lambda: Message.objects.filter(read_at__isnull=False).exists())
-    rows = Message.objects.order_by("pk").values_list("pk", "run", "read_at__isnull")
-    assert list(rows) == [(said.pk, run.pk, False), (unsaid.pk, run.pk, True)]
 
+    def rows() -> list[tuple[int, int | None, bool]]:
+        found = Message.objects.order_by("pk")
+        return [(one.pk, one.run_id, one.read_at is not None) for one in found]
+
+    wait_for(lambda: rows() == [(said.pk, run.pk, True), (unsaid.pk, run.pk, False)])
     give_back, failures = messages.give_back, [OperationalError("the connection broke")]
 
     def give_back_later(run_id: int, numbers: Sequence[int]) -> int:
@@ -192,7 +194,7 @@ def test_a_message_counts_as_read_once_said_and_is_given_back_though_the_databas
     thread.join(20)
     assert not failures
     assert Run.objects.get().state == "succeeded"
-    assert list(rows) == [(said.pk, run.pk, False), (unsaid.pk, None, True)]
+    assert rows() == [(said.pk, run.pk, True), (unsaid.pk, None, False)]
 
 
 def told(fleet: Fleet, *texts: str) -> tuple[Job, list[Message]]:
