@@ -136,7 +136,7 @@ def test_another_file_can_be_tried(fleet: Fleet, tmp_path: Path):
     assert "there is no file" in call("rules", "test", "--file", str(tmp_path / "none")).err
     other.write_bytes(b"\n\xff\n")
     said = call("rules", "test", "--file", str(other))
-    assert (said.code, "line 2 is not UTF-8" in said.out) == (1, True)
+    assert (said.code, ":2:1: the byte 0xFF is not UTF-8" in said.out) == (1, True)
 
 
 def test_where_there_is_no_file_there_are_no_rules(fleet: Fleet, project: Path):
