@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agents_app.delivery_rows import decision_facts
+from agents_app.delivery_rows import MOST_DECISIONS, decision_facts
 from agents_app.models import WebhookSource
 from agents_app.webhook_book import Source, read_listeners, read_source
 from agents_app.webhooks import Letter, Provider, Reading, decide, provider_for
@@ -24,8 +24,8 @@ class Trial:
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        """As those of a delivery that was stored."""
-        return [decision_facts(decision) for decision in self.reading.decisions]
+        """As those of a delivery that was stored, and as many."""
+        return [decision_facts(each) for each in self.reading.decisions[:MOST_DECISIONS]]
 
     @property
     def told(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ _MACHINES = [
         "title": "Doctor",
         "icon": "stethoscope",
         "link": reverse_lazy("doctor"),
-        "permission": _may_see("agents_app.worker"),
+        "permission": "agents_app.admin.doctor.may_ask",
         # Looked at when a page is made; an empty one is not shown.
         "badge": lazy(_wrong_lately, str)(),
         "badge_variant": "danger",

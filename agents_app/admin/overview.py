@@ -1,6 +1,7 @@
 """The first page: what runs, what waits, what failed, what comes next, and what it was like."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
@@ -28,8 +29,8 @@ def overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Unfold calls this for the index; the number of queries does not grow with the fleet."""
     now = utc_now()
     tenants = list(Tenant.objects.order_by("name"))
-    here = request.get_full_path()
-    context |= {"title": "Fleet", "warnings": warnings(tenants, now), "here": here}
+    context |= {"title": "Fleet", "here": request.get_full_path()}
+    context["warnings"] = warnings(tenants, now, partial(may_see, request))
     context["cards"] = []
     if may_see(request, "run"):
         context |= _runs(request, now)

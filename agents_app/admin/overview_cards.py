@@ -1,6 +1,6 @@
 """The numbers at the top of the first page, and what it warns of."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -101,16 +101,27 @@ _MISSING = {
     "worker": "Nothing can run: no worker is alive.",
     "beat": "Nothing fires by time: beat has not been seen lately.",
 }
+MOST_OF_A_KIND = 5
 
 
-def warnings(tenants: Sequence[Tenant], now: datetime) -> list[str]:
+def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], bool]) -> list[str]:
+    """That nothing works is for everybody; the rest quotes rows, for those who see these."""
     start = "Start Drover with: python manage.py up"
-    missing = [f"{_MISSING[part]} {start}" for part in readiness(now)]
-    paused = [_paused(tenant) for tenant in tenants if tenant.paused_at]
-    spent = [_spent(tenant) for tenant in tenants if tenant.over_budget_until]
-    broken = [error for tenant in tenants for error in tenant.definition_errors]
-    rules = [problem for book in RuleBook.objects.all() for problem in book.problems]
-    return missing + paused + spent + broken + rules
+    said = [f"{_MISSING[part]} {start}" for part in readiness(now)]
+    if sees("tenant"):
+        said += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
+        said += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])
+    if sees("agent"):
+        said += _first([error for tenant in tenants for error in tenant.definition_errors])
+    if sees("rulestate"):
+        said += _first([each for book in RuleBook.objects.all() for each in book.problems])
+    return said
+
+
+def _first(problems: list[str]) -> list[str]:
+    """A file that is wrong in every line must not push the fleet off the page."""
+    more = len(problems) - MOST_OF_A_KIND
+    return problems[:MOST_OF_A_KIND] + ([f"And {more} more like the last one."] if more > 0 else [])
 
 
 def _spent(tenant: Tenant) -> str:

@@ -24,8 +24,9 @@ class Miss:
         return {"filter": self.field, "wanted": _some(self.wanted), "got": _some(self.got)}
 
     def __str__(self) -> str:
-        got = ", ".join(self.got) or "nothing"
-        return f"{self.field}: wanted {' or '.join(self.wanted)}, got {got}"
+        """Within the same bounds: it is made for each agent that listens."""
+        got = ", ".join(_some(self.got)) or "nothing"
+        return f"{self.field}: wanted {' or '.join(_some(self.wanted))}, got {got}"
 
 
 def _some(values: tuple[str, ...]) -> list[str]:

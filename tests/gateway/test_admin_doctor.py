@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.test import Client
@@ -15,6 +16,7 @@ from agents_app.admin.empty_lists import EMPTY
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
 from agents_app.models import Worker
 from tests.agents.fleet import Fleet
+from tests.gateway.conftest import who_may
 
 
 @pytest.fixture(autouse=True)
@@ -70,12 +72,21 @@ def test_the_sidebar_shows_how_much_was_wrong_for_a_while(
     assert doctor._LAST.text(utc_now() + timedelta(hours=1)) == ""
 
 
-def test_only_who_may_see_the_machines_sees_the_doctor(client: Client, visitor: Client):
-    client.force_login(User.objects.create_user("new", is_staff=True))
+def test_only_who_may_see_all_that_is_quoted_sees_the_doctor(visitor: Client, fleet: Fleet):
+    """Guard: findings quote notes of pauses, names of credentials and lines of rules."""
+    fleet.agent()
+    clerk = who_may(*(f"view_{noun}" for noun in doctor._QUOTED if noun != "credential"))
     for name in ("doctor", "doctor_findings"):
-        assert client.get(reverse(name)).status_code == 403
+        assert clerk.get(reverse(name)).status_code == 403
         assert visitor.get(reverse(name)).status_code == 200
         assert Client().get(reverse(name)).status_code == 302
+    for person, offered in ((clerk, False), (visitor, True)):
+        index = person.get(reverse("admin:index")).content.decode()
+        assert (f'href="{reverse("doctor")}"' in index) == offered
+
+
+def test_the_tables_that_findings_quote_are_tables():
+    assert all(apps.get_model("agents_app", noun) for noun in doctor._QUOTED)
 
 
 # --- the machines ---------------------------------------------------------------------------

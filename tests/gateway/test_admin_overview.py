@@ -10,10 +10,20 @@ from django.urls import reverse
 
 from agents_app.activity import ended_runs, firing_lateness, latest_triggers
 from agents_app.admin.overview_agents import MOST_AGENTS, kind_of_schedule, trigger_badges
+from agents_app.admin.overview_cards import MOST_OF_A_KIND
 from agents_app.admin.timeline import MOST_LANES, PIECES
-from agents_app.models import Agent, MachineSnapshot, Run, Schedule, Usage, WorkItem
+from agents_app.models import (
+    Agent,
+    MachineSnapshot,
+    RuleBook,
+    Run,
+    Schedule,
+    Tenant,
+    Usage,
+    WorkItem,
+)
 from tests.agents.fleet import NOON, Fleet, at
-from tests.gateway.conftest import fill
+from tests.gateway.conftest import fill, who_may
 
 
 def shown(client: Client, query: str = "") -> dict:
@@ -129,6 +139,32 @@ def test_the_kind_of_a_schedule_is_read_from_its_expression(expression: str, kin
 
 def test_triggers_that_are_not_known_have_no_badge():
     assert trigger_badges({"manual", "schedule"}) == []
+
+
+@pytest.mark.parametrize("noun", [None, "tenant", "agent", "rulestate"])
+def test_a_warning_is_for_those_who_may_see_what_it_quotes(fleet: Fleet, noun: str | None):
+    warn_of_everything(fleet)
+    said = shown(who_may(*([f"view_{noun}"] if noun else [])))["warnings"]
+    quotes = {"tenant": "moving out", "agent": "x/SKILL.md", "rulestate": "scheduler.rules"}
+    assert any("no worker is alive" in line for line in said)
+    told = {name for name, words in quotes.items() if any(words in line for line in said)}
+    assert told == ({noun} if noun else set())
+
+
+def test_of_many_warnings_of_a_kind_the_first_are_shown(boss: Client, fleet: Fleet):
+    warn_of_everything(fleet)
+    said = [line for line in shown(boss)["warnings"] if "Start Drover" not in line]
+    assert len(said) == 1 + 2 * (MOST_OF_A_KIND + 1)
+    assert said[MOST_OF_A_KIND + 1] == said[-1] == "And 7 more like the last one."
+
+
+def warn_of_everything(fleet: Fleet) -> None:
+    many = range(MOST_OF_A_KIND + 7)
+    Tenant.objects.update(
+        paused_at=NOON, pause_note="moving out", definition_errors=[f"{n}x/SKILL.md" for n in many]
+    )
+    wrong = [{"line": n, "column": 1, "problem": "no rule"} for n in many]
+    RuleBook.objects.create(tenant=fleet.tenant, errors=wrong, loaded_at=NOON)
 
 
 def test_a_project_without_agents_shows_how_to_make_the_first(boss: Client, settings):

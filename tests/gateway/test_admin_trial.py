@@ -7,7 +7,10 @@ import pytest
 from django.test import Client
 
 from agents_app.admin.delivery_body import LONGEST
+from agents_app.delivery_rows import MOST_DECISIONS
 from agents_app.models import Delivery, RunEvent, WorkItem
+from agents_app.webhook_trial import Trial
+from agents_app.webhooks import Decision, Reading
 from tests.agents.fleet import Fleet
 from tests.gateway.posting import ISSUE, listens, source
 from tests.gateway.test_admin_webhooks import received
@@ -37,6 +40,12 @@ def test_each_agent_is_matched_or_told_which_filter_is_not_met(boss: Client, fle
     assert "<code>labels</code> wanted" in shown
     assert '<span class="dv-got">nothing</span>' in shown
     assert "It broke" in shown
+
+
+def test_as_many_agents_are_listed_as_of_a_delivery_that_is_stored():
+    decisions = tuple(Decision(n, f"agent-{n}") for n in range(MOST_DECISIONS + 1))
+    trial = Trial("gh", "github", Reading("matched", decisions=decisions))
+    assert len(trial.decisions) == MOST_DECISIONS
 
 
 def test_nothing_is_stored_and_nothing_runs(boss: Client, fleet: Fleet):

@@ -63,6 +63,15 @@ def test_a_miss_says_which_field_what_was_wanted_and_what_came():
     assert result.reason == "events: wanted issues, got push; labels: wanted bug, got nothing"
 
 
+def test_a_miss_is_said_within_bounds_whatever_the_sender_wrote():
+    labels = tuple(f"{number}-" + "x" * 5000 for number in range(3000))
+    context = Context(source="github", event="issues", repo="a/b", labels=labels)
+    said = match(GITHUB, {"labels": "bug"}, context).reason
+    assert said.startswith("labels: wanted bug, got 0-xxx")
+    assert "19-xxx" in said
+    assert len(said) < 5000
+
+
 def test_a_negated_miss_reads_as_one():
     reason = match(GITHUB, {"not_labels": "bug"}, ISSUE).reason
     assert reason == "not_labels: wanted not bug, got bug"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_app.webhooks import PROVIDERS
+from agents_app.webhooks import PROVIDERS, Signed
 from tests.gateway.webhooks.signing import NOW, SECRET, hmac_base64
 
 TWITTER = PROVIDERS["twitter"]
@@ -31,6 +31,15 @@ def test_a_token_is_answered_with_its_signature():
 def test_no_signature_is_given_of_what_could_be_a_delivery(token: str):
     """Guard: anybody may ask. Sign any token, and anybody can sign a delivery of their own."""
     assert TWITTER.confirm({"crc_token": token}, {"one": SECRET}) is None
+
+
+@pytest.mark.parametrize("token", ["AAA", "null", "12", "a" * 200])
+def test_the_answer_to_a_token_signs_no_delivery(token: str):
+    """Guard: whoever asks for the signature of a token could else post that token as X."""
+    secrets = {"one": SECRET}
+    signature = TWITTER.confirm({"crc_token": token}, secrets)["response_token"]
+    request = Signed({"x-twitter-webhooks-signature": signature}, token.encode())
+    assert TWITTER.verify(request, secrets, NOW) is None
 
 
 def test_without_a_secret_there_is_nothing_to_confirm():
