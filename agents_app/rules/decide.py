@@ -81,6 +81,8 @@ class Errand:
     zone: ZoneInfo
     holder: str
     fates: Mapping[str, Fate] = field(repr=False)
+    # It was when this began, and is until something comes of it.
+    abandoned: bool = False
 
     @property
     def seen(self) -> str:
@@ -186,6 +188,7 @@ def _errand(rule: Rule, standing: Standing, judgement: Judgement, look: Look) ->
         zone=look.zone,
         holder=look.holder,
         fates=look.fleet.fates,
+        abandoned=standing.status == S.ABANDONED,
     )
 
 

@@ -58,7 +58,8 @@ def _columns(errand: Errand, outcome: Outcome, row: RuleState, now: datetime) ->
     if outcome.stopped:
         return {"status": S.ABANDONED, "reason": outcome.stopped[:500], **said}
     if outcome.left:
-        return {"status": S.SKIP, "reason": outcome.left[:500]}
+        status = S.ABANDONED if errand.abandoned else S.SKIP
+        return {"status": status, "reason": outcome.left[:500]}
     if not outcome.problem:
         well = {"status": S.OK, "reason": outcome.sentence[:500], **said}
         return {**well, "failures": 0, "backoff_until": None, "seen": ""}

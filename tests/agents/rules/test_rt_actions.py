@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.conf import CONF
-from agents_app.models import Agent, Message, Run, WorkItem
+from agents_app.models import Agent, Message, RuleState, Run, WorkItem
 from agents_app.rules.silence import end_silence, silence
 from tests.agents.fleet import Fleet, running
 from tests.agents.rules.ruling import Rules, at, row, status, told
@@ -38,6 +38,19 @@ def test_a_summon_that_still_waits_does_not_keep_another_one_out(rules: Rules, f
     rules.ticks(at("12:00"), at("12:05"))
     assert set(WorkItem.objects.values_list("prompt", flat=True)) == {"first", "second"}
     assert status("second") == ("skip", "forge was summoned before, and that still waits")
+
+
+def test_what_was_abandoned_stays_so_while_nothing_comes_of_it(rules: Rules, fleet: Fleet):
+    fleet.agent("forge")
+    rules.save("[a] every 10s => summon forge")
+    rules.holding = True
+    rules.ticks(at("12:00"), at("12:00:10"))
+    who, _, _ = row("a").held_by.rsplit("|", 2)
+    RuleState.objects.update(held_by=f"{who}|999999|1.00")
+    Agent.objects.update(summoned_at=at("12:00:15"))
+    rules.holding = False
+    rules.ticks(at("12:00:20"), at("12:00:30"))
+    assert status("a") == ("abandoned", "forge was summoned less than 60 seconds ago")
 
 
 def test_a_message_reaches_a_live_run_or_becomes_work(rules: Rules, fleet: Fleet):
