@@ -24,6 +24,12 @@ EMPTY: Mapping[str, Empty] = {
         "SKILL.md, or make one here or in a terminal.",
         'python manage.py schedule create AGENT "every monday at 09:00"',
     ),
+    "rulestate": Empty(
+        "No rules yet",
+        "A rule is a line in the project's scheduler.rules that says what is done when the fleet "
+        "is in some state; it is read within ten seconds.",
+        "python manage.py rules test",
+    ),
     "workitem": Empty(
         "Nothing is queued, and nothing was",
         "Work appears when a schedule fires, a webhook arrives, an agent calls another one, or "

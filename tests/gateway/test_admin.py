@@ -208,7 +208,7 @@ def test_the_queries_of_a_list_do_not_grow_with_its_rows(boss: Client, fleet: Fl
     assert WorkItem.objects.count() == 150
     assert queries_of(boss, url) == few
     # The first page shows something of everything.
-    assert few <= (20 if noun else 22)
+    assert few <= (20 if noun else 24)
 
 
 def queries_of(client: Client, url: str) -> int:
