@@ -15,6 +15,7 @@ collect_ignore = (
     [
         *("test_sqlite_locked.py", "test_gateway_sqlite.py"),
         *("test_guard.py", "test_gateway_clients.py", "test_containers.py"),
+        *("test_redis.py", "test_starts.py", "test_worker_faults.py", "test_gateway_redis.py"),
     ]
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
     else ["test_postgres_away.py", "test_gateway_postgres.py"]
