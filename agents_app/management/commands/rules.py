@@ -24,6 +24,11 @@ from agents_app.rules.source import FILE_NAME, parsed, read_source
 
 class Command(DroverCommand):
     help = "See the state of the rules, try them without doing anything, or silence them."
+    examples = (
+        ("rules list", "Each rule: when it was looked at last, what came of it, when it is next."),
+        ("rules test --file draft.rules", "What these would do now, and why not."),
+        ("rules silence on --for 2h", "Rules send no messages for two hours."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
