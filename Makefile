@@ -16,7 +16,7 @@ ON_ROWS := tests/agents/test_*.py tests/agents/rules/test_rt_*.py tests/agents/c
 EVERY_DAY := $(if $(DROVER_REQUIRE_ALL),,-m "not slow" --ignore tests/faults --ignore tests/simulation)
 # Several at a time, a file each: most tests wait for a process or a disk. In our order, not by
 # the number of tests: files with few of them take longest.
-SEVERAL := --numprocesses 4 --dist loadfile --no-loadscope-reorder
+SEVERAL := --numprocesses 5 --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.installed-dev lint
 	$(BIN)/python -m pytest $(SEVERAL) $(EVERY_DAY) || $(BIN)/python -m pytest $(EVERY_DAY) $(AGAIN)

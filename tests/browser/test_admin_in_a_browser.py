@@ -38,16 +38,6 @@ def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(
         assert_accessible(page)
 
 
-@pytest.mark.parametrize("window", ["dark", "phone"])
-def test_other_colours_and_widths_are_for_everybody_too(
-    window: str, stack: PrivateStack, request: pytest.FixtureRequest
-):
-    page: Page = request.getfixturevalue(window)
-    for path in ("", "agents_app/agent/", "agents_app/schedule/add/"):
-        page.goto(f"{stack.url}/admin/{path}")
-        assert_accessible(page)
-
-
 def test_what_shuts_somebody_out_is_found(page: Page):
     pale = "<p style='color: #bbb; background: #fff'>pale</p>"
     page.evaluate("(text) => document.body.insertAdjacentHTML('beforeend', text)", pale)

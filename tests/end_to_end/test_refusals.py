@@ -32,13 +32,9 @@ def test_a_port_that_somebody_else_has(tmp_path: Path, variable: str) -> None:
     [
         ({"DATABASE_URL": "oracle://u:canary@h/x"}, "DATABASE_URL starts with 'oracle'"),
         ({"DATABASE_URL": "postgresql://u:canary@h:port/x"}, "DATABASE_URL: "),
-        ({"DATABASE_URL": "no address at all"}, "DATABASE_URL starts with"),
-        ({"DATABASE_URL": "sqlite:///"}, "DATABASE_URL names no file"),
         ({"DROVER_PROJECT": "/nowhere/at/all"}, "/nowhere/at/all does not exist"),
         ({"DROVER_RENEW_SECONDS": "nan"}, "DROVER_RENEW_SECONDS='nan'"),
         ({"DROVER_LEASE_SECONDS": "5", "DROVER_RENEW_SECONDS": "10"}, "DROVER_RENEW_SECONDS"),
-        ({"DROVER_CONCURRENCY": "0"}, "DROVER_CONCURRENCY='0'"),
-        ({"DROVER_LOG_FORMAT": "xml"}, "DROVER_LOG_FORMAT='xml'"),
         ({"REDIS_URL": "http://localhost"}, "REDIS_URL"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -54,10 +50,10 @@ def test_a_setting_that_makes_no_sense(
     assert "canary" not in line
 
 
-@pytest.mark.parametrize("what", ["a file", "below a file", "a missing disk"])
+@pytest.mark.parametrize("what", ["below a file", "a missing disk"])
 def test_a_data_directory_that_cannot_be_used(tmp_path: Path, what: str) -> None:
     """Guard: as above. Root may write anywhere, so these are things that are no directory."""
     file = tmp_path / "file"
     file.touch()
-    data = {"a file": file, "below a file": file / "data", "a missing disk": Path("/proc/disk")}
+    data = {"below a file": file / "data", "a missing disk": Path("/proc/disk")}
     assert str(data[what]) in refusal(PrivateStack(tmp_path / "s", DROVER_DATA=str(data[what])))

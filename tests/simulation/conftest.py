@@ -16,7 +16,7 @@ from tests.simulation.beats import Beats, BeatStarter
 
 # What shows that the oracle is right and can be contradicted needs to be shown once.
 collect_ignore = (
-    ["test_breaks.py", "test_mixture.py", "test_oracle.py"]
+    ["test_breaks.py", "test_mixture.py", "test_oracle.py", "test_fortnights.py"]
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
     else []
 )
