@@ -210,7 +210,7 @@ def crowd(fleet: Fleet, agents: int, runs: int) -> None:
         )
         for number in range(runs)
     )
-    Run.objects.bulk_create(
+    made = (
         Run(
             tenant=fleet.tenant,
             agent_id=item.agent_id,
@@ -223,6 +223,7 @@ def crowd(fleet: Fleet, agents: int, runs: int) -> None:
         )
         for number, item in enumerate(items)
     )
+    Run.objects.bulk_create(made, batch_size=500)
     Schedule.objects.bulk_create(
         Schedule(tenant=fleet.tenant, agent_id=key, name="main", expression="15m", next_fire_at=now)
         for key in keys
