@@ -11,7 +11,7 @@ from agents_app.models import Run
 from agents_app.printed import output_so_far
 
 # On the page at first, and with every step back; fewer when they are heavy.
-SHOWN_LINES = 500
+SHOWN_LINES = 300
 
 
 def end_of_log(run: Run) -> Stretch:
