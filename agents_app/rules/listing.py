@@ -92,6 +92,6 @@ def indicator(tenant_name: str) -> Indicator:
         return Indicator("SCH --", "none", "There are no rules")
     rules = f"{loaded} rule{'' if loaded == 1 else 's'}"
     if failing:
-        meaning = f"{rules}, {failing} of them failed and wait before they try again"
+        meaning = f"{rules}, {failing} held back after failures"
         return Indicator(f"SCH {loaded} !{failing}", "wait", meaning)
     return Indicator(f"SCH {loaded}", "good", f"{rules}, all well")

@@ -100,7 +100,7 @@ def check_rights(caller: Caller, scope: str) -> None:
     if caller.tenant.disabled_at is not None and not _may_enable(caller):
         raise TenantDisabled(f"the tenant {caller.tenant.name} is disabled")
     if scope not in caller.scopes:
-        raise Forbidden(f"this needs the scope {scope!r}")
+        raise Forbidden(f"this needs the scope {str(scope)!r}")
 
 
 def _may_enable(caller: Caller) -> bool:

@@ -14,14 +14,22 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
 from agents_app.admin.base import DroverAdmin, Verb
+from agents_app.admin.rules import OF_ALL
 from agents_app.credential_types import parse_name
 from agents_app.credentials import set_credential
 from agents_app.models import (
+    AgentCall,
     Delivery,
+    LockWait,
+    LoginFailure,
     Message,
+    NotifyTarget,
     ResourceLock,
+    RuleState,
+    Run,
     RunEvent,
     Schedule,
+    Usage,
     WebhookSecret,
     WebhookSource,
 )
@@ -31,6 +39,8 @@ from tests.gateway.test_admin_acts import url_of
 
 # Django's own: they have no rows, and are for people who manage people.
 NOT_OURS = {"jsi18n", "view_on_site", "app_list", "login", "logout", "autocomplete"}
+# Ours as well, but of no table, and so not among the addresses of the admin.
+BESIDE = ("doctor", "doctor_findings")
 LOOKING, REFUSED = {200}, {403, 405}
 # What must have happened before there is a row that the verb fits.
 FIRST = {
@@ -75,7 +85,27 @@ def whole(fleet: Fleet) -> Fleet:
     once = fleet.schedule(failing, "at 2026-03-02T12:00:00Z", name="once", one_shot=True)
     fleet.fire(once)
     fleet.finish(fleet.start(failing.work_items.get()), "failed")
+    _what_only_time_brings(fleet)
     return fleet
+
+
+def _what_only_time_brings(fleet: Fleet) -> None:
+    """Rows that people have no verbs for, but pages."""
+    tenant, run, caller = fleet.tenant, Run.objects.earliest("pk"), Run.objects.latest("pk")
+    RuleState.objects.create(
+        **{"tenant": tenant, "name": "keep", "text": "[keep] every 1m => resume all"},
+        **{"line": 1, "next_due_at": NOON},
+    )
+    NotifyTarget.objects.create(tenant=tenant, url="https://example.com/hook")
+    LoginFailure.objects.create(user_name="eve", address="192.0.2.1", at=NOON)
+    LockWait.objects.create(
+        tenant=tenant, uri="file:///x", holder="other", since=NOON, asked_at=NOON
+    )
+    AgentCall.objects.create(
+        **{"tenant": tenant, "caller_run": caller, "agent": run.agent, "work_item": run.work_item},
+        **{"created_at": NOON, "deadline_at": NOON, "ended_at": NOON},
+    )
+    Usage.objects.create(tenant=tenant, agent=run.agent, day=NOON.date(), tokens=1)
 
 
 # --- looking --------------------------------------------------------------------------------
@@ -87,7 +117,7 @@ def patterns(found: list[Any]) -> list[URLPattern]:
 
 
 def address(pattern: URLPattern) -> str | None:
-    """Of the first row where it needs one; None for what is not ours or has no row."""
+    """Of the first row where it needs one; None for what is not ours."""
     name = pattern.name or ""
     if not name or name in NOT_OURS or name.startswith(("auth_", "password_", "django_")):
         return None
@@ -96,9 +126,9 @@ def address(pattern: URLPattern) -> str | None:
         model = _model_of(name)
         if parameter == "verb_name":
             values.append(next((v.name for n, v in VERBS if n == model._meta.model_name), "none"))
-        elif (row := model._default_manager.order_by("pk").first()) is None:
-            return None
         else:
+            row = model._default_manager.order_by("pk").first()
+            assert row is not None, f"{name}: there is no row that it could show"
             values.append(row.pk)
     return reverse(f"admin:{name}", args=values)
 
@@ -109,7 +139,7 @@ def _model_of(name: str) -> type[Model]:
 
 def our_pages() -> list[str]:
     found = {address(pattern) for pattern in patterns(admin.site.get_urls())}
-    return sorted(url for url in found if url)
+    return sorted({url for url in found if url} | {reverse(name) for name in BESIDE})
 
 
 def everything() -> dict[str, list[tuple[Any, ...]]]:
@@ -121,8 +151,10 @@ def everything() -> dict[str, list[tuple[Any, ...]]]:
 def test_who_may_look_sees_the_page_of_every_row_and_list(visitor: Client, whole: Fleet):
     seen = 0
     for url in our_pages():
-        acts = "/act/" in url or "/of-all/" in url
-        if acts or url.endswith(("/add/", "/delete/", "/history/")):
+        if "/act/" in url or "/of-all/" in url or url.endswith(("/add/", "/delete/")):
+            continue
+        # Django's own pages of what was done; that of an agent is ours.
+        if url.endswith("/history/") and "/agent/" not in url:
             continue
         status = visitor.get(url).status_code
         assert status in LOOKING or (status == 405 and not url.endswith("/")), (url, status)
@@ -151,6 +183,16 @@ def test_no_verb_works_for_who_may_only_look(visitor: Client, whole: Fleet, noun
     assert everything() == before
 
 
+@pytest.mark.parametrize("verb", OF_ALL, ids=[verb.name for verb in OF_ALL])
+def test_no_verb_on_all_rules_works_for_who_may_only_look(
+    visitor: Client, whole: Fleet, verb: Verb
+):
+    before = everything()
+    url = reverse("admin:agents_app_rulestate_of_all", args=[verb.name])
+    assert visitor.post(url).status_code == 403
+    assert everything() == before
+
+
 # --- acting ---------------------------------------------------------------------------------
 
 
@@ -165,6 +207,13 @@ def test_every_act_leaves_who_did_it_in_the_journal(
     told = list(RunEvent.objects.filter(pk__gt=last).values_list("name", "detail"))
     assert any("ann" in detail for _, detail in told), (noun, verb.name, told)
     assert not LogEntry.objects.exists()
+
+
+def test_every_act_on_all_rules_leaves_who_did_it_in_the_journal(boss: Client, whole: Fleet):
+    for verb in OF_ALL:
+        last = RunEvent.objects.latest("pk").pk
+        boss.post(reverse("admin:agents_app_rulestate_of_all", args=[verb.name]))
+        assert "ann" in RunEvent.objects.get(pk__gt=last).detail, verb.name
 
 
 def _act_on_first(client: Client, noun: str, name: str) -> None:
