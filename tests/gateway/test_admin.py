@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
+from agents_app.admin.queue import WorkItemAdmin
 from agents_app.conf import CONF
 from agents_app.models import Agent, Run, Tenant, WorkItem
 from tests.agents.fleet import Fleet
@@ -94,6 +95,22 @@ def test_the_waiting_work_comes_first(boss: Client, fleet: Fleet):
     shown = boss.get(table("workitem")).context["cl"].result_list
     assert shown[0].pk == waiting.pk
     assert [item.state for item in shown] == ["queued", "admitted", "done"]
+
+
+def test_pages_of_work_leave_nothing_out_where_the_open_and_the_done_meet(
+    boss: Client, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(WorkItemAdmin, "list_per_page", 2)
+    busy, other = fleet.agent(scale=1), fleet.agent("other", scale=9)
+    done = [fleet.ask(other) for _ in range(4)]
+    for item in done:
+        fleet.finish(fleet.start(item))
+    going_on, *waiting = [fleet.ask(busy) for _ in range(3)]
+    expected = [item.pk for item in [*reversed(waiting), going_on, *reversed(done)]]
+    pages = [boss.get(f"{table('workitem')}?p={n}").context["cl"].result_list for n in range(1, 5)]
+    assert [item.pk for page in pages for item in page] == expected
+    sorted_by_state = boss.get(f"{table('workitem')}?o=3").context["cl"].result_list
+    assert [item.state for item in sorted_by_state] == ["queued", "queued"]
 
 
 def test_a_worker_is_shown_with_its_threads_in_use_and_as_silent_without_a_lease(
