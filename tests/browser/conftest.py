@@ -10,12 +10,13 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.chromium import chromium, chromium_path, log_in
 from tests.browser.watch import Watch
 from tests.parts.missing import missing
 from tests.parts.stack_part import PrivateStack
+from tests.parts.waiting import PATIENCE
 
 GREETER = """---
 description: Says hello, a little at a time
@@ -32,6 +33,8 @@ user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"
 """
 
 OpenPage = Callable[..., Page]
+
+expect.set_options(timeout=5_000 * PATIENCE)
 
 
 # Not of the session: while it is open, no other test of this process could use asyncio.

@@ -143,7 +143,7 @@ def test_a_secret_is_found_nowhere_after_a_run_that_said_it_in_every_way(
     visitor.log_in("secret-for-tests")
     give(stack, visitor, canaries, tmp_path / "door_key")
     send(visitor, canaries)
-    pid = int(wait_for(lambda: _text(agent / "pid"), 20, stack.log("up")))
+    pid = int(wait_for(lambda: _text(agent / "pid"), 20, lambda: stack.log("up")))
     (run_id,) = (row["id"] for row in stack.rows("SELECT id FROM drover_run"))
     time.sleep(1)  # a flush of what it has printed so far
     everywhere = chain(
@@ -152,7 +152,7 @@ def test_a_secret_is_found_nowhere_after_a_run_that_said_it_in_every_way(
     assert found_in(everywhere, canaries.all) == []
     (agent / "go").touch()
     ended = "SELECT * FROM drover_run WHERE finished_at IS NOT NULL"
-    wait_for(lambda: len(stack.rows(ended)) == 2, 30, stack.log("up"))
+    wait_for(lambda: len(stack.rows(ended)) == 2, 30, lambda: stack.log("up"))
 
     said = printed(stack, run_id)
     assert hashlib.sha256(canaries.door.encode()).hexdigest() in said

@@ -117,7 +117,9 @@ def test_killed_inside_the_claim_it_leaves_nothing_and_the_next_beat_fires_once(
         fleet.stack.kill("beat")
         assert firings(fleet, "mid-claim") == []
     fleet.ensure("beat")
-    wait_for(lambda: outcomes(fleet, "mid-claim") == ["started"], 10, fleet.stack.log("beat"))
+    wait_for(
+        lambda: outcomes(fleet, "mid-claim") == ["started"], 10, lambda: fleet.stack.log("beat")
+    )
     assert fleet.work("mid-claim") == ["admitted"]
 
 
@@ -134,7 +136,9 @@ def test_killed_inside_the_decision_its_firing_is_decided_by_the_next_beat(
         fleet.stack.kill("beat")
     assert outcomes(fleet, "mid-decision") == [""]
     fleet.ensure("beat")
-    wait_for(lambda: outcomes(fleet, "mid-decision") == ["started"], 10, fleet.stack.log("beat"))
+    wait_for(
+        lambda: outcomes(fleet, "mid-decision") == ["started"], 10, lambda: fleet.stack.log("beat")
+    )
     assert fleet.work("mid-decision") == ["admitted"]
 
 
@@ -147,7 +151,7 @@ def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_others_are_
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     hour_ago = now - timedelta(minutes=now.minute % 10, hours=1)
     make_due(fleet, hour_ago, "missed")
-    wait_for(lambda: "started" in outcomes(fleet, "missed"), 10, fleet.stack.log("beat"))
+    wait_for(lambda: "started" in outcomes(fleet, "missed"), 10, lambda: fleet.stack.log("beat"))
     *missed, late = firings(fleet, "missed")
     until = moment(late["recorded_at"])
     due = [hour_ago + timedelta(minutes=10 * n) for n in range(8)]
@@ -179,7 +183,7 @@ def test_a_schedule_that_nobody_can_read_any_more_does_not_stop_the_others(
     time.sleep(2)
     try:
         make_due(fleet, datetime.now(UTC), "mid-claim")
-        wait_for(lambda: len(firings(fleet, "mid-claim")) == 2, 6, fleet.stack.log("beat"))
+        wait_for(lambda: len(firings(fleet, "mid-claim")) == 2, 6, lambda: fleet.stack.log("beat"))
         assert fleet.stack.processes["beat"].poll() is None
     finally:
         fleet.stack.rows(

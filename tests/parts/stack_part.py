@@ -75,7 +75,7 @@ class PrivateStack:
         wait_for(
             lambda: self.log("up").count("Drover is ready") > ready or process.poll() is not None,
             seconds,
-            f"not ready after {seconds:g} s:\n{self.log('up')}",
+            lambda: f"not ready: {self.log('up')}",
         )
         assert process.poll() is None, self.log("up")
         return process
@@ -89,7 +89,9 @@ class PrivateStack:
         if role.ready_file is not None:
             role.ready_file.unlink(missing_ok=True)
         process = self._spawn(name, role.argv, dict(role.env))
-        wait_for(lambda: _is_ready(role) or process.poll() is not None, seconds, self.log(name))
+        wait_for(
+            lambda: _is_ready(role) or process.poll() is not None, seconds, lambda: self.log(name)
+        )
         assert process.poll() is None, self.log(name)
         return process
 

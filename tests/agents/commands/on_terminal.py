@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from agents_app.conf import ROOT
 from tests.parts.stack_part import PrivateStack
-from tests.parts.waiting import wait_for
+from tests.parts.waiting import PATIENCE, wait_for
 
 # What moves the cursor, colours, and hides: everything that is not text.
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-Z0-9])")
@@ -39,14 +39,14 @@ class Terminal:
         return [line.rstrip() for line in self.text.splitlines()]
 
     def wait_for(self, text: str, seconds: float = 20) -> None:
-        wait_for(lambda: text in self.text, seconds, f"no {text!r} in:\n{self.text}")
+        wait_for(lambda: text in self.text, seconds, lambda: f"no {text!r} in:\n{self.text}")
 
     def interrupt(self) -> int:
         """Ctrl-C, as the terminal sends it."""
         os.write(self._master, b"\x03")
         return self.wait()
 
-    def wait(self, seconds: float = 20) -> int:
+    def wait(self, seconds: float = 20 * PATIENCE) -> int:
         code = self.process.wait(seconds)
         self._reader.join(seconds)
         return code
