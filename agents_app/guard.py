@@ -125,13 +125,16 @@ class Guard:
             _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
             if os.getppid() != guard_pid:
                 os._exit(128 + signal.SIGTERM)
-            os.set_inheritable(self.line_end, True)
-            os.environ[LINE_VARIABLE] = str(self.line_end)
+            self._hand_over_line()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
             os.execvp(self.command[0], self.command)  # noqa: S606  # argv as given, no shell wanted
         except OSError as error:
             _say(f"cannot start {self.command[0]}: {error.strerror}")
             os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+    def _hand_over_line(self) -> None:
+        os.set_inheritable(self.line_end, True)
+        os.environ[LINE_VARIABLE] = str(self.line_end)
 
     def _wait(self) -> None:
         left = self.silent_at - time.monotonic()
@@ -223,6 +226,9 @@ class Companion(Guard):
         _prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
         if os.getppid() != parent:
             sys.exit(128 + signal.SIGQUIT)  # it died before the line above
+
+    def _hand_over_line(self) -> None:
+        pass
 
     def _pass_on_term(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

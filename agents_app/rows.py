@@ -25,12 +25,18 @@ def stamp(moment: datetime) -> Any:
 
 def moment(value: Any) -> datetime:
     """And back: a time as it comes from the database driver."""
-    if not on_sqlite():
-        at: datetime = value
-        return at
-    # A column is read as a time already, what was reckoned is not.
+    # On SQLite a column is read as a time already, what was reckoned is not.
     read: datetime = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return read.replace(tzinfo=UTC)
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def quick(columns: Sequence[str]) -> list[str]:
+    """The same columns for plain SQL, with times that need nothing but `fromisoformat`: what turns
+    SQLite's times into Python's by itself takes ten times as long."""
+    times = [on_sqlite() and name.endswith(("_at", "_until")) for name in columns]
+    return [
+        f"{name} || '+00:00'" if time else name for name, time in zip(columns, times, strict=True)
+    ]
 
 
 def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:
@@ -41,6 +47,14 @@ def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:
     driver: Any = database.connection
     with database.wrap_database_errors:
         return driver.execute(_dialect(sql), values)
+
+
+def run_many(sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    """One statement for each row, prepared once."""
+    database = connections[DEFAULT_DB_ALIAS]
+    driver: Any = database.connection
+    with database.wrap_database_errors:
+        driver.executemany(_dialect(sql), rows)
 
 
 def one(sql: str, values: Sequence[Any]) -> tuple[Any, ...] | None:

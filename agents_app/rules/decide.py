@@ -1,7 +1,7 @@
 """What one look means for one rule: nothing, another due time, or something to be done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from agents_app.rules.rule import (
     Trigger,
 )
 from agents_app.rules.snapshot import Fate, Fleet
-from agents_app.rules.timing import due_after_failure, next_due
+from agents_app.rules.timing import backoff, due_after_failure, next_due
 
 S = RuleState.Status
 COMMAND_SECONDS, COMMAND_GRACE_SECONDS = 300.0, 10.0
@@ -70,8 +70,7 @@ class Look:
     closed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Errand:
+class Errand(NamedTuple):
     """Something to be done: whom it concerns and what is said are settled."""
 
     rule_id: int
@@ -80,7 +79,7 @@ class Errand:
     at: datetime
     zone: ZoneInfo
     holder: str
-    fates: Mapping[str, Fate] = field(repr=False)
+    fates: Mapping[str, Fate]
     # It was when this began, and is until something comes of it.
     abandoned: bool = False
 
@@ -135,9 +134,12 @@ def _released_from_the_dead(standing: Standing, look: Look) -> Standing:
 
 def _resumed(rule: Rule, standing: Standing, look: Look) -> Standing:
     due = next_due(rule.trigger, look.now, look.zone)
-    if standing.backoff_until is not None:
-        due = due_after_failure(rule.trigger, due, standing.backoff_until, look.zone)
-    return standing._replace(next_due_at=due)
+    if standing.backoff_until is None:
+        return standing._replace(next_due_at=due)
+    # A clock that was set back must not make an hour's backoff a day's.
+    until = min(standing.backoff_until, look.now + backoff(standing.failures))
+    due = due_after_failure(rule.trigger, due, until, look.zone)
+    return standing._replace(next_due_at=due, backoff_until=until)
 
 
 def _given_another_chance(rule: Rule, standing: Standing, look: Look) -> Standing:

@@ -43,13 +43,13 @@ class Doer:
                 target=self._command, args=(errand, tenant_id, control), daemon=True
             )
             with self._lock:
+                thread.start()
                 self._commands[thread] = control
-            thread.start()
             return
         with self._lock:
             if not self._begun:
-                self._begun = True
                 threading.Thread(target=self._work, name="rules", daemon=True).start()
+                self._begun = True
         self._verbs.put((errand, tenant_id))
 
     def stop(self) -> None:

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from agents_app.rules.rule import (
     AgentState,
@@ -23,8 +23,7 @@ _NOBODY = AgentState()
 _TEMPLATE = re.compile(r"\{(timestamp|crew|idle|idle_duration)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """`idle` are the agents that an idle condition found, when all is true."""
 
     true: bool
@@ -33,20 +32,24 @@ class Judgement:
     longest_idle_seconds: float | None = None
 
 
+_NO_CONDITION = Judgement(True, "it has no condition")
+
+
 def judge(conditions: tuple[Condition, ...], snapshot: Snapshot) -> Judgement:
     """True when each of them is; the first that is not says why."""
-    found = [judge_one(condition, snapshot) for condition in conditions]
-    if not found:
-        return Judgement(True, "it has no condition")
-    if false := next((one for one in found if not one.true), None):
-        return false
-    idle = next((one for one in found if one.idle), None)
-    return Judgement(
-        True,
-        ", and ".join(one.because for one in found),
-        idle.idle if idle else (),
-        idle.longest_idle_seconds if idle else None,
-    )
+    all_true = _NO_CONDITION
+    for condition in conditions:
+        one = judge_one(condition, snapshot)
+        if not one.true:
+            return one
+        all_true = one if all_true is _NO_CONDITION else _both(all_true, one)
+    return all_true
+
+
+def _both(one: Judgement, other: Judgement) -> Judgement:
+    found = one if one.idle else other
+    because = f"{one.because}, and {other.because}"
+    return Judgement(True, because, found.idle, found.longest_idle_seconds)
 
 
 def judge_one(condition: Condition, snapshot: Snapshot) -> Judgement:
@@ -68,6 +71,8 @@ def judge_one(condition: Condition, snapshot: Snapshot) -> Judgement:
 
 def fill(template: str, snapshot: Snapshot, judgement: Judgement) -> str:
     """A message with its {templates} filled; braces that mean nothing stay as they are."""
+    if "{" not in template:
+        return template
     longest = judgement.longest_idle_seconds
     values = {
         "timestamp": snapshot.at.isoformat(timespec="seconds"),
@@ -97,6 +102,17 @@ def _is(names: list[str] | tuple[str, ...]) -> str:
 
 
 def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
+    """About all and any the same is found for every rule that asks for so many seconds."""
+    if not isinstance(condition.target, str):
+        return _found_idle(condition, snapshot)
+    asked = (condition.target, condition.seconds)
+    known: Judgement | None = snapshot.known.get(asked)
+    if known is None:
+        known = snapshot.known[asked] = _found_idle(condition, snapshot)
+    return known
+
+
+def _found_idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     """Nobody there is nobody idle: a rule about all does not nudge an empty crew."""
     alive, target = snapshot.idle, condition.target
     idle: Mapping[str, float]
@@ -106,9 +122,9 @@ def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     elif not alive:
         return Judgement(False, "no agent is alive")
     else:
-        idle = snapshot.idle_for_more_than(condition.seconds)
+        idle = {name: alive[name] for name in alive if alive[name] > condition.seconds}
         enough = bool(idle) if target == "any" else len(idle) == len(alive)
-        longest = snapshot.longest_idle_seconds
+        longest = max(alive.values())
     if not enough:
         return Judgement(False, _why_not_idle(condition, snapshot))
     named = [f"{name} for {span_text(idle[name])}" for name in islice(idle, MOST_NAMED)]

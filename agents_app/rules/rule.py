@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 # --- when -----------------------------------------------------------------------------------
 
@@ -126,14 +127,13 @@ class Rule:
 # --- the fleet ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AgentState:
+class AgentState(NamedTuple):
     """`idle_seconds` is None when the agent has no unfinished run: nobody is there to be idle."""
 
     idle_seconds: float | None = None
     queued: int = 0
     # Failures of runs by window: seconds -> how many ended badly within them.
-    failed: Mapping[int, int] = field(default_factory=dict)
+    failed: Mapping[int, int] = MappingProxyType({})
     spent_percent: float | None = None
 
     @property
@@ -155,17 +155,7 @@ class Snapshot:
         known = ((name, state.idle_seconds) for name, state in self.agents.items())
         return {name: seconds for name, seconds in known if seconds is not None}
 
-    def idle_for_more_than(self, seconds: int) -> Mapping[str, float]:
-        """Found once, however many rules ask for so many seconds."""
-        if seconds not in self._found:
-            self._found[seconds] = {n: idle for n, idle in self.idle.items() if idle > seconds}
-        return self._found[seconds]
-
     @cached_property
-    def _found(self) -> dict[int, Mapping[str, float]]:
+    def known(self) -> dict[Any, Any]:
+        """What was found out about it already, by question."""
         return {}
-
-    @cached_property
-    def longest_idle_seconds(self) -> float:
-        """Of those who are alive."""
-        return max(self.idle.values())

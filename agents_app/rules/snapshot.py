@@ -20,6 +20,9 @@ from agents_app.rules.needs import Needs
 from agents_app.rules.rule import AgentState, Snapshot
 from agents_app.spending import day_of, month_window, percent_used
 
+_AGENTS = """
+SELECT id, name, paused_at IS NOT NULL, scale > 0 FROM drover_agent
+WHERE tenant_id = %s AND removed_at IS NULL ORDER BY name"""
 # Pieces of output are in an index by their order, so the last one of a run is one step away. The
 # index of a tenant's runs has all that ever were: the plus keeps it out of this.
 _PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
@@ -48,11 +51,7 @@ class Fleet:
 
 
 def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
-    agents = list(
-        Agent.objects.filter(tenant=tenant, removed_at__isnull=True)
-        .order_by("name")
-        .values_list("pk", "name", "scale", "paused_at")
-    )
+    agents = run(_AGENTS, [tenant.pk]).fetchall()
     active = _last_active(tenant, needs)
     queued = _queued(tenant) if needs.queued else {}
     failed = _failed(tenant, needs.failed_within, now) if needs.failed_within else {}
@@ -64,11 +63,11 @@ def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
             failed=failed.get(pk, {}),
             spent_percent=spent.get(pk),
         )
-        for pk, name, *_ in agents
+        for pk, name, _, _ in agents
     }
     fates = {
-        name: Fate(pk in active, paused_at is not None, scale > 0)
-        for pk, name, scale, paused_at in agents
+        name: Fate(pk in active, bool(paused), bool(enabled))
+        for pk, name, paused, enabled in agents
     }
     return Fleet(Snapshot(now, CONF.project.name, states), fates)
 

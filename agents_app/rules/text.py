@@ -1,6 +1,7 @@
 """A rule as text that reads back as the same rule, and times as its messages say them."""
 
 from datetime import timedelta
+from functools import lru_cache
 
 from agents_app.rules.rule import (
     Action,
@@ -87,6 +88,7 @@ def targets_text(targets: Targets | str | tuple[str, ...]) -> str:
     return targets if isinstance(targets, str) else ",".join(targets)
 
 
+@lru_cache(maxsize=1024)
 def duration_text(seconds: int) -> str:
     """`5m`: in the largest unit that leaves no rest, as it can be written in a rule."""
     return IntervalTrigger("", timedelta(seconds=seconds)).expression

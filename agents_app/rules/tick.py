@@ -14,11 +14,12 @@ from agents_app import journal
 from agents_app.bulk import update_many
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
-from agents_app.rows import moment, run, stamp
+from agents_app.rows import quick, run, stamp
 from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
 from agents_app.rules.holder import is_gone, this_process
 from agents_app.rules.line import shown
 from agents_app.rules.needs import needs_of
+from agents_app.rules.outcome import Outcome, write_down
 from agents_app.rules.parse import parse_stored
 from agents_app.rules.reload import forget, reload
 from agents_app.rules.rule import Rule
@@ -33,18 +34,15 @@ Submit = Callable[[Errand, int], None]
 
 _READ = Standing._fields
 _MOMENTS = [at for at, name in enumerate(_READ) if name.endswith(("_at", "_until"))]
-_RULES = f"""
-SELECT name, text, {", ".join(_READ)} FROM drover_rule
-WHERE tenant_id = %s AND next_due_at IS NOT NULL"""  # noqa: S608
+_RULES = """
+SELECT name, text, {columns} FROM drover_rule
+WHERE tenant_id = %s AND next_due_at IS NOT NULL{some} ORDER BY line, id"""
 _SOME = " AND (next_due_at <= %s OR failures > 0 OR held_by <> '')"
-_WRITTEN = {
-    **dict.fromkeys(("next_due_at", "evaluated_at", "fired_at"), "timestamptz"),
-    **dict.fromkeys(("status", "reason"), "text"),
-    "failures": "integer",
-    "backoff_until": "timestamptz",
-    **dict.fromkeys(("seen", "held_by"), "text"),
-    "held_until": "timestamptz",
+_TYPES = {
+    **dict.fromkeys(("id", "revision", "failures"), "bigint"),
+    **dict.fromkeys((_READ[at] for at in _MOMENTS), "timestamptz"),
 }
+_WRITTEN = {name: _TYPES.get(name, "text") for name in _READ}
 
 
 def tick(now: datetime, project: Path, submit: Submit) -> int:
@@ -106,7 +104,12 @@ def _tick(
     moved = in_transaction(lambda: _write(book, [new for new, _ in decisions], rules, now))
     errands = [errand for _, errand in decisions if errand and errand.rule_id in moved]
     for errand in errands:
-        submit(errand, tenant.pk)
+        try:
+            submit(errand, tenant.pk)
+        except Exception as error:
+            # There is no room for another thread: the rule must not be held for ever by nobody.
+            log.exception("rule.not_begun", rule=errand.rule.name)
+            write_down(errand, Outcome(problem=f"it could not begin: {error}"), now)
     return len(errands)
 
 
@@ -119,17 +122,16 @@ def _rules_to_look_at(
     """In the file's order: what is due, has failed, or has something going on."""
     some = "" if all_of_them else _SOME
     values = [tenant.pk, *([] if all_of_them else [stamp(now)])]
-    rows = run(f"{_RULES}{some} ORDER BY line, id", values).fetchall()
+    rows = run(_RULES.format(columns=", ".join(quick(_READ)), some=some), values).fetchall()
     known = ((_rule(name, text), rest) for name, text, *rest in rows)
     return [(rule, _standing(rest)) for rule, rest in known if rule]
 
 
 def _standing(values: list[Any]) -> Standing:
-    """Django's way of reading times takes longer than the whole look."""
     for at in _MOMENTS:
-        if values[at] is not None:
-            values[at] = moment(values[at])
-    return Standing(*values)
+        if isinstance(values[at], str):
+            values[at] = datetime.fromisoformat(values[at])
+    return Standing._make(values)
 
 
 @lru_cache(maxsize=8192)
@@ -151,12 +153,7 @@ def _write(
 ) -> set[int]:
     """Those that nobody else has moved since they were read: another beat, or a new file."""
     changed = [one for one, (_, read) in zip(new, rules, strict=True) if one != read]
-    moved = update_many(
-        "drover_rule",
-        _WRITTEN,
-        [[getattr(one, name) for name in _WRITTEN] for one in changed],
-        [(one.id, one.revision) for one in changed],
-    )
+    moved = update_many("drover_rule", _WRITTEN, changed)
     if rules or book.ticked_at is None or RuleState.objects.filter(tenant=book.tenant_id).exists():
         RuleBook.objects.filter(pk=book.pk).update(ticked_at=now)
     return moved

@@ -57,7 +57,8 @@ class Watch(Patience):
         self.prompt = _Prompt(attached, self.spec.prompt_file)
         events = select.POLLIN if self.spec.hears else select.POLLIN | select.POLLOUT
         self._read_from(attached.fileno(), events)
-        self.control.telling.heard = self.spec.hears
+        if self.spec.hears:
+            self.control.telling.begin()
 
     def until_it_ends(self, seconds: float) -> None:
         """Returns when the container is dead or gone, or would not die."""

@@ -63,6 +63,7 @@ class ProcessRunner:
         try:
             supervision.watch()
         finally:
+            control.telling.end()
             child.bury()
         return supervision.outcome(), confinement
 
@@ -111,7 +112,8 @@ class _Supervision(Patience):
         self.poll.register(wake, select.POLLIN)
         for fd in child.streams:
             self.poll.register(fd, select.POLLIN)
-        control.telling.heard = child.stdin >= 0
+        if child.stdin >= 0:
+            control.telling.begin(child.stdin)
 
     def watch(self) -> None:
         """Returns when the leader is dead (but not reaped) and its output is read."""
@@ -186,6 +188,7 @@ class _Supervision(Patience):
         """The poll forgets it first: it may say in the same breath that the reader is gone."""
         if self.child.stdin < 0:
             return
+        self.control.telling.end()
         with contextlib.suppress(KeyError):  # it is polled only while something waits for room
             self.poll.unregister(self.child.stdin)
         self.child.close_stdin()

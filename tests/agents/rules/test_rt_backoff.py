@@ -102,6 +102,15 @@ def test_a_backoff_lasts_across_a_restart(rules: Rules):
     assert (row("a").failures, row("a").next_due_at) == (5, until)
 
 
+def test_a_clock_that_was_set_back_by_a_day_does_not_make_the_backoff_longer(rules: Rules):
+    rules.save("[a] every 1m => resume all")
+    rules.outcome = FAILS
+    rules.ticks(at("12:00", day=1), at("12:03", day=1))
+    assert row("a").failures == 2
+    rules.tick(at("12:00"))
+    assert (row("a").next_due_at, row("a").backoff_until) == (at("12:02"), at("12:02"))
+
+
 def test_an_agent_that_falls_over_whenever_it_is_summoned_is_summoned_less_and_less(
     rules: Rules, fleet: Fleet
 ):

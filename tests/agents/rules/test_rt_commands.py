@@ -48,6 +48,13 @@ def test_a_command_runs_in_the_project_directory(tmp_path: Path):
 
 
 @pytest.mark.django_db
+def test_a_command_gets_nothing_of_its_guard(tmp_path: Path):
+    outcome = run("env | grep -c GUARD; ls /proc/$$/fd | tr '\\n' ' '", tmp_path)
+    assert outcome.tail.split()[:4] == ["0", "0", "1", "2"]
+    assert len(outcome.tail.split()) == 4
+
+
+@pytest.mark.django_db
 def test_the_last_twenty_lines_and_the_exit_code_are_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):

@@ -13,6 +13,7 @@ from agents_app.rules.rule import Every, Resume, Rule
 from agents_app.runners.base import RunControl
 from agents_app.triggers import zone
 from tests.agents.fleet import NOON
+from tests.agents.rules.ruling import Rules, at, row, status
 
 
 class Clock:
@@ -57,6 +58,25 @@ def test_what_the_database_refuses_is_tried_again_after_a_pause(
     doing.Doer(tmp_path, lambda: NOON)._do(errand, lambda: Outcome("done"), lambda: NOON)
     assert [one.sentence for one in written] == ["done", "", ""]
     assert clock.waited == [doing.AGAIN_SECONDS] * 2
+
+
+@pytest.mark.django_db
+def test_what_cannot_begin_has_failed_and_keeps_nothing_else_from_beginning(rules: Rules):
+    """Guard: without it the rule would be held by a process that does nothing for it."""
+    begun: list[str] = []
+
+    def no_room_for_the_first(errand: Errand, _tenant_id: int) -> None:
+        if errand.rule.name == "a":
+            raise RuntimeError("can't start new thread")
+        begun.append(errand.rule.name)
+
+    rules.save('[a] every 1m => run "true"', "[b] every 1m => resume all")
+    rules.tick(at("12:00"))
+    rules.submit = no_room_for_the_first  # type: ignore[method-assign]
+    rules.tick(at("12:01"))
+    assert begun == ["b"]
+    assert status("a") == ("backoff", "it could not begin: can't start new thread")
+    assert (row("a").held_by, row("b").held_by != "") == ("", True)
 
 
 def test_the_end_of_beat_waits_for_all_commands_together(
