@@ -145,6 +145,7 @@ UNFOLD: dict[str, Any] = {
         _static("toasts.js"),
         _static("copy.js"),
         _static("arrow_keys.js"),
+        _static("menu.js"),
     ],
     "BORDER_RADIUS": "8px",
     "COLORS": {

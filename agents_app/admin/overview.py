@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from agents_app.admin.base import may_see, utc_now
+from agents_app.admin.doctor import may_ask
 from agents_app.admin.first_run import first_run
 from agents_app.admin.lines import run_lines
 from agents_app.admin.overview_activity import activity, live_runs
@@ -45,6 +46,7 @@ def overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if may_see(request, "agent"):
         context["agents"], context["agents_total"] = agent_entries(request, now)
         context["first_run"] = None if context["agents"] else first_run(CONF.project)
+        context["may_ask_doctor"] = may_ask(request)
     return context
 
 

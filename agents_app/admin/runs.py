@@ -102,7 +102,7 @@ class RunAdmin(RecordAdmin):
         return self.admin_site.admin_view(view)
 
     def page(self, request: HttpRequest, run: Run) -> dict[str, Any]:
-        parts = self._facts(request, run) | self._story(run)
+        parts = self._facts(request, run) | self._story(request, run)
         return parts | {"log": end_of_log(run), "own_buttons": True}
 
     def facts(self, request: HttpRequest, run_id: int) -> HttpResponse:
@@ -114,7 +114,7 @@ class RunAdmin(RecordAdmin):
     def story(self, request: HttpRequest, run_id: int) -> HttpResponse:
         """Asked for again when something has happened."""
         run = self.readable(request, run_id)
-        return render(request, "drover/run_story.html", self._story(run))
+        return render(request, "drover/run_story.html", self._story(request, run))
 
     def lines(self, request: HttpRequest, run_id: int) -> HttpResponse:
         return JsonResponse(asked_lines(request, self.readable(request, run_id)))
@@ -131,9 +131,10 @@ class RunAdmin(RecordAdmin):
         # It was written to the work item, which not all who see runs may read.
         return facts | ({"prompt": run.work_item.prompt} if may_see(request, "workitem") else {})
 
-    def _story(self, run: Run) -> dict[str, Any]:
+    def _story(self, request: HttpRequest, run: Run) -> dict[str, Any]:
+        story = {"original": run, "causes": nested((cause_tree(run),))}
         events = run.events.order_by("-id")[:MOST_EVENTS]
-        return {"original": run, "causes": nested((cause_tree(run),)), "events": events}
+        return story | ({"events": events} if may_see(request, "runevent") else {})
 
     @admin.display(description="Run", ordering="id")
     def number(self, run: Run) -> str:

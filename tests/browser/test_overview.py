@@ -118,6 +118,15 @@ def test_a_command_can_be_copied(page: Page, stack: PrivateStack):
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
 
 
+def test_on_a_phone_the_menu_opens_with_a_key(phone: Page):
+    link = phone.locator("#nav-sidebar a[href='/admin/agents_app/schedule/']")
+    expect(link).to_be_hidden()
+    menu = phone.get_by_role("button", name="Menu").first
+    menu.focus()
+    phone.keyboard.press("Enter")
+    expect(link).to_be_visible()
+
+
 @pytest.mark.parametrize(("look", "width"), [("light", 1280), ("dark", 390)])
 def test_every_page_is_legible_in_both_colours_and_fits_a_phone(
     open_page: OpenPage, stack: PrivateStack, look: str, width: int

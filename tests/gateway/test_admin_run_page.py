@@ -77,6 +77,14 @@ def test_the_prompt_is_for_those_who_may_see_the_work(fleet: Fleet, rights: list
         assert ("find the leak" in text_of(client, url)) == bool(rights)
 
 
+@pytest.mark.parametrize("rights", [[], ["view_runevent"]])
+def test_what_happened_is_for_those_who_may_see_events(fleet: Fleet, rights: list[str]):
+    run = started(fleet)
+    client = who_may("view_run", *rights)
+    for url in (page_of(run), reverse("admin:agents_app_run_story", args=[run.pk])):
+        assert ("run.admitted" in text_of(client, url)) == bool(rights)
+
+
 def test_a_visitor_sees_no_button_in_any_part_of_the_page(visitor: Client, fleet: Fleet):
     run = started(fleet)
     for url in (page_of(run), reverse("admin:agents_app_run_facts", args=[run.pk])):
