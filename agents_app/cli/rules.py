@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.cli.times import local, relative
-from agents_app.models import RuleBook
 from agents_app.rules.listing import RuleLine
 from agents_app.rules.rehearse import Rehearsed
 
@@ -25,26 +24,6 @@ def state_row(line: RuleLine, now: datetime) -> tuple[object, ...]:
     return (*said, last, line.status, due)
 
 
-def described(line: RuleLine) -> dict[str, object]:
-    row = line.row
-    same = (
-        *("name", "line", "text", "status", "reason", "failures", "backoff_until"),
-        *("evaluated_at", "fired_at", "next_due_at", "exit_code", "tail"),
-    )
-    parts = {"trigger": line.trigger, "condition": line.condition, "action": line.action}
-    return {**{name: getattr(row, name) for name in same}, **parts, "status": str(row.status)}
-
-
-def silence_described(book: RuleBook, now: datetime) -> dict[str, object]:
-    silent = book.is_silent(now)
-    return {
-        "silent": silent,
-        "since": book.silenced_at if silent else None,
-        "until": book.silent_until if silent else None,
-        "by": book.silenced_by if silent else "",
-    }
-
-
 # --- a dry run ------------------------------------------------------------------------------
 
 
@@ -56,19 +35,6 @@ def test_row(one: Rehearsed, now: datetime) -> tuple[object, ...]:
         condition = f"true: {one.judgement.because}" if one.judgement.true else "false"
     verdict = "fires" if one.fires else NOTHING
     return one.rule.line, one.rule.name, verdict, condition, "; ".join(one.obstacles), due
-
-
-def test_described(one: Rehearsed) -> dict[str, object]:
-    return {
-        "name": one.rule.name,
-        "line": one.rule.line,
-        "fires": one.fires,
-        "why_not": list(one.obstacles),
-        "due_at": one.due_at,
-        "condition": one.judgement.true,
-        "because": one.judgement.because,
-        "warnings": list(one.warnings),
-    }
 
 
 # --- errors ---------------------------------------------------------------------------------

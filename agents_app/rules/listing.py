@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from django.db.models import Count, Q
 
@@ -14,6 +14,12 @@ from agents_app.rules.text import action_text, conditions_text, trigger_text
 S = RuleState.Status
 NOT_UNDERSTOOD = "not understood"
 Tone = Literal["good", "wait", "bad", "none"]
+
+
+_SAME = (
+    *("name", "line", "text", "reason", "failures", "backoff_until"),
+    *("evaluated_at", "fired_at", "next_due_at", "exit_code", "tail"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,13 @@ class RuleLine:
         failing = self.row.status == S.BACKOFF
         return f"!{self.row.failures} bk" if failing else str(self.row.status)
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """For programs."""
+        parts = {"trigger": self.trigger, "condition": self.condition, "action": self.action}
+        same = {name: getattr(self.row, name) for name in _SAME}
+        return {**same, **parts, "status": str(self.row.status)}
+
 
 def rule_lines(tenant: Tenant) -> list[RuleLine]:
     """In the order of the file."""
@@ -56,6 +69,14 @@ def line_of(row: RuleState) -> RuleLine:
 def book_of(tenant: Tenant) -> RuleBook:
     """Where nobody has written one yet, an empty one that is not kept."""
     return RuleBook.objects.filter(tenant_id=tenant.pk).first() or RuleBook(tenant=tenant)
+
+
+def silence_told(book: RuleBook, now: datetime) -> dict[str, Any]:
+    """For programs; of a silence that is over nothing is said."""
+    if not book.is_silent(now):
+        return {"silent": False, "since": None, "until": None, "by": ""}
+    since, until, by = book.silenced_at, book.silent_until, book.silenced_by
+    return {"silent": True, "since": since, "until": until, "by": by}
 
 
 def silence_text(book: RuleBook, now: datetime, until: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from agents_app.conf import CONF
 from agents_app.models import RuleBook, RuleState, Tenant
@@ -33,6 +34,20 @@ class Rehearsed:
     @property
     def fires(self) -> bool:
         return not self.obstacles
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "name": self.rule.name,
+            "line": self.rule.line,
+            "fires": self.fires,
+            "why_not": list(self.obstacles),
+            "due_at": self.due_at,
+            "condition": self.judgement.true,
+            "because": self.judgement.because,
+            "warnings": list(self.warnings),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,19 @@ def _whole(value: Any) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value
 
 
+def _epoch_of_time(value: Any) -> Any:
+    return epoch(value) if isinstance(value, datetime) else value
+
+
 Text = Annotated[
     str, AfterValidator(_storable), Field(json_schema_extra={"pattern": "^[^\\u0000]*$"})
 ]
 Whole = Annotated[int, BeforeValidator(_whole)]
 Note = Annotated[Text, Field(max_length=500)]
 Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND, allow_inf_nan=False)]
-Epoch = Annotated[int, Field(description="Seconds since 1970 in UTC.")]
+Epoch = Annotated[
+    int, BeforeValidator(_epoch_of_time), Field(description="Seconds since 1970 in UTC.")
+]
 
 
 class Payload(BaseModel):

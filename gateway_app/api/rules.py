@@ -9,8 +9,8 @@ from ninja import Router
 from pydantic import Field
 
 from agents_app.models import RuleBook
-from agents_app.rules.listing import RuleLine, book_of, indicator, rule_lines
-from agents_app.rules.rehearse import Rehearsed, rehearse, source_of
+from agents_app.rules.listing import book_of, indicator, rule_lines, silence_told
+from agents_app.rules.rehearse import rehearse, source_of
 from agents_app.rules.silence import end_silence, silence
 from agents_app.rules.source import parsed, source_of_text
 from gateway_app.api.auth import TO_OPERATE_RULES, TO_READ_RULES, caller_of
@@ -19,7 +19,6 @@ from gateway_app.api.fields import (
     Payload,
     Seconds,
     Shape,
-    epoch,
     epoch_or_none,
     moment,
     utc_now,
@@ -110,7 +109,7 @@ def list_rules(request: HttpRequest) -> RulesShape:
     tenant = caller_of(request).tenant
     book = book_of(tenant)
     return RulesShape(
-        rules=[_rule(line) for line in rule_lines(tenant)],
+        rules=[RuleShape.model_validate(line.told) for line in rule_lines(tenant)],
         errors=[_error(error) for error in book.errors],
         loaded_at=epoch_or_none(book.loaded_at),
         disabled=book.disabled_at is not None,
@@ -125,9 +124,10 @@ def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
     """What would fire now, and why not; nothing is done, and an edit is not saved."""
     tenant = caller_of(request).tenant
     source = source_of(tenant) if body.text is None else source_of_text(_bytes(body.text))
+    rehearsed = rehearse(tenant, parsed(source).rules, utc_now())
     return RehearsalShape(
         ok=not source.errors,
-        rules=[_rehearsed(one) for one in rehearse(tenant, parsed(source).rules, utc_now())],
+        rules=[RehearsedShape.model_validate(one.told) for one in rehearsed],
         errors=[_error(error) for error in source.errors],
     )
 
@@ -168,48 +168,9 @@ def _end(body: Quiet, now: datetime) -> datetime | None:
     return None if body.until is None else moment(body.until)
 
 
-# --- shapes ---------------------------------------------------------------------------------
-
-
-def _rule(line: RuleLine) -> RuleShape:
-    row = line.row
-    same = ("name", "line", "reason", "failures", "exit_code", "tail")
-    moments = ("backoff_until", "evaluated_at", "fired_at", "next_due_at")
-    values: dict[str, Any] = {
-        **{name: getattr(row, name) for name in same},
-        **{name: epoch_or_none(getattr(row, name)) for name in moments},
-    }
-    return RuleShape(
-        trigger=line.trigger,
-        condition=line.condition,
-        action=line.action,
-        status=str(row.status),
-        **values,
-    )
-
-
-def _rehearsed(one: Rehearsed) -> RehearsedShape:
-    return RehearsedShape(
-        name=one.rule.name,
-        line=one.rule.line,
-        fires=one.fires,
-        why_not=list(one.obstacles),
-        due_at=epoch(one.due_at),
-        condition=one.judgement.true,
-        because=one.judgement.because,
-        warnings=list(one.warnings),
-    )
-
-
 def _error(error: Mapping[str, Any]) -> RuleErrorShape:
     return RuleErrorShape(**error)
 
 
 def _silence(book: RuleBook, now: datetime) -> SilenceShape:
-    silent = book.is_silent(now)
-    return SilenceShape(
-        silent=silent,
-        since=epoch_or_none(book.silenced_at) if silent else None,
-        until=epoch_or_none(book.silent_until) if silent else None,
-        by=book.silenced_by if silent else "",
-    )
+    return SilenceShape.model_validate(silence_told(book, now))

@@ -16,7 +16,13 @@ from agents_app.cli.times import local, seconds_of
 from agents_app.conf import CONF, HOST_ZONE
 from agents_app.errors import Refused
 from agents_app.models import Tenant
-from agents_app.rules.listing import book_of, indicator, rule_lines, silence_text
+from agents_app.rules.listing import (
+    book_of,
+    indicator,
+    rule_lines,
+    silence_text,
+    silence_told,
+)
 from agents_app.rules.rehearse import Rehearsed, rehearse, source_of
 from agents_app.rules.silence import end_silence, silence
 from agents_app.rules.source import FILE_NAME, parsed, read_source
@@ -60,10 +66,10 @@ class Command(DroverCommand):
             self.screen.json(
                 {
                     "indicator": shown.text,
-                    "rules": [screens.described(line) for line in lines],
+                    "rules": [line.told for line in lines],
                     "errors": book.errors,
                     "disabled": book.disabled_at is not None,
-                    "silence": screens.silence_described(book, now),
+                    "silence": silence_told(book, now),
                 }
             )
             return
@@ -87,7 +93,7 @@ class Command(DroverCommand):
             raise Refused(f"there is no file {place}")
         rules = rehearse(tenant, parsed(source).rules, now)
         if json:
-            told = [screens.test_described(one) for one in rules]
+            told = [one.told for one in rules]
             ok = not source.errors
             self.screen.json({"ok": ok, "file": place, "rules": told, "errors": source.errors})
         else:
@@ -122,7 +128,7 @@ class Command(DroverCommand):
         elif switch == "off":
             end_silence(tenant, self.by, now)
         book = book_of(tenant)
-        said = screens.silence_described(book, now)
+        said = silence_told(book, now)
         self.result(_silence_said(book, now), said, json=json)
 
 
