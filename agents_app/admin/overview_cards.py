@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 from django.db.models import Count, Q, Sum
 from django.urls import reverse
 
-from agents_app.admin.show import rough
 from agents_app.maintenance.readiness import readiness
 from agents_app.models import RuleBook, Run, Schedule, Tenant, Usage, Worker, WorkItem
 from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.spans import rough
 from agents_app.spending import month_window
 
 

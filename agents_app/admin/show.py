@@ -8,8 +8,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
+from agents_app.spans import relative
+
 NOTHING = SafeString('<span class="dv-nothing">-</span>')
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def badge(state: str, hint: str = "") -> SafeString:
@@ -39,21 +40,12 @@ def when(moment: datetime | None, now: datetime) -> SafeString:
     """How far away it is; exactly when, on hover."""
     if moment is None:
         return NOTHING
-    far = (moment - now).total_seconds()
-    text = f"in {rough(far)}" if far >= 1 else "now" if far > -1 else f"{rough(-far)} ago"
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact(moment), text
-    )
+    said = (moment.isoformat(), exact(moment), relative(moment, now))
+    return format_html('<time datetime="{}" title="{}">{}</time>', *said)
 
 
 def exact(moment: datetime) -> str:
     return f"{localtime(moment):%Y-%m-%d %H:%M:%S %Z}"
-
-
-def rough(seconds: float) -> str:
-    """In the largest unit of which there are at least two."""
-    size, name = next((unit for unit in _UNITS if seconds >= 2 * unit[0]), _UNITS[-1])
-    return f"{int(seconds // size)} {name}"
 
 
 def span(seconds: float) -> str:

@@ -20,10 +20,11 @@ from agents_app.cli.schedule_values import (
     with_distance,
 )
 from agents_app.cli.screen import Screen, cell
-from agents_app.cli.times import iso_local, relative
+from agents_app.cli.times import iso_local
 from agents_app.ledger import Entry, Work, read_asked_again, read_ledger
 from agents_app.models import Schedule
 from agents_app.next_fires import Preview
+from agents_app.spans import relative
 from agents_app.triggers import zone
 from agents_app.why import Explanation, Then
 

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.cli.screen import shortened
-from agents_app.cli.times import iso_local, relative
+from agents_app.cli.times import iso_local
 from agents_app.ledger import Entry, lateness
 from agents_app.models import Schedule
 from agents_app.next_fires import Fire, Preview, clock, preview
 from agents_app.plan import LATE, after_pause
+from agents_app.spans import relative
 from agents_app.triggers import zone
 
 S = Schedule.State

@@ -7,8 +7,6 @@ from agents_app.conf import HOST_ZONE
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.triggers import parse_duration
 
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-
 
 def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
@@ -20,16 +18,6 @@ def iso_local(moment: datetime | None, zone: tzinfo) -> str | None:
 
 def local(moment: datetime, zone: tzinfo | None = None) -> str:
     return f"{moment.astimezone(zone or host_zone()):%Y-%m-%d %H:%M:%S %Z}"
-
-
-def relative(moment: datetime, now: datetime) -> str:
-    """`in 5 min`, `2 h ago`: in the largest unit of which there are at least two."""
-    far = (moment - now).total_seconds()
-    if abs(far) < 1:
-        return "now"
-    size, unit = next((unit for unit in _UNITS if abs(far) >= 2 * unit[0]), _UNITS[-1])
-    rough = f"{int(abs(far) // size)} {unit}"
-    return f"in {rough}" if far > 0 else f"{rough} ago"
 
 
 def host_zone() -> tzinfo:

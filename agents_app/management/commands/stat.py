@@ -12,10 +12,11 @@ from agents_app.cli.command import DroverCommand
 from agents_app.cli.find import find_agent, find_tenant
 from agents_app.cli.fleet import AgentStatus, Fleet, LastRun, SchedulerStatus, read_fleet
 from agents_app.cli.screen import Part, grid, shortened
-from agents_app.cli.times import local, relative, seconds_of
+from agents_app.cli.times import local, seconds_of
 from agents_app.errors import Refused
 from agents_app.maintenance.readiness import readiness
 from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.spans import relative
 
 AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire", "note")
 WORKER_COLUMNS = ("worker", "host", "pid", "state", "running", "lease until")
