@@ -14,7 +14,7 @@ from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
 from agents_app.errors import Refused
 from agents_app.models import Agent, ResourceLock, Run, Scheduler, Tenant, Trigger, WorkItem
-from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.slots import lock_agents
 
 RESTORABLE = frozenset({WorkItem.State.DROPPED, WorkItem.State.CLEARED})

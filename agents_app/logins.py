@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.models import LoginFailure, Tenant
-from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.models.tenant import DEFAULT_TENANT
 
 WINDOW = timedelta(minutes=15)
 # Of one name from one address; of all names from one address, behind which may be many people.

@@ -18,8 +18,8 @@ from agents_app.job import Ending, Job
 from agents_app.preparation import prepare
 from agents_app.redaction import RedactingRunner, Redactor
 from agents_app.room import remove_room, signal_directory
-from agents_app.runners import RUNNERS
 from agents_app.runners.base import Outcome, OutputSink, RunControl, Runner, RunSpec, verdict
+from agents_app.runners.kinds import RUNNERS
 from agents_app.signal_files import take_signal_files
 from agents_app.stage import Stage, output_of, run_post_hooks, run_pre_hooks
 from agents_app.transcript import AfterWhatIsStored, Transcript

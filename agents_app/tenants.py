@@ -9,11 +9,11 @@ from agents_app.commit import in_transaction
 from agents_app.due import goes_on_at
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.models import ApiToken, Firing, Run, Schedule, Tenant
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.plan import fire_after
 from agents_app.removal import remove_tenant
 from agents_app.schedule_states import TENANT_DISABLED
 from agents_app.skills.names import agent_name_problem
-from agents_app.skills.sync import DEFAULT_TENANT
 from agents_app.slots import lock_agents
 from agents_app.tokens import NewToken, create_token
 from agents_app.triggers import IntervalTrigger, parse_trigger

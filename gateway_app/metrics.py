@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
 from agents_app.maintenance.figures import Figure, Histogram, read_figures
-from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.models.tenant import DEFAULT_TENANT
 from gateway_app.api.auth import READ, admit, caller_with_token
 from gateway_app.api.problems import Forbidden, problem
 

@@ -6,6 +6,8 @@ from django.urls import include, path
 from agents_app.admin import doctor
 from gateway_app.login import login
 
+admin.autodiscover()
+
 urlpatterns = [
     path("", include("gateway_app.urls")),
     path("admin/login/", login),

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from agents_app.maintenance.readiness import readiness
 from agents_app.models import RuleBook, Run, Schedule, Tenant, Usage, Worker, WorkItem
-from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.spans import rough
 from agents_app.spending import month_window
 

@@ -20,6 +20,7 @@ from agents_app.admin.show import exact, when
 from agents_app.conf import HOST_ZONE
 from agents_app.errors import Refused
 from agents_app.models import RuleBook, RuleState, Tenant
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.rules import silence
 from agents_app.rules.listing import (
     RuleLine,
@@ -31,7 +32,6 @@ from agents_app.rules.listing import (
 )
 from agents_app.rules.rehearse import Rehearsed, rehearse
 from agents_app.rules.source import FILE_NAME
-from agents_app.skills.sync import DEFAULT_TENANT
 
 LIST = "admin:agents_app_rulestate_changelist"
 

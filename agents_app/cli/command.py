@@ -17,8 +17,8 @@ from agents_app import relay
 from agents_app.cli.examples import add_examples
 from agents_app.cli.screen import Screen
 from agents_app.errors import ConfigError, DroverError, Refused
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.output import harmless
-from agents_app.skills.sync import DEFAULT_TENANT
 
 INTERRUPTED = 130
 

@@ -19,7 +19,7 @@ from agents_app.models import Agent, Credential, NotifyTarget, RuleBook, Schedul
 from agents_app.notify_targets import shown
 from agents_app.rules.errors import placed
 from agents_app.rules.source import FILE_NAME, parsed, read_source
-from agents_app.runners import RUNNERS
+from agents_app.runners.kinds import RUNNERS
 from agents_app.sealing import keys_again
 from agents_app.triggers import next_fire, parse_trigger, zone
 

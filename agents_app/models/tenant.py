@@ -7,6 +7,9 @@ from django.db import models
 from agents_app import triggers
 from agents_app.conf import HOST_ZONE
 
+# Whom the project's own directory belongs to.
+DEFAULT_TENANT = "default"
+
 
 class Tenant(models.Model):
     """Owner of everything; a project directory belongs to exactly one."""

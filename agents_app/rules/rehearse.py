@@ -7,6 +7,7 @@ from typing import Any
 
 from agents_app.conf import CONF
 from agents_app.models import RuleBook, RuleState, Tenant
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.rules.holder import is_gone
 from agents_app.rules.judge import Judgement, judge
 from agents_app.rules.lint import warnings
@@ -18,7 +19,6 @@ from agents_app.rules.source import FILE_NAME, Source, read_source
 from agents_app.rules.text import rule_text
 from agents_app.rules.tick import closed_because
 from agents_app.rules.timing import next_due
-from agents_app.skills.sync import DEFAULT_TENANT
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from agents_app import journal
 from agents_app.bulk import update_many
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.rows import quick, run, stamp
 from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
 from agents_app.rules.holder import is_gone, this_process
@@ -26,7 +27,6 @@ from agents_app.rules.rule import Rule
 from agents_app.rules.snapshot import look_at_fleet
 from agents_app.rules.source import FILE_NAME, Source, read_source
 from agents_app.rules.timing import nobody_looked
-from agents_app.skills.sync import DEFAULT_TENANT
 
 log = structlog.get_logger("drover.rules")
 MOST_CRASHES = 5

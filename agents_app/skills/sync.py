@@ -13,6 +13,7 @@ from agents_app.commit import in_transaction
 from agents_app.conf import HOST_ZONE
 from agents_app.due import goes_on_at
 from agents_app.models import Agent, Schedule, Tenant
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.plan import arm, understand
 from agents_app.schedule_states import AGENT_MISSING
 from agents_app.skills.discover import Discovery, discover
@@ -25,7 +26,6 @@ from agents_app.skills.specs import (
 )
 
 log = structlog.get_logger("drover.skills")
-DEFAULT_TENANT = "default"
 DISABLED_IN_FILE = "enabled: false in the agent's file"
 SAME_IN_BOTH = (
     *("prompt", "overlap", "catch_up", "catch_up_window_seconds", "gap", "overlap_hour", "anchor"),

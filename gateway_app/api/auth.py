@@ -11,7 +11,7 @@ from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from agents_app.models import ApiToken, Tenant
-from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.tokens import find_token
 from gateway_app.api import guesses, rate
 from gateway_app.api.problems import CsrfFailed, Forbidden, TenantDisabled, TooMany

@@ -23,8 +23,8 @@ from agents_app.models import (
     WebhookSource,
     WorkItem,
 )
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.skills.names import agent_name_problem
-from agents_app.skills.sync import DEFAULT_TENANT
 from gateway_app.api.auth import Caller
 from gateway_app.api.fields import LARGEST_KEY, utc_now
 

@@ -8,7 +8,7 @@ from agents_app import preparation
 from agents_app.execute import Host
 from agents_app.models import queue_name
 from agents_app.runners.container_options import container_name, limits, options
-from agents_app.skills import discover
+from agents_app.skills.discover import discover
 from agents_app.stack.roles import all_roles
 from tests.agents.executing import do, printed, shell
 from tests.agents.fleet import Fleet

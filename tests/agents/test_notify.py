@@ -17,7 +17,7 @@ from agents_app.maintenance import notify as module
 from agents_app.maintenance.notify import notify
 from agents_app.models import NotifyTarget, RunEvent, Tenant
 from agents_app.notify_targets import sync_targets
-from agents_app.skills import NotifySpec
+from agents_app.skills.specs import NotifySpec
 from agents_app.webhooks import PROVIDERS, Signed
 from tests.agents.fleet import NOON, Fleet, at
 from tests.agents.receiver import Receiver, receiving

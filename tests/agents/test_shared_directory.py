@@ -8,8 +8,8 @@ import pytest
 from agents_app import preparation
 from agents_app.conf import CONF
 from agents_app.execute import Host
-from agents_app.runners import RUNNERS
 from agents_app.runners.base import Mount, Outcome, RunSpec
+from agents_app.runners.kinds import RUNNERS
 from tests.agents.executing import do, printed, shell
 from tests.agents.fleet import Fleet
 

@@ -130,6 +130,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.secret_key",
         "agents_app.signal_fields",
         "agents_app.skills",
+        "agents_app.spans",
         "agents_app.spending",
         "agents_app.stack.private_files",
         "agents_app.summary",

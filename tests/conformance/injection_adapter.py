@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from agents_app.injection import inject
-from agents_app.runners import RUNNERS
 from agents_app.runners.base import RunControl, RunSpec
+from agents_app.runners.kinds import RUNNERS
 from agents_app.stage import Stage, output_of
 
 

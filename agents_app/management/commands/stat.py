@@ -15,7 +15,7 @@ from agents_app.cli.screen import Part, grid, shortened
 from agents_app.cli.times import local, seconds_of
 from agents_app.errors import Refused
 from agents_app.maintenance.readiness import readiness
-from agents_app.skills.sync import DEFAULT_TENANT
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.spans import relative
 
 AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire", "note")

@@ -15,8 +15,9 @@ from agents_app import control
 from agents_app.conf import CONF, ROOT, read_conf
 from agents_app.errors import ConfigError
 from agents_app.models import Tenant
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.skills.discover import discover
-from agents_app.skills.sync import DEFAULT_TENANT, sync_project
+from agents_app.skills.sync import sync_project
 from agents_app.stack import first_start, preflight
 from agents_app.stack.banner import STARTED_AT
 from agents_app.stack.lock import hold_lock

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.runners import RUNNERS, sudo
+from agents_app.runners import sudo
 from agents_app.runners.base import Limits, Outcome, Runtime, memory_bytes
+from agents_app.runners.kinds import RUNNERS
 from tests.agents.runners.programs import Program
 from tests.parts.processes import all_gone, is_gone
 from tests.parts.users_part import Users, as_user, uid_of

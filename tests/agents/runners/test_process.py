@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.runners import RUNNERS
 from agents_app.runners.base import Outcome, verdict
+from agents_app.runners.kinds import RUNNERS
 from tests.agents.runners.programs import Program, Shell
 from tests.parts.processes import environment_of, is_gone
 

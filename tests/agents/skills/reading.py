@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from agents_app.skills import AgentSpec, ProjectSpec, SkillError, Source, parse_project, parse_skill
+from agents_app.skills.document import Source
+from agents_app.skills.errors import SkillError
+from agents_app.skills.parse import parse_project, parse_skill
+from agents_app.skills.specs import AgentSpec, ProjectSpec
 
 SKILL = "agents/reporter/SKILL.md"
 CONFIG = "agents/reporter/config.toml"

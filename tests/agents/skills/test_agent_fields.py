@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.skills import AgentSpec, HooksSpec, ProjectSpec, RuntimeSpec, WebhookSpec
+from agents_app.skills.specs import AgentSpec, HooksSpec, ProjectSpec, RuntimeSpec, WebhookSpec
 from tests.agents.skills.reading import SKILL, agent, problem, problems, project, skill
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.skills import Discovery, ProjectSpec, discover
+from agents_app.skills.discover import Discovery, discover
+from agents_app.skills.specs import ProjectSpec
 from tests.agents.skills.conftest import ProjectDirectory
 from tests.parts.missing import missing
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.skills import discover
+from agents_app.skills.discover import discover
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 

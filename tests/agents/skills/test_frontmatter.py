@@ -1,6 +1,7 @@
 import pytest
 
-from agents_app.skills import SkillError, split_frontmatter
+from agents_app.skills.errors import SkillError
+from agents_app.skills.frontmatter import split_frontmatter
 from tests.agents.skills.reading import problem, skill
 
 

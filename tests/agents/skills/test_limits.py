@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents_app.skills import SkillError
+from agents_app.skills.errors import SkillError
 from tests.agents.skills.reading import agent, problem, problems, project, skill
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(

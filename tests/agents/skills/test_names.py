@@ -1,7 +1,6 @@
 import pytest
 
-from agents_app.skills import agent_name_problem
-from agents_app.skills.names import canonical
+from agents_app.skills.names import agent_name_problem, canonical
 
 
 @pytest.mark.parametrize("name", ["dev", "1a", "a", "0", "a-b-c", "a" * 64])

@@ -1,6 +1,12 @@
 import pytest
 
-from agents_app.skills import GatewaySpec, LocalSpec, NotifySpec, ProjectSpec, WebhookSourceSpec
+from agents_app.skills.specs import (
+    GatewaySpec,
+    LocalSpec,
+    NotifySpec,
+    ProjectSpec,
+    WebhookSourceSpec,
+)
 from tests.agents.skills.reading import problem, problems, project
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from agents_app.skills import ScheduleSpec
+from agents_app.skills.specs import ScheduleSpec
 from tests.agents.skills.reading import agent, problem, problems
 
 
