@@ -4,9 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections
-
-from agents_app.rows import on_sqlite, run, run_many, stamp
+from agents_app.rows import fetch, on_sqlite, run, run_many, stamp
 
 Rows = Sequence[Sequence[Any]]
 # A statement takes at most 32,766 values on SQLite.
@@ -103,9 +101,4 @@ def _arrays(columns: Mapping[str, str]) -> str:
 
 def _in_binary(sql: str, rows: Rows) -> list[tuple[Any, ...]]:
     """Which Django's own cursor does not do: quoting long texts takes ten times as long."""
-    database: Any = connections[DEFAULT_DB_ALIAS]
-    database.ensure_connection()
-    with database.wrap_database_errors, database.Database.Cursor(database.connection) as cursor:
-        cursor.execute(sql, [list(column) for column in zip(*rows, strict=True)])
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+    return fetch(sql, [list(column) for column in zip(*rows, strict=True)])

@@ -49,6 +49,21 @@ def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:
         return driver.execute(_dialect(sql), values)
 
 
+def fetch(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """All rows at once; for many of them, with times in them, quicker than `run`.
+
+    From PostgreSQL they come in binary: Django reads times as texts, in Python."""
+    found: list[tuple[Any, ...]]
+    if on_sqlite():
+        found = run(sql, values).fetchall()
+        return found
+    database: Any = connections[DEFAULT_DB_ALIAS]
+    database.ensure_connection()
+    with database.wrap_database_errors, database.Database.Cursor(database.connection) as cursor:
+        found = cursor.execute(sql, values, binary=True).fetchall()
+    return found
+
+
 def run_many(sql: str, rows: Sequence[Sequence[Any]]) -> None:
     """One statement for each row, prepared once."""
     database = connections[DEFAULT_DB_ALIAS]

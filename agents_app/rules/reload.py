@@ -10,6 +10,7 @@ from django.db.models import F
 from agents_app import journal
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState
+from agents_app.rules.decide import Standing
 from agents_app.rules.errors import placed
 from agents_app.rules.holder import is_gone
 from agents_app.rules.rule import Rule
@@ -104,15 +105,13 @@ def _remove(known: Mapping[str, RuleState], named: Mapping[str, Rule]) -> None:
     still.update(next_due_at=None, revision=F("revision") + 1)
 
 
-def forget(tenant_id: int, now: datetime) -> None:
-    """Rules that have left the file, and whose beat died before what they began had ended."""
-    left = RuleState.objects.filter(tenant=tenant_id, next_due_at=None)
-    held = left.values_list("pk", "held_by", "held_until")
-    dead = {pk: holder for pk, holder, until in held if is_gone(holder, until, now)}
+def forget(left: Iterable[Standing], now: datetime) -> None:
+    """Of the rules that have left the file those whose beat died before what they began ended."""
+    dead = [one for one in left if is_gone(one.held_by, one.held_until, now)]
     if dead:
         # Another beat may have put one of them back to work meanwhile.
-        same = left.filter(pk__in=dead, held_by__in=dead.values())
-        in_transaction(same.delete)
+        same = RuleState.objects.filter(next_due_at=None, pk__in=[one.id for one in dead])
+        in_transaction(same.filter(held_by__in=[one.held_by for one in dead]).delete)
 
 
 def _begin_afresh(row: RuleState, rule: Rule, due: datetime) -> None:

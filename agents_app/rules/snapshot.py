@@ -15,7 +15,7 @@ from django.db.models import Count, Q, Sum
 
 from agents_app.conf import CONF
 from agents_app.models import Agent, Run, Tenant, Usage, WorkItem
-from agents_app.rows import moment, on_sqlite, run
+from agents_app.rows import fetch, moment, on_sqlite
 from agents_app.rules.needs import Needs
 from agents_app.rules.rule import AgentState, Snapshot
 from agents_app.spending import day_of, month_window, percent_used
@@ -51,7 +51,7 @@ class Fleet:
 
 
 def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
-    agents = run(_AGENTS, [tenant.pk]).fetchall()
+    agents = fetch(_AGENTS, [tenant.pk])
     active = _last_active(tenant, needs)
     queued = _queued(tenant) if needs.queued else {}
     failed = _failed(tenant, needs.failed_within, now) if needs.failed_within else {}
@@ -83,7 +83,7 @@ def _last_active(tenant: Tenant, needs: Needs) -> dict[int, datetime]:
         latest="max" if on_sqlite() else "greatest",
         signs=", ".join(f"coalesce({sign}, r.created_at)" for sign in signs),
     )
-    return {agent_id: moment(at) for agent_id, at in run(sql, [tenant.pk]).fetchall()}
+    return {agent_id: moment(at) for agent_id, at in fetch(sql, [tenant.pk])}
 
 
 def _queued(tenant: Tenant) -> dict[int, int]:

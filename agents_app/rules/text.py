@@ -96,7 +96,11 @@ def duration_text(seconds: int) -> str:
 
 def span_text(seconds: float) -> str:
     """`4h 12m`: a measured time, in its two largest units."""
-    whole = int(seconds)
+    return _span_text(int(seconds))
+
+
+@lru_cache(maxsize=4096)
+def _span_text(whole: int) -> str:
     parts = []
     for size, unit in _SPANS:
         count, whole = divmod(whole, size)

@@ -15,7 +15,7 @@ from agents_app.bulk import update_many
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
 from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.rows import quick, run, stamp
+from agents_app.rows import fetch, quick, stamp
 from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
 from agents_app.rules.holder import is_gone, this_process
 from agents_app.rules.line import shown
@@ -36,8 +36,8 @@ _READ = Standing._fields
 _MOMENTS = [at for at, name in enumerate(_READ) if name.endswith(("_at", "_until"))]
 _RULES = """
 SELECT name, text, {columns} FROM drover_rule
-WHERE tenant_id = %s AND next_due_at IS NOT NULL{some} ORDER BY line, id"""
-_SOME = " AND (next_due_at <= %s OR failures > 0 OR held_by <> '')"
+WHERE tenant_id = %s{some} ORDER BY line, id"""
+_SOME = " AND (next_due_at <= %s OR failures > 0 OR held_by <> '' OR next_due_at IS NULL)"
 _TYPES = {
     **dict.fromkeys(("id", "revision", "failures"), "bigint"),
     **dict.fromkeys((_READ[at] for at in _MOMENTS), "timestamptz"),
@@ -84,7 +84,6 @@ def _tick(
     place = tenant.zone
     if source.fingerprint != book.fingerprint:
         reload(book, source, place, now)
-    forget(tenant.pk, now)
     resumes = nobody_looked(book.ticked_at, started_at, now)
     rules = _rules_to_look_at(tenant, now, all_of_them=resumes)
     decisions: list[Decision] = []
@@ -122,9 +121,11 @@ def _rules_to_look_at(
     """In the file's order: what is due, has failed, or has something going on."""
     some = "" if all_of_them else _SOME
     values = [tenant.pk, *([] if all_of_them else [stamp(now)])]
-    rows = run(_RULES.format(columns=", ".join(quick(_READ)), some=some), values).fetchall()
-    known = ((_rule(name, text), rest) for name, text, *rest in rows)
-    return [(rule, _standing(rest)) for rule, rest in known if rule]
+    rows = fetch(_RULES.format(columns=", ".join(quick(_READ)), some=some), values)
+    known = [(_rule(name, text), _standing(rest)) for name, text, *rest in rows]
+    # Of those that have left the file it is null.
+    forget((standing for _, standing in known if standing.next_due_at is None), now)
+    return [(rule, one) for rule, one in known if rule and one.next_due_at is not None]
 
 
 def _standing(values: list[Any]) -> Standing:

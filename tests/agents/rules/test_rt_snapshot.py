@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents_app.models import Run, RunOutput, Usage
-from agents_app.rows import run
 from agents_app.rules.needs import Needs, concerned, needs_of
 from agents_app.rules.parse import parse_line
 from agents_app.rules.rule import AgentState, Rule
@@ -143,22 +143,25 @@ def test_a_look_costs_the_same_number_of_queries_whatever_there_is(
     rules: Rules, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
     plain: list[str] = []
-    for module in ("agents_app.rules.snapshot", "agents_app.rules.tick", "agents_app.bulk"):
-        _counted(monkeypatch, module, plain)
+    for function in ("rules.snapshot.fetch", "rules.tick.fetch", "bulk.fetch", "bulk.run"):
+        _counted(monkeypatch, f"agents_app.{function}", plain)
+    _counted(monkeypatch, "agents_app.bulk.run_many", plain)
     few = _queries(rules, fleet, 2, "a") + len(plain)
     plain.clear()
     many = _queries(rules, fleet, 40, "b") + len(plain)
     assert few == many < 17
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, module: str, seen: list[str]) -> None:
+def _counted(monkeypatch: pytest.MonkeyPatch, name: str, seen: list[str]) -> None:
     """Plain SQL goes past Django, which does not count it."""
+    module, _, function = name.rpartition(".")
+    original = getattr(import_module(module), function)
 
     def counted(sql: str, values: Any) -> Any:
         seen.append(sql)
-        return run(sql, values)
+        return original(sql, values)
 
-    monkeypatch.setattr(f"{module}.run", counted)
+    monkeypatch.setattr(name, counted)
 
 
 # --- what rules need ------------------------------------------------------------------------
