@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Q, Sum
 
 from agents_app.conf import CONF
-from agents_app.models import Agent, Run, Tenant, Usage, WorkItem
-from agents_app.rows import fetch, moment, on_sqlite
+from agents_app.models import Agent, Run, Tenant, Usage
+from agents_app.rows import fetch, moment, on_sqlite, stamp
 from agents_app.rules.needs import Needs
 from agents_app.rules.rule import AgentState, Snapshot
 from agents_app.spending import day_of, month_window, percent_used
@@ -23,8 +23,15 @@ from agents_app.spending import day_of, month_window, percent_used
 _AGENTS = """
 SELECT id, name, paused_at IS NOT NULL, scale > 0 FROM drover_agent
 WHERE tenant_id = %s AND removed_at IS NULL ORDER BY name"""
-# Pieces of output are in an index by their order, so the last one of a run is one step away. The
-# index of a tenant's runs has all that ever were: the plus keeps it out of this.
+# Indexes of a tenant's and of an agent's runs have all that ever were: a plus keeps them out of it.
+_QUEUED = """
+SELECT agent_id, count(*) FROM drover_work_item
+WHERE state = 'queued' AND +tenant_id = %s GROUP BY agent_id"""
+_FAILED = """
+SELECT +agent_id, {counts} FROM drover_run
+WHERE finished_at > %s AND +tenant_id = %s AND state IN ({states}) GROUP BY 1"""
+_BADLY = ", ".join(f"'{state}'" for state in Run.ENDED_BADLY)
+# Pieces of output are in an index by their order, so the last one of a run is one step away.
 _PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
 _SIGNS = ("r.started_at", "r.signaled_at", "r.printed_at")
 _LAST_SIGNS = """
@@ -87,8 +94,7 @@ def _last_active(tenant: Tenant, needs: Needs) -> dict[int, datetime]:
 
 
 def _queued(tenant: Tenant) -> dict[int, int]:
-    waiting = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.QUEUED)
-    return dict(waiting.order_by().values_list("agent_id").annotate(Count("pk")))
+    return dict(fetch(_QUEUED, [tenant.pk]))
 
 
 def _failed(
@@ -106,13 +112,9 @@ def _failed(
 def _failed_within(
     tenant: Tenant, windows: tuple[int, ...], now: datetime
 ) -> dict[int, dict[int, int]]:
-    since = {seconds: now - timedelta(seconds=seconds) for seconds in windows}
-    counts = {
-        f"within_{seconds}": Count("pk", filter=Q(finished_at__gt=first))
-        for seconds, first in since.items()
-    }
-    lately = Run.objects.filter(finished_at__gt=min(since.values()), state__in=Run.ENDED_BADLY)
-    found = lately.filter(tenant=tenant).order_by().values_list("agent_id").annotate(**counts)
+    since = [stamp(now - timedelta(seconds=seconds)) for seconds in windows]
+    counts = ", ".join(["count(*) FILTER (WHERE finished_at > %s)"] * len(since))
+    found = fetch(_FAILED.format(counts=counts, states=_BADLY), [*since, min(since), tenant.pk])
     return {agent_id: dict(zip(windows, numbers, strict=True)) for agent_id, *numbers in found}
 
 

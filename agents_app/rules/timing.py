@@ -18,7 +18,7 @@ def next_due(trigger: Trigger, after: datetime, zone: ZoneInfo) -> datetime:
     """Strictly after that; of an interval the end of a whole one that begins then."""
     if isinstance(trigger, Every):
         return after + timedelta(seconds=trigger.seconds)
-    return next_fire(_cron(trigger.expression), after, zone) or NEVER
+    return _next_minute(trigger.expression, after, zone)
 
 
 def due_after_failure(
@@ -41,6 +41,12 @@ def nobody_looked(last: datetime | None, started: datetime | None, now: datetime
     if last is None or (started is not None and last < started):
         return True
     return not now - AWAY <= last <= now
+
+
+@lru_cache(maxsize=1024)
+def _next_minute(expression: str, after: datetime, zone: ZoneInfo) -> datetime:
+    """Of many rules that are due at one look most have the same expression."""
+    return next_fire(_cron(expression), after, zone) or NEVER
 
 
 @lru_cache(maxsize=4096)
