@@ -1,5 +1,6 @@
 """Addresses outside the admin."""
 
+from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
@@ -9,6 +10,8 @@ from gateway_app.api.edge import api_urls
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
+    # Browsers ask for it wherever a page does not name another.
+    path("favicon.ico", RedirectView.as_view(url=static("drover/icon.svg"))),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.parts.waiting import PATIENCE
 from tests.races.arena import Arena
 
 SECONDS = 5
@@ -13,11 +14,14 @@ def test_places_on_loan_are_never_doubled_and_all_come_back(
 ):
     arena.do("make_agents", count=agents, cap=cap, scale=1, max_call_depth=6)
     workers = [("call_around", {"seconds": SECONDS, "seed": seed}) for seed in range(4)]
-    *errors, most = arena.race(*workers, ("most_working", {"seconds": SECONDS}), seconds=90)
-    assert [error for found in errors for error in found] == []
-    assert most["of_agent"] <= 1
-    assert cap is None or most["of_all"] <= cap
-    assert arena.do("loans_made") > 0
+    for _ in range(PATIENCE):
+        *errors, most = arena.race(*workers, ("most_working", {"seconds": SECONDS}), seconds=90)
+        assert [error for found in errors for error in found] == []
+        assert most["of_agent"] <= 1
+        assert cap is None or most["of_all"] <= cap
+        if loans := arena.do("loans_made"):
+            break
+    assert loans > 0
     _finish_all(arena)
     assert arena.do("count", model="run", slot__isnull=False) == 0
     assert arena.do("open_calls") == 0

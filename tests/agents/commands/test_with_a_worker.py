@@ -15,7 +15,7 @@ from tests.parts.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 TALKER = "---\ncommand: [sh, -c, 'cat; echo out; echo err >&2; exit 13']\n---\nSay it.\n"
-SLEEPER = "---\ncommand: [sh, -c, 'echo begun; sleep 60 & sleep 60']\nscale: 2\n---\nSleep.\n"
+SLEEPER = "---\ncommand: [sh, -c, 'echo begun; sleep 600 & sleep 600']\nscale: 2\n---\nSleep.\n"
 COUNTER = (
     "---\ncommand: [sh, -c, 'for i in 1 2 3; do echo tick $i; sleep 0.3; done']\n---\nCount.\n"
 )
