@@ -48,10 +48,9 @@ def beat(start_at: float, seconds: float, speed: float, broken: bool = False) ->
     return errors
 
 
-def tick(minutes: float) -> None:
-    now = EPOCH + timedelta(minutes=minutes)
-    due.claim_due_schedules(now)
-    firings.decide_firings(now)
+def tick(minutes: float, decided_by: float = 0) -> None:
+    due.claim_due_schedules(EPOCH + timedelta(minutes=minutes))
+    firings.decide_firings(EPOCH + timedelta(minutes=max(minutes, decided_by)))
 
 
 def tick_and_die(at_sql: str, after: bool) -> None:
