@@ -27,6 +27,7 @@ class Conf:
     public_url: str
     trusted_proxies: tuple[str, ...]
     outgoing_hosts: frozenset[str]
+    flower: bool
     flower_port: int
     gateway_address: str
     database_url: str
@@ -74,6 +75,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         public_url=_public_url(env.get("DROVER_PUBLIC_URL", "")),
         trusted_proxies=tuple(map(_network, _words(env, "DROVER_TRUSTED_PROXIES"))),
         outgoing_hosts=frozenset(word.lower() for word in _words(env, "DROVER_OUTGOING_HOSTS")),
+        flower=_yes(env, "DROVER_FLOWER", "yes"),
         flower_port=_whole(env, "DROVER_FLOWER_PORT", 5555, 0, 65535),
         gateway_address=env.get("DROVER_GATEWAY_URL", ""),
         database_url=env.get("DATABASE_URL") or f"sqlite:///{data / 'drover.sqlite3'}",
@@ -81,7 +83,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         redis_prefix=env.get("DROVER_REDIS_PREFIX") or "drover:",
         workers=_whole(env, "DROVER_WORKERS", 1, 1, 64),
         concurrency=_whole(env, "DROVER_CONCURRENCY", 16, 1, 1000),
-        debug=env.get("DROVER_DEBUG", "") in {"1", "true", "yes"},
+        debug=_yes(env, "DROVER_DEBUG", "no"),
         log_format=_choice(env, "DROVER_LOG_FORMAT", "json", {"json", "human"}),
         log_level=_choice(env, "DROVER_LOG_LEVEL", "info", {"debug", "info", "warning", "error"}),
         lease_seconds=_seconds(env, "DROVER_LEASE_SECONDS", 30),
@@ -93,6 +95,10 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         body_seconds=_seconds(env, "DROVER_BODY_SECONDS", 10),
         stream_heartbeat_seconds=_seconds(env, "DROVER_STREAM_HEARTBEAT_SECONDS", 30),
     )
+
+
+def _yes(env: Mapping[str, str], name: str, default: str) -> bool:
+    return (env.get(name) or default) in {"1", "true", "yes"}
 
 
 def _redis_url(url: str) -> str:

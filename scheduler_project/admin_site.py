@@ -96,13 +96,15 @@ _MACHINES = [
     _table("Workers", "memory", "agents_app.worker"),
     _table("Snapshots", "monitoring", "agents_app.machinesnapshot"),
     _table("Scheduler", "timer", "agents_app.scheduler"),
+]
+_FLOWER = [
     {
         "title": "Flower",
         "icon": "local_florist",
         "link": f"http://127.0.0.1:{CONF.flower_port}",
         "permission": _may_see("agents_app.worker"),
-    },
-]
+    }
+] * CONF.flower
 _DUTIES = [
     _table("Periodic tasks", "update", "django_celery_beat.periodictask"),
     _table("Intervals", "avg_pace", "django_celery_beat.intervalschedule"),
@@ -171,7 +173,7 @@ UNFOLD: dict[str, Any] = {
             {"title": "Between agents", "separator": True, "collapsible": True, "items": _TALK},
             {"title": "Webhooks", "separator": True, "items": _WEBHOOKS},
             {"title": "History", "separator": True, "items": _HISTORY},
-            {"title": "Machines", "separator": True, "items": _MACHINES},
+            {"title": "Machines", "separator": True, "items": _MACHINES + _FLOWER},
             {"title": "System duties", "separator": True, "collapsible": True, "items": _DUTIES},
             {"title": "People", "separator": True, "collapsible": True, "items": _PEOPLE},
         ],

@@ -23,7 +23,7 @@ from agents_app.models import MachineSnapshot, Run, Scheduler, Worker
 LINES = 10
 # Of so many of the latest runs it is looked which ended here: there is no index for it.
 MOST_RUNS = 2000
-FLOWER = f"http://127.0.0.1:{CONF.flower_port}"
+FLOWER = f"http://127.0.0.1:{CONF.flower_port}" if CONF.flower else ""
 
 
 def worker_state(worker: Worker, now: datetime) -> str:

@@ -12,11 +12,12 @@ STARTED_AT = "DROVER_UP_STARTED_AT"
 
 def banner(conf: Conf) -> str:
     seconds = time.time() - float(os.environ.get(STARTED_AT) or time.time())
-    flower = f"user {FLOWER_USER}, password in {flower_password_file(conf.data)}"
+    password = f"user {FLOWER_USER}, password in {flower_password_file(conf.data)}"
+    flower = f"  Flower     http://127.0.0.1:{conf.flower_port}/ ({password})\n"
     return (
         f"Drover is ready ({seconds:.1f} s)\n"
         f"  dashboard  http://127.0.0.1:{conf.port}/admin/ (user admin)\n"
-        f"  Flower     http://127.0.0.1:{conf.flower_port}/ ({flower})\n"
+        f"{flower if conf.flower else ''}"
         f"  project    {conf.project}\n"
         "  stop       Ctrl-C lets running agents finish, twice ends them"
     )

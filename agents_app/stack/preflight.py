@@ -33,13 +33,13 @@ def choose_ports(conf: Conf, env: Mapping[str, str]) -> dict[str, str]:
 
     Flower's own default gives way to a second installation on the same machine; a port that was
     asked for does not."""
+    ports = {"DROVER_PORT": str(_usable_port(conf.port, "DROVER_PORT"))}
+    if not conf.flower:
+        return ports
     flower_port = conf.flower_port
     if not env.get("DROVER_FLOWER_PORT") and _bind(flower_port):
         flower_port = 0
-    return {
-        "DROVER_PORT": str(_usable_port(conf.port, "DROVER_PORT")),
-        "DROVER_FLOWER_PORT": str(_usable_port(flower_port, "DROVER_FLOWER_PORT")),
-    }
+    return ports | {"DROVER_FLOWER_PORT": str(_usable_port(flower_port, "DROVER_FLOWER_PORT"))}
 
 
 def _usable_port(port: int, variable: str) -> int:

@@ -28,10 +28,11 @@ Environment = Mapping[str, str]
 
 
 def all_roles(conf: Conf, env: Environment) -> tuple[Role, ...]:
-    """Everything `up` starts; Redis only when no other was named."""
+    """Everything `up` starts: Redis when no other was named, Flower unless it is not wanted."""
     redis = () if conf.redis_url else (redis_role(conf, env),)
     workers = (worker_role(conf, env, number) for number in range(1, conf.workers + 1))
-    return (*redis, *workers, beat_role(conf, env), gateway_role(conf, env), flower_role(conf, env))
+    flower = (flower_role(conf, env),) if conf.flower else ()
+    return (*redis, *workers, beat_role(conf, env), gateway_role(conf, env), *flower)
 
 
 def redis_role(conf: Conf, env: Environment) -> Role:

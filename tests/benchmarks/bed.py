@@ -56,7 +56,9 @@ class Bed:
 
     def drover(self, on: str, *, own_redis: bool = False, **env: str) -> PrivateStack:
         """Nothing runs in it yet. The variables of tests, which hurry, are back at the defaults."""
-        defaults = {"DROVER_CONCURRENCY": "16", "DROVER_RECONCILE_SECONDS": "10"}
+        defaults = {
+            "DROVER_CONCURRENCY": "16", "DROVER_RECONCILE_SECONDS": "10", "DROVER_FLOWER": "yes"
+        }  # fmt: skip
         return self._new(PrivateStack, on, own_redis, defaults | env)
 
     def peer(self, on: str = SQLITE, *, own_redis: bool = False, **env: str) -> PeerStack:

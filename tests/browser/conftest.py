@@ -116,8 +116,9 @@ def viewer(open_page: OpenPage) -> Page:
 
 
 @pytest.fixture
-def dark(open_page: OpenPage) -> Page:
-    return open_page(look="dark")
+def dark_phone(open_page: OpenPage) -> Page:
+    """What is legible and fits in here is so elsewhere; wide and light is what all others are."""
+    return open_page(look="dark", width=NARROW)
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def main() -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="drover-pictures-") as place,
-        PrivateStack(Path(place) / "stack") as stack,
+        PrivateStack(Path(place) / "stack", DROVER_FLOWER="yes") as stack,
     ):
         print(f"a Drover lives in {place} for {LIVE_SECONDS:g} s", flush=True)
         live(stack)

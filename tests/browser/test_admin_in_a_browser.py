@@ -35,6 +35,8 @@ def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         # Alpine has started, and with it the switch between light and dark.
         assert page.evaluate("typeof window.Alpine") == "object", link
+        # What comes after the page has come.
+        expect(page.get_by_text("Looking …")).to_have_count(0)
         assert_accessible(page)
 
 

@@ -106,11 +106,10 @@ def test_whoever_may_only_look_is_offered_no_act_on_an_agent(viewer: Page, stack
     assert refused.status == 403
 
 
-@pytest.mark.parametrize("window", ["dark", "phone"])
 def test_an_agent_s_page_is_for_everybody_in_any_colours_and_width(
-    window: str, stack: PrivateStack, request: pytest.FixtureRequest
+    dark_phone: Page, stack: PrivateStack
 ):
-    page: Page = request.getfixturevalue(window)
+    page = dark_phone
     open_agent(page, stack)
     page.locator("#dv-agent-history summary").click()
     assert_accessible(page)

@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import assert_accessible
-from tests.browser.conftest import OpenPage
 from tests.browser.watch import Watch
 from tests.gateway.posting import ISSUE, SECRET, signed
 from tests.parts.stack_part import PrivateStack
@@ -134,11 +133,8 @@ def test_a_payload_is_tried_and_nothing_runs(
     assert stack.rows("SELECT count(*) AS n FROM drover_work_item") == work
 
 
-@pytest.mark.parametrize(("width", "look"), [(1280, "dark"), (390, "light")])
-def test_nobody_is_shut_out_of_these_pages(
-    open_page: OpenPage, deliveries: list[int], width: int, look: str
-):
-    page = open_page(width=width, look=look)
+def test_nobody_is_shut_out_of_these_pages(dark_phone: Page, deliveries: list[int]):
+    page = dark_phone
     for path in (DELIVERIES, change(deliveries[0]), f"{DELIVERIES}test/?delivery={deliveries[0]}"):
         assert_accessible(go(page, path))
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

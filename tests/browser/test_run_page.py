@@ -215,11 +215,10 @@ def test_whoever_may_only_look_sees_it_all_and_presses_nothing(
     assert refused.status == 403
 
 
-@pytest.mark.parametrize("window", ["dark", "phone"])
 def test_a_run_s_page_is_for_everybody_in_any_colours_and_width(
-    window: str, stack: PrivateStack, painted: int, request: pytest.FixtureRequest
+    dark_phone: Page, stack: PrivateStack, painted: int
 ):
-    page: Page = request.getfixturevalue(window)
+    page = dark_phone
     open_run(page, stack, painted)
     expect(page.locator("#dv-log")).to_contain_text("the end")
     assert_accessible(page)

@@ -9,7 +9,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.accessibility import assert_accessible
 from tests.browser.chromium import log_in
-from tests.browser.conftest import OpenPage
 from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
 
@@ -193,11 +192,8 @@ def test_the_ledger_follows_what_fires(page: Page, stack: PrivateStack):
 # --- everybody ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("width", "look"), [(1280, "dark"), (390, "light")])
-def test_nobody_is_shut_out_of_these_pages(
-    open_page: OpenPage, stack: PrivateStack, width: int, look: str
-):
-    page = open_page(width=width, look=look)
+def test_nobody_is_shut_out_of_these_pages(dark_phone: Page, stack: PrivateStack):
+    page = dark_phone
     for path in (SCHEDULES, page_of(stack, "ticks"), f"{SCHEDULES}calendar/", LEDGER):
         assert_accessible(go(page, path))
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

@@ -22,7 +22,7 @@ def test_a_port_that_somebody_else_has(tmp_path: Path, variable: str) -> None:
     and prints its own lines each time."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        stack = PrivateStack(tmp_path, **{variable: port})
+        stack = PrivateStack(tmp_path, DROVER_FLOWER="yes", **{variable: port})
         expected = f"drover: port {port} is in use. Set {variable} to a free one."
         assert refusal(stack) == expected
 

@@ -15,9 +15,9 @@ from tests.simulation.zones import YEAR_END, YEAR_START, ZONES
 def test_in_a_year_nothing_is_missing_and_nothing_is_double(
     durable_agent: Agent, on_postgres: bool
 ):
-    """Six hundred schedules in twenty zones; on the second database, where the sums are the same
+    """Three hundred schedules in twenty zones; on the second database, where the sums are the same
     and only the statements are others, five for each zone."""
-    count, firings = (100, 9_000) if on_postgres else (600, 55_000)
+    count, firings = (100, 9_000) if on_postgres else (300, 27_000)
     cases = mixture(random.Random(2026), ZONES, YEAR_START, count)
     year = Simulation(durable_agent, cases, YEAR_START, seed=2026)
     year.run(YEAR_END)

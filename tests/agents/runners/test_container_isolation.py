@@ -43,7 +43,7 @@ def test_what_it_writes_to_tmp_cannot_be_executed_but_in_its_own_directory_it_ca
 def test_it_does_not_see_another_runs_room_or_the_machine(contained: NewContained, tmp_path):
     other = contained("true")
     (other.cwd / "secret").write_text("sesame")
-    run = contained(f"ls -A {tmp_path}; cat {other.cwd}/secret; ls /root /home /var/run 2>&1")
+    run = contained(f"exec 2>&1; ls -A {tmp_path}; cat {other.cwd}/secret; ls /root /home /var/run")
     said = _said(run)
     assert said.splitlines()[0] == str(run.run_id)
     assert "sesame" not in said

@@ -37,6 +37,10 @@ def test_zero_means_any() -> None:
     assert all(int(port) > 1023 for port in chosen.values())
 
 
+def test_a_flower_that_is_not_wanted_needs_no_port():
+    assert set(ports(DROVER_PORT="0", DROVER_FLOWER="no")) == {"DROVER_PORT"}
+
+
 def test_flowers_default_gives_way_to_a_second_installation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

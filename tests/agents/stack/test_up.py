@@ -48,7 +48,7 @@ def commands(pids: list[int]) -> str:
 
 def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
     """Where it listens, and where runs find it, is what the project's own file says."""
-    with PrivateStack(tmp_path, DROVER_ADMIN_PASSWORD="") as stack:
+    with PrivateStack(tmp_path, DROVER_ADMIN_PASSWORD="", DROVER_FLOWER="yes") as stack:
         url, port = stack.url, stack.env.pop("DROVER_PORT")
         lines = f"[gateway]\nport = {port}\nurl = 'http://drover.test:{port}'\n"
         (stack.project / "config.toml").write_text(lines)
@@ -79,7 +79,7 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
 def test_flower_sees_the_workers_and_lets_only_those_with_the_password_in(
     new_stack: NewStack,
 ) -> None:
-    stack = new_stack(DROVER_WORKERS="2")
+    stack = new_stack(DROVER_WORKERS="2", DROVER_FLOWER="yes")
     stack.up()
     url = f"http://127.0.0.1:{stack.conf.flower_port}"
     assert get(f"{url}/")[0] == 401
@@ -96,7 +96,9 @@ def test_no_secret_stands_in_arguments_or_reaches_children_that_need_it_not(
     new_stack: NewStack,
 ) -> None:
     stack = new_stack(
-        DROVER_ADMIN_PASSWORD="canary-password", DROVER_BOOTSTRAP_TOKEN="canary-token"
+        DROVER_ADMIN_PASSWORD="canary-password",
+        DROVER_BOOTSTRAP_TOKEN="canary-token",
+        DROVER_FLOWER="yes",
     )
     process = stack.up()
     pids = tree_of(process.pid)

@@ -115,7 +115,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(line, ZoneInfo(name), draw(instants(moment)))
 
 
-@settings(repeatable, max_examples=250)
+@settings(repeatable, max_examples=120)
 @given(cases())
 def test_the_next_fire_is_strictly_later_and_shows_a_time_that_was_asked_for(case):
     for gap, overlap_hour in POLICIES:
@@ -126,7 +126,7 @@ def test_the_next_fire_is_strictly_later_and_shows_a_time_that_was_asked_for(cas
             assert case.explains(fire, gap), shown
 
 
-@settings(repeatable, max_examples=250)
+@settings(repeatable, max_examples=120)
 @given(cases())
 @example(SKIPPED_FOR_A_YEAR)
 @example(CHANGE_AT_MIDNIGHT)
