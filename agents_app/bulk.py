@@ -1,4 +1,4 @@
-"""Many new or changed rows in one statement, with long texts and bytes in them."""
+"""Many new or changed rows at once, with long texts and bytes in them."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -13,6 +13,7 @@ import tzlocal
 from agents_app.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
+_YES, _NO = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 # Now, because Django puts its own zone into the environment as soon as it is set up.
 HOST_ZONE = tzlocal.get_localzone_name() or "UTC"
 
@@ -98,7 +99,10 @@ def read_conf(env: Mapping[str, str]) -> Conf:
 
 
 def _yes(env: Mapping[str, str], name: str, default: str) -> bool:
-    return (env.get(name) or default) in {"1", "true", "yes"}
+    word = (env.get(name) or default).lower()
+    if word not in _YES | _NO:
+        raise ConfigError(f"{name}={env[name]!r}: expected yes or no")
+    return word in _YES
 
 
 def _redis_url(url: str) -> str:

@@ -1,8 +1,8 @@
 """What agents are told: a live run reads it, and otherwise it becomes work.
 
 What a run hears on its standard input is the run's own from the moment it is taken, and read only
-when it was said to its end. So whoever dies in between loses nothing: what an ended run has not
-read is nobody's again.
+when it was said to its end: fetched from the pipe, or, of a container, taken by its engine. So
+whoever dies in between loses nothing: what an ended run has not read is nobody's again.
 """
 
 import json

@@ -65,7 +65,7 @@ def fetch(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def run_many(sql: str, rows: Sequence[Sequence[Any]]) -> None:
-    """One statement for each row, prepared once."""
+    """One statement for each row, prepared once; SQLite's way, in a transaction that is open."""
     database = connections[DEFAULT_DB_ALIAS]
     driver: Any = database.connection
     with database.wrap_database_errors:

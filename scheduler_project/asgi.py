@@ -13,6 +13,8 @@ warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronou
 
 from django.conf import settings  # noqa: E402
 
+# Not within the first request, which all others would wait for.
+import scheduler_project.urls  # noqa: E402, F401
 from agents_app.conf import CONF  # noqa: E402
 from gateway_app.bounded import Bounded  # noqa: E402
 from gateway_app.framing import OneLength  # noqa: E402

@@ -26,8 +26,7 @@ STATIC_URL = "static/"
 
 INSTALLED_APPS = [
     "unfold",
-    # The pages are found by urls.py: commands have none, and start in half the time.
-    "django.contrib.admin.apps.SimpleAdminConfig",
+    "scheduler_project.pages.PagesConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -38,7 +37,7 @@ INSTALLED_APPS = [
     "gateway_app",
 ]
 _PAGES = {
-    *("unfold", "django.contrib.admin.apps.SimpleAdminConfig", "django.contrib.sessions"),
+    *("unfold", "scheduler_project.pages.PagesConfig", "django.contrib.sessions"),
     *("django.contrib.messages", "django.contrib.staticfiles", "gateway_app"),
 }
 if os.environ.get("DROVER_ROLE", "").partition("-")[0] in {"worker", "beat"}:

@@ -33,6 +33,7 @@ MOST_CRASHES = 5
 Submit = Callable[[Errand, int], None]
 
 _READ = Standing._fields
+_DUE = _READ.index("next_due_at")
 _MOMENTS = [at for at, name in enumerate(_READ) if name.endswith(("_at", "_until"))]
 _RULES = """
 SELECT name, text, {columns} FROM drover_rule
@@ -102,14 +103,22 @@ def _tick(
         decisions = [decide(rule, standing, look) for rule, standing in rules]
     moved = in_transaction(lambda: _write(book, [new for new, _ in decisions], rules, now))
     errands = [errand for _, errand in decisions if errand and errand.rule_id in moved]
-    for errand in errands:
-        try:
-            submit(errand, tenant.pk)
-        except Exception as error:
-            # There is no room for another thread: the rule must not be held for ever by nobody.
-            log.exception("rule.not_begun", rule=errand.rule.name)
-            write_down(errand, Outcome(problem=f"it could not begin: {error}"), now)
+    begun = [(errand, _begin(errand, tenant.pk, submit)) for errand in errands]
+    for errand, problem in begun:
+        if problem:
+            # The rule must not be held for ever by nobody.
+            write_down(errand, Outcome(problem=f"it could not begin: {problem}"), now)
     return len(errands)
+
+
+def _begin(errand: Errand, tenant_id: int, submit: Submit) -> str:
+    """Why it did not begin, if so: there may be no room for another thread."""
+    try:
+        submit(errand, tenant_id)
+    except Exception as error:
+        log.exception("rule.not_begun", rule=errand.rule.name)
+        return str(error) or type(error).__name__
+    return ""
 
 
 # --- rows -----------------------------------------------------------------------------------
@@ -118,14 +127,16 @@ def _tick(
 def _rules_to_look_at(
     tenant: Tenant, now: datetime, *, all_of_them: bool
 ) -> list[tuple[Rule, Standing]]:
-    """In the file's order: what is due, has failed, or has something going on."""
+    """In the file's order: what is due, has failed, or has something going on.
+
+    What has left the file is no rule any more, and forgotten when nobody does it."""
     some = "" if all_of_them else _SOME
     values = [tenant.pk, *([] if all_of_them else [stamp(now)])]
     rows = fetch(_RULES.format(columns=", ".join(quick(_READ)), some=some), values)
-    known = [(_rule(name, text), _standing(rest)) for name, text, *rest in rows]
-    # Of those that have left the file it is null.
-    forget((standing for _, standing in known if standing.next_due_at is None), now)
-    return [(rule, one) for rule, one in known if rule and one.next_due_at is not None]
+    left = [_standing(rest) for _, _, *rest in rows if rest[_DUE] is None]
+    forget(left, now)
+    known = ((_rule(name, text), rest) for name, text, *rest in rows if rest[_DUE] is not None)
+    return [(rule, _standing(rest)) for rule, rest in known if rule]
 
 
 def _standing(values: list[Any]) -> Standing:
@@ -153,11 +164,11 @@ def _write(
     book: RuleBook, new: Sequence[Standing], rules: Sequence[tuple[Rule, Standing]], now: datetime
 ) -> set[int]:
     """Those that nobody else has moved since they were read: another beat, or a new file."""
-    changed = [one for one, (_, read) in zip(new, rules, strict=True) if one != read]
-    moved = update_many("drover_rule", _WRITTEN, changed)
+    # The book first, as whoever reads a new file into the rows does.
     if rules or book.ticked_at is None or RuleState.objects.filter(tenant=book.tenant_id).exists():
         RuleBook.objects.filter(pk=book.pk).update(ticked_at=now)
-    return moved
+    changed = [one for one, (_, read) in zip(new, rules, strict=True) if one != read]
+    return update_many("drover_rule", _WRITTEN, changed)
 
 
 def closed_because(tenant: Tenant) -> str:

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+import scheduler_project.urls  # noqa: F401  # which finds the pages
 from tests.agents.fleet import Fleet
 from tests.gateway.api.calling import token_of
 from tests.gateway.conftest import fill

@@ -16,6 +16,7 @@ from agents_app.models import (
     Agent,
     Delivery,
     Firing,
+    RuleState,
     Run,
     RunEvent,
     RunOutput,
@@ -27,9 +28,12 @@ from agents_app.models import (
 )
 from tests.benchmarks.inside.fleet import write_agents, write_schedules
 
-LISTS = ("agent", "run", "schedule", "firing", "delivery", "worker", "workitem", "runevent")
-# The newest has a log; the others are as good as any.
-ROWS = {"run": "-pk", "agent": "pk", "schedule": "pk", "delivery": "pk", "workitem": "pk"}
+LISTS = ("agent", "run", "schedule", "firing", "delivery", "worker", "workitem", "runevent",
+         "rulestate", "message", "usage")  # fmt: skip
+# The newest goes on and has a log; the others are as good as any.
+ROWS = {"run": "-pk", "agent": "pk", "schedule": "pk", "delivery": "pk", "workitem": "pk",
+        "worker": "pk", "rulestate": "pk"}  # fmt: skip
+RULES, RUNNING = 200, 20
 EVERY_SECONDS = 30
 
 
@@ -67,6 +71,7 @@ def measure(times: int) -> dict[str, float]:
 
 def pages() -> dict[str, str]:
     found = {"overview": reverse("admin:index")}
+    found["calendar"] = reverse("admin:agents_app_schedule_calendar")
     found |= {f"{noun} list": reverse(f"admin:agents_app_{noun}_changelist") for noun in LISTS}
     for noun, order in ROWS.items():
         row = apps.get_model("agents_app", noun)._default_manager.order_by(order)[0]
@@ -144,6 +149,20 @@ def _write_the_rest(run: Run, now: datetime) -> None:
         body=b"{}" * 500,
     )
     _copy(delivery, many, delivery_id="'d' || s.a || '-' || s.b")
+    RuleState.objects.bulk_create(
+        RuleState(
+            **same,
+            name=f"rule{n}",
+            line=n,
+            next_due_at=now,
+            text=f"[rule{n}] every 1m => resume all",
+        )
+        for n in range(RULES)
+    )
+    going_on = {**same, "trigger": Trigger.MANUAL, "state": Run.State.RUNNING, "slot": 1}
+    for agent in Agent.objects.order_by("-pk")[:RUNNING]:
+        work = WorkItem.objects.create(agent=agent, **(item | {"state": WorkItem.State.ADMITTED}))
+        Run.objects.create(agent=agent, work_item=work, created_at=now, started_at=now, **going_on)
     newest = Run.objects.latest("pk")
     RunOutput.objects.bulk_create(
         [
