@@ -1,6 +1,5 @@
 """/metrics for Prometheus: open while only this machine can ask, else for a token of `default`."""
 
-import ipaddress
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -19,6 +18,7 @@ from prometheus_client.registry import Collector
 
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
+from agents_app.loopback import is_loopback
 from agents_app.maintenance.figures import Figure, Histogram, read_figures
 from agents_app.models.tenant import DEFAULT_TENANT
 from gateway_app.api.auth import READ, admit, caller_with_token
@@ -59,14 +59,7 @@ def is_local(request: HttpRequest, listens_on: str) -> bool:
     if any(name in request.headers for name in FORWARDED):
         return False
     asked_for, _ = split_domain_port(request.get_host())
-    return _is_loopback(listens_on) and _is_loopback(asked_for)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_loopback(listens_on) and is_loopback(asked_for)
 
 
 def _admit(request: HttpRequest) -> None:

@@ -102,7 +102,7 @@ _FLOWER = [
         "title": "Flower",
         "icon": "local_florist",
         "link": f"http://127.0.0.1:{CONF.flower_port}",
-        "permission": _may_see("agents_app.worker"),
+        "permission": "agents_app.admin.flower.may_open",
     }
 ] * CONF.flower
 _DUTIES = [

@@ -1,8 +1,9 @@
-"""How an agent has been doing, for its page: numbers, three small charts, and a table of both."""
+"""How an agent has been doing, for its page: numbers, small charts, and a table of both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from agents_app.admin.bar_charts import Chart, Column, chart
@@ -14,6 +15,7 @@ from agents_app.spending import day_of
 # Read from the newest back, by an index: the page costs the same whatever the history is.
 MOST_RUNS = 2000
 DAYS = 14
+CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,19 @@ class History:
         return _span(self.summary.p95)
 
     @property
+    def tokens(self) -> str:
+        return f"{sum(day.tokens for day in self.days):,}"
+
+    @property
+    def cost(self) -> str:
+        return _dollars(sum((day.cost_usd for day in self.days), Decimal(0)))
+
+    @property
+    def window(self) -> str:
+        """Tokens and cost are of these days, whatever the runs that are counted."""
+        return f"in {len(self.days)} days"
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """The newest day first; the same numbers as in the charts."""
         return [_row(day) for day in reversed(self.days)]
@@ -54,11 +69,13 @@ class History:
             _column(d, ("slow", d.summary.p95 or 0), ("usual", d.summary.p50 or 0)) for d in days
         ]
         used = [_column(day, ("usual", day.tokens)) for day in days]
-        return [
+        shown = [
             chart("Runs, and those that did not succeed", f"{runs:,}", outcomes, stacked=True),
             chart("Duration, p50 before p95", span(slowest), durations),
             chart("Tokens", f"{tokens:,}", used),
         ]
+        # Many harnesses never say what something costs.
+        return [*shown, *_cost_chart(days)]
 
 
 def history_of(agent: Agent, now: datetime) -> History:
@@ -73,6 +90,12 @@ def history_of(agent: Agent, now: datetime) -> History:
     }
     since = exact(runs[-1].finished_at) if len(runs) == MOST_RUNS else ""
     return History(summed_up(runs), by_day(runs, used, today, DAYS, zone), since)
+
+
+def _cost_chart(days: Sequence[Day]) -> list[Chart]:
+    highest = max(day.cost_usd for day in days)
+    columns = [_column(day, ("usual", float(day.cost_usd))) for day in days]
+    return [chart("Cost", _dollars(highest), columns)] if highest else []
 
 
 def _column(day: Day, *values: tuple[str, float]) -> Column:
@@ -91,8 +114,13 @@ def _row(day: Day) -> dict[str, Any]:
         "p50": _span(summary.p50),
         "p95": _span(summary.p95),
         "tokens": f"{day.tokens:,}",
-        "cost": f"${day.cost_usd:.2f}",
+        "cost": _dollars(day.cost_usd),
     }
+
+
+def _dollars(amount: Decimal) -> str:
+    """Less than a cent is not nothing."""
+    return f"${amount:,.4f}" if 0 < amount < CENT else f"${amount:,.2f}"
 
 
 def _span(seconds: float | None) -> str:

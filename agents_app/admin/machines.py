@@ -13,17 +13,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import RecordAdmin, utc_now
+from agents_app.admin.flower import flower_of
 from agents_app.admin.lines import RunLine, count_by, run_lines
 from agents_app.admin.machine_charts import host_charts
 from agents_app.admin.show import badge, link_to, when
 from agents_app.admin.timeline import CHOICES, window_of
-from agents_app.conf import CONF
 from agents_app.models import MachineSnapshot, Run, Scheduler, Worker
 
 LINES = 10
 # Of so many of the latest runs it is looked which ended here: there is no index for it.
 MOST_RUNS = 2000
-FLOWER = f"http://127.0.0.1:{CONF.flower_port}" if CONF.flower else ""
 
 
 def worker_state(worker: Worker, now: datetime) -> str:
@@ -64,7 +63,7 @@ class WorkerAdmin(RecordAdmin):
             for each in host_charts(window)
         ]
         context = {"window": window, "choices": list(CHOICES), "hosts": hosts}
-        return render(request, "drover/machine_charts.html", context | {"flower_url": FLOWER})
+        return render(request, "drover/machine_charts.html", context | flower_of(request))
 
     def page(self, request: HttpRequest, worker: Any) -> dict[str, Any]:
         now = utc_now()
@@ -72,7 +71,7 @@ class WorkerAdmin(RecordAdmin):
         beats = worker.heartbeats.select_related("run").order_by("-id")[:LINES]
         return {
             "here": request.get_full_path(),
-            "flower_url": FLOWER,
+            **flower_of(request),
             "state": badge(worker_state(worker, now)),
             "slots": _bar(100 * worker.running / (worker.concurrency or 1), self.busy(worker)),
             "started": when(worker.started_at, now),

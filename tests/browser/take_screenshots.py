@@ -10,12 +10,13 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import httpx
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from agents_app.conf import ROOT
 from tests.browser.chromium import chromium, chromium_path, log_in
@@ -45,6 +46,7 @@ SOURCE = """
 type = "github"
 secrets = ["file:secret"]
 """
+RULE_WITH_OUTPUT = "SELECT id FROM drover_rule WHERE name = 'disk' AND tail <> ''"
 ISSUE = {
     **{"action": "opened", "repository": {"full_name": "acme/site"}, "sender": {"login": "ann"}},
     **{"issue": {"number": 7, "title": "The report is empty", "labels": [{"name": "question"}]}},
@@ -59,6 +61,8 @@ class Picture:
     phone: bool = False
     # The heading that is at its top, where that is not the page's own.
     heading: str = ""
+    # What somebody does on the page first.
+    act: Callable[[Page], None] | None = None
 
 
 # --- a fleet that has lived -----------------------------------------------------------------
@@ -82,6 +86,7 @@ def live(stack: PrivateStack) -> None:
     _done(stack, "pause", "snoozer", "--note", "until the release is out")
     called = "SELECT id FROM drover_run WHERE parent_run_id IS NOT NULL AND finished_at IS NOT NULL"
     stack.wait_for_rows(called, seconds=READY_SECONDS)
+    stack.wait_for_rows(RULE_WITH_OUTPUT, seconds=READY_SECONDS)
     wait_for(lambda: time.monotonic() > until, LIVE_SECONDS + 5, "the clock stands still")
 
 
@@ -116,6 +121,8 @@ def pictures(stack: PrivateStack) -> list[Picture]:
 
     long = row("run", _run_of("long-haul"))
     agent = row("agent", "SELECT id FROM drover_agent WHERE name = 'minute-report'")
+    (delivery, *_) = stack.rows("SELECT id FROM drover_delivery ORDER BY id")
+    trial = f"agents_app/delivery/test/?delivery={delivery['id']}"
     return [
         Picture("overview", ""),
         Picture("overview-dark", "", "dark"),
@@ -128,13 +135,30 @@ def pictures(stack: PrivateStack) -> list[Picture]:
         Picture(
             "schedule", row("schedule", "SELECT id FROM drover_schedule WHERE name='mornings'")
         ),
+        Picture("schedule-form", "agents_app/schedule/add/", act=_type_a_schedule),
         Picture("calendar", "agents_app/schedule/calendar"),
         Picture("deliveries", "agents_app/delivery/"),
-        Picture("delivery", row("delivery", "SELECT id FROM drover_delivery ORDER BY id")),
+        Picture("delivery", f"agents_app/delivery/{delivery['id']}/change/"),
+        Picture("delivery-test", trial, act=_test_the_payload),
+        Picture("runs", "agents_app/run/"),
+        Picture("queue", "agents_app/workitem/"),
+        Picture("firings", "agents_app/firing/"),
         Picture("doctor", "doctor/"),
         Picture("workers", "agents_app/worker/"),
         Picture("rules", "agents_app/rulestate/"),
+        Picture("rule", row("rulestate", RULE_WITH_OUTPUT)),
     ]
+
+
+def _type_a_schedule(page: Page) -> None:
+    page.fill("#id_timezone", "Europe/Berlin")
+    page.fill("#id_text", "every weekday at 09:30")
+    expect(page.locator("#dv-understood tbody tr")).to_have_count(5)
+
+
+def _test_the_payload(page: Page) -> None:
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.locator(".dv-decisions")).to_be_visible()
 
 
 def _run_of(agent: str) -> str:
@@ -156,6 +180,9 @@ def take(browser: Browser, stack: PrivateStack, picture: Picture, out: Path) -> 
         if answer is None or answer.status == 404:
             return False
         _settle(page)
+        if picture.act:
+            picture.act(page)
+            _settle(page)
         if picture.heading:
             at_top = "heading => heading.scrollIntoView()"
             page.get_by_role("heading", name=picture.heading).evaluate(at_top)

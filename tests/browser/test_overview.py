@@ -80,6 +80,23 @@ def test_a_failure_is_told_in_a_corner_on_any_page(
     expect(toast).to_have_count(0)
 
 
+def test_each_rule_that_fails_has_its_own_notice_which_leads_to_the_rules(
+    page: Page, stack: PrivateStack
+):
+    page.goto(f"{stack.url}/admin/agents_app/tenant/")
+    tell = "detail => document.dispatchEvent(new CustomEvent('drover:event', {detail}))"
+    said = ["rule one: exit 3; not again before 9:00", "rule two: exit 3", "rule one: exit 3 (2 …)"]
+    for detail in said:
+        page.evaluate(tell, {"kind": "rule.failed", "agent_id": None, "detail": detail})
+    corner = page.get_by_role("region", name="Notices")
+    toasts = corner.locator(".dv-toast", has_text="A rule failed")
+    expect(toasts).to_have_count(2)
+    expect(toasts.filter(has_text="rule one")).to_contain_text("A rule failed (2 times)")
+    expect(toasts.filter(has_text="rule two")).not_to_contain_text("times")
+    toasts.first.get_by_role("link", name="rules").click()
+    expect(page).to_have_url(f"{stack.url}/admin/agents_app/rulestate/")
+
+
 def hide(page: Page, hidden: bool) -> None:
     page.evaluate(
         """value => {

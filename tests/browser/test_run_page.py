@@ -40,13 +40,20 @@ command: [sh, -c, "echo asleep; sleep 600"]
 ---
 Sleep.
 """
+# More lines than the page has at first: they are numbered, and the first is none of the rows.
+TALKER = """---
+description: Prints a lot
+command: [sh, -c, "echo 'a hidden needle'; seq -f 'row %g' 700"]
+---
+Talk.
+"""
 
 
 @pytest.fixture(scope="module")
 def fleet() -> dict[str, str]:
     examples = ROOT / "examples/agents"
     named = {name: (examples / name / "SKILL.md").read_text() for name in ("planner", "surveyor")}
-    return {"painter": PAINTER, "sleeper": SLEEPER, **named}
+    return {"painter": PAINTER, "sleeper": SLEEPER, "talker": TALKER, **named}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -164,6 +171,32 @@ def test_streams_times_and_lines_are_shown_as_people_choose(
     with page.expect_download() as download:
         page.get_by_role("link", name="Download as text").click()
     assert "row 250\na late needle\nthe end\n" in Path(download.value.path()).read_text()
+
+
+def test_a_search_says_how_far_it_looked_and_enter_looks_further_back(
+    page: Page, stack: PrivateStack
+):
+    run = started(stack, "talker")
+    over = "SELECT id FROM drover_run WHERE id = ? AND finished_at IS NOT NULL"
+    stack.wait_for_rows(over, run)
+    open_run(page, stack, run)
+    lines, count = page.locator("#dv-log .dv-line"), page.locator("#dv-log-count")
+    expect(lines).to_have_count(300)
+    page.fill("#dv-log-find", "row 150")
+    expect(count).to_have_text("not found in the last 300 lines: Enter looks further back")
+    page.keyboard.press("Enter")
+    # No further than to the match.
+    expect(count).to_have_text("1 of 1 line in the last 600")
+    expect(page.locator(".dv-current")).to_contain_text("row 150")
+    expect(lines).to_have_count(600)
+    page.fill("#dv-log-find", "nowhere")
+    expect(count).to_have_text("not found in the last 600 lines: Enter looks further back")
+    page.keyboard.press("Enter")
+    expect(count).to_have_text("not found")
+    page.fill("#dv-log-find", "hidden needle")
+    expect(count).to_have_text("1 of 1 line")
+    numbers = lines.evaluate_all("rows => rows.map(row => Number(row.dataset.number))")
+    assert numbers == list(range(701))
 
 
 def test_a_run_is_stopped_and_run_again_from_its_page(page: Page, stack: PrivateStack):

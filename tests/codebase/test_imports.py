@@ -114,6 +114,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.job",
         "agents_app.lock_rules",
         "agents_app.log_lines",
+        "agents_app.loopback",
         "agents_app.next_fires",
         "agents_app.notices",
         "agents_app.outgoing",

@@ -1,5 +1,8 @@
 """Every page of the admin: it shows what there is, to whom it may, with few queries."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
@@ -10,11 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
+from agents_app.admin import flower
 from agents_app.admin.queue import WorkItemAdmin
 from agents_app.conf import CONF
 from agents_app.models import Agent, Run, Tenant, WorkItem
 from tests.agents.fleet import Fleet
-from tests.gateway.conftest import fill
+from tests.gateway.conftest import fill, who_may
 
 NOUNS = [
     *("tenant", "agent", "schedule", "firing", "workitem", "run", "runevent", "heartbeat"),
@@ -123,8 +127,57 @@ def test_a_worker_is_shown_with_its_threads_in_use_and_as_silent_without_a_lease
     assert "dv-silent" in shown
 
 
-def test_flower_is_linked_from_the_admin(boss: Client):
-    assert f'href="http://127.0.0.1:{CONF.flower_port}"' in text_of(boss, reverse("admin:index"))
+FLOWER_LINK = f'href="http://127.0.0.1:{CONF.flower_port}"'
+FLOWER_WORDS = f"Flower listens on the server, port {CONF.flower_port}"
+
+
+def pages_with_flower(client: Client, host: str) -> list[str]:
+    """The menu alone, the page of a worker and the machines, as asked for by this name."""
+    urls = [page_of_first("worker"), reverse("admin:agents_app_worker_charts")]
+    answers = [client.get(url, headers={"host": host}) for url in (table("tenant"), *urls)]
+    assert {answer.status_code for answer in answers} == {200}
+    return [answer.content.decode() for answer in answers]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8080", "127.3.2.1", "localhost", "[::1]:8080"])
+def test_flower_is_linked_for_those_on_the_server(
+    boss: Client, fleet: Fleet, settings: Any, host: str
+):
+    settings.ALLOWED_HOSTS = ["*"]
+    fleet.worker()
+    for shown in pages_with_flower(boss, host):
+        assert FLOWER_LINK in shown
+        assert FLOWER_WORDS not in shown
+
+
+@pytest.mark.parametrize("host", ["drover.example:8080", "192.0.2.7", "localhost.example"])
+def test_flower_is_told_in_words_to_those_who_are_somewhere_else(
+    boss: Client, fleet: Fleet, settings: Any, host: str
+):
+    settings.ALLOWED_HOSTS = ["*"]
+    fleet.worker()
+    menu, *pages = pages_with_flower(boss, host)
+    assert "Flower" not in menu
+    for shown in pages:
+        assert FLOWER_LINK not in shown
+        assert FLOWER_WORDS in shown
+
+
+def test_flower_in_the_menu_is_for_those_who_may_see_workers(db: None):
+    answer = who_may("view_tenant").get(table("tenant"), headers={"host": "localhost"})
+    assert answer.status_code == 200
+    assert FLOWER_LINK not in answer.content.decode()
+
+
+@pytest.mark.parametrize("host", ["localhost", "testserver"])
+def test_a_flower_that_was_left_out_is_not_spoken_of(
+    boss: Client, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, host: str
+):
+    monkeypatch.setattr(flower, "CONF", replace(CONF, flower=False))
+    fleet.worker()
+    _, worker, machines = pages_with_flower(boss, host)
+    assert "Flower" not in worker.partition('id="dv-worker"')[2]
+    assert "Flower" not in machines
 
 
 # --- the overview ---------------------------------------------------------------------------

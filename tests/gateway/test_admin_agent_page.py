@@ -181,9 +181,41 @@ def test_rates_percentiles_tokens_and_cost_are_told_by_day(boss: Client, fleet: 
         "cost": "$1.25",
     }
     shown = text_of(boss, page_of(agent))
-    assert shown.count('role="img"') == 3
-    assert shown.count("<rect") == 5
-    assert "$1.25" in shown
+    assert shown.count('role="img"') == 4
+    assert shown.count("<rect") == 6
+
+
+def used(agent: Agent, days_ago: int, tokens: int, cost: str) -> None:
+    day = utc_now().date() - timedelta(days=days_ago)
+    whose = {"tenant": agent.tenant, "agent": agent}
+    Usage.objects.create(**whose, day=day, tokens=tokens, cost_usd=Decimal(cost))
+
+
+def test_what_the_days_took_in_all_stands_beside_the_percentiles(boss: Client, fleet: Fleet):
+    agent = fleet.agent()
+    used(agent, 0, 12_000, "1200.25")
+    used(agent, 13, 345, "0.5")
+    used(agent, 14, 99, "7")
+    figures = text_of(boss, part(agent, "history")).partition("<figure")[0]
+    for words, figure in (("Tokens", "12,345"), ("Cost", "$1,200.75")):
+        assert f'<dt>{words} in 14 days</dt><dd class="dv-figure">{figure}</dd>' in figures
+
+
+def test_cost_is_drawn_by_day_as_tokens_are(fleet: Fleet):
+    agent = fleet.agent()
+    used(agent, 1, 10, "0.002")
+    used(agent, 0, 20, "0.004")
+    *_, tokens, cost = history_of(agent, utc_now()).charts
+    assert (cost.title, cost.top) == ("Cost", "$0.0040")
+    assert [bar.height for bar in cost.bars] == pytest.approx([bar.height for bar in tokens.bars])
+    assert len(cost.bars) == 2
+
+
+def test_without_any_cost_there_is_no_chart_of_it(fleet: Fleet):
+    agent = fleet.agent()
+    used(agent, 0, 20, "0")
+    titles = [chart.title for chart in history_of(agent, utc_now()).charts]
+    assert titles[-1] == "Tokens"
 
 
 def test_an_agent_that_never_ran_has_no_rate_and_empty_charts(boss: Client, fleet: Fleet):

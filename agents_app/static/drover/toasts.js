@@ -26,7 +26,7 @@
   function tell(event) {
     const [tone, words] = TOLD[event.kind] ?? [];
     if (!tone) return;
-    const about = `${event.kind} ${event.agent_id ?? ""}`;
+    const about = `${event.kind} ${event.agent_id || ruleOf(event)}`;
     const before = shown.get(about);
     const count = (before?.count ?? 0) + 1;
     if (before) close(about);
@@ -39,17 +39,20 @@
     for (const go of ["mouseleave", "focusout"]) toast.addEventListener(go, () => stay(about));
   }
 
+  // No column has it, but what is said of a rule begins with its name; what else is said differs
+  // each time it fails.
+  function ruleOf({ kind, detail }) {
+    return kind === "rule.failed" ? (detail ?? "").split(": ", 1)[0] : "";
+  }
+
   function build(event, tone, words, count, dismiss) {
     const toast = make("div", `dv-toast dv-toast-${tone}`);
     const text = make("p", "dv-toast-text");
     const who = event.agent_id ?? "";
     if (who) text.append(make("strong", "", who), " ");
     text.append(`${words}${count > 1 ? ` (${count} times)` : ""}`);
-    if (event.run_id) {
-      const link = make("a", "dv-link", `run #${event.run_id}`);
-      link.href = `/admin/agents_app/run/${event.run_id}/change/`;
-      text.append(" · ", link);
-    }
+    const [called, href] = linkOf(event);
+    if (href) text.append(" · ", Object.assign(make("a", "dv-link", called), { href }));
     const detail = (event.error || event.detail || "").slice(0, LONGEST_DETAIL);
     if (detail) text.append(make("span", "dv-below", detail));
     const button = make("button", "dv-toast-close", "×");
@@ -57,6 +60,11 @@
     button.addEventListener("click", dismiss);
     toast.append(text, button);
     return toast;
+  }
+
+  function linkOf({ kind, run_id: run }) {
+    if (run) return [`run #${run}`, `/admin/agents_app/run/${run}/change/`];
+    return /^rules?\./.test(kind) ? ["rules", "/admin/agents_app/rulestate/"] : [];
   }
 
   function make(name, className, text = "") {

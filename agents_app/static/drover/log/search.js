@@ -1,5 +1,6 @@
-// Search in the lines on the page, also in those that come while it is open. Matches are marked
-// with the browser's highlights, so what was printed is never cut into pieces.
+// Search in the lines on the page, also in those that come while it is open; what is before them is
+// looked at when somebody asks for more. Matches are marked with the browser's highlights, so what
+// was printed is never cut into pieces.
 
 const MOST_MARKED = 2000;
 
@@ -11,6 +12,7 @@ export class LogSearch {
     this.count = part("count");
     this.rows = []; // lines with a match, in order
     this.here = -1;
+    this.lookingBack = false;
     this.marks = globalThis.Highlight ? { "dv-found": new Highlight(), "dv-found-here": new Highlight() } : {};
     for (const [name, mark] of Object.entries(this.marks)) CSS.highlights.set(name, mark);
     this.field.addEventListener("input", () => this.start());
@@ -62,7 +64,10 @@ export class LogSearch {
   }
 
   go(step) {
-    if (!this.rows.length) return;
+    if (!this.rows.length) {
+      this.lookBack();
+      return;
+    }
     const from = this.here < 0 && step < 0 ? 0 : this.here;
     this.here = (from + step + this.rows.length) % this.rows.length;
     this.view.follow(false);
@@ -70,16 +75,42 @@ export class LogSearch {
     this.show();
   }
 
+  // A piece at a time, until there is a match, the beginning, or as much as a page can hold.
+  async lookBack() {
+    if (!this.wanted || this.lookingBack) return;
+    this.lookingBack = this.view.held = true;
+    this.show();
+    let came = true;
+    while (came && this.wanted && !this.rows.length && this.view.canLoadEarlier) {
+      came = await this.view.loadEarlier();
+      // In this frame what came is searched, and the page gets on with everything else.
+      await new Promise(requestAnimationFrame);
+    }
+    this.lookingBack = this.view.held = false;
+    this.show();
+    if (this.rows.length && this.here < 0) this.go(-1);
+  }
+
   show() {
     this.view.lines.querySelector(".dv-current")?.classList.remove("dv-current");
     const current = this.rows[this.here];
     current?.classList.add("dv-current");
-    const total = this.rows.length.toLocaleString("en");
-    const place = this.here < 0 ? "" : `${this.here + 1} of `;
-    const unit = this.rows.length === 1 ? "line" : "lines";
-    this.count.textContent = !this.wanted ? "" : this.rows.length ? `${place}${total} ${unit}` : "not found";
-    this.count.title = this.view.earlier ? "Earlier lines that are not shown are not searched" : "";
+    this.count.textContent = this.outcome();
     this.mark(current);
+  }
+
+  // Whoever reads it must know that the beginning of the log was not looked at.
+  outcome() {
+    if (!this.wanted) return "";
+    const searched = this.view.earlier ? ` in the last ${this.view.lines.childElementCount.toLocaleString("en")}` : "";
+    if (this.rows.length) {
+      const place = this.here < 0 ? "" : `${this.here + 1} of `;
+      const unit = this.rows.length === 1 ? "line" : "lines";
+      return `${place}${this.rows.length.toLocaleString("en")} ${unit}${searched}`;
+    }
+    if (this.lookingBack) return "looking further back";
+    const more = this.view.canLoadEarlier ? ": Enter looks further back" : "";
+    return `not found${searched && `${searched} lines`}${more}`;
   }
 
   mark(current) {

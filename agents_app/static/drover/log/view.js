@@ -19,11 +19,20 @@ export class LogView {
     this.earlier = Number(panel.dataset.earlier);
     this.last = Number(panel.dataset.last);
     this.changed = new Set(); // told of lines that came or changed
+    this.held = false; // somebody needs the earlier lines, also while the end is followed
     this.box.addEventListener("scroll", () => this.follow(this.atEnd));
     this.followBox?.addEventListener("change", () => this.follow(this.followBox.checked));
     this.earlierButton.addEventListener("click", () => this.loadEarlier());
     this.following = true;
     this.toEnd();
+  }
+
+  get full() {
+    return this.lines.childElementCount >= MOST_READ;
+  }
+
+  get canLoadEarlier() {
+    return this.earlier > 0 && !this.full;
   }
 
   get atEnd() {
@@ -73,7 +82,7 @@ export class LogView {
   }
 
   trim() {
-    const most = this.following ? MOST_FOLLOWED : MOST_READ;
+    const most = this.following && !this.held ? MOST_FOLLOWED : MOST_READ;
     const height = this.box.scrollHeight;
     while (this.lines.childElementCount > most) this.lines.firstElementChild.remove();
     if (!this.following) this.box.scrollTop -= height - this.box.scrollHeight;
@@ -82,14 +91,19 @@ export class LogView {
 
   showEarlier(count) {
     this.earlier = count;
-    const full = this.lines.childElementCount >= MOST_READ;
     this.earlierButton.hidden = !count;
-    this.earlierButton.disabled = full;
+    this.earlierButton.disabled = this.full;
     const number = count.toLocaleString("en");
-    this.earlierButton.textContent = full ? `${number} earlier lines are in the download` : `Earlier lines (${number})`;
+    this.earlierButton.textContent = this.full ? `${number} earlier lines are in the download` : `Earlier lines (${number})`;
   }
 
-  async loadEarlier() {
+  // Whether any came. Two who ask at once get the same lines, once.
+  loadEarlier() {
+    this.loading ??= this.fetchEarlier().finally(() => { this.loading = null; });
+    return this.loading;
+  }
+
+  async fetchEarlier() {
     this.earlierButton.disabled = true;
     try {
       const answer = await fetch(`${this.panel.dataset.lines}?before=${this.earlier}`);
@@ -101,9 +115,11 @@ export class LogView {
       this.box.scrollTop += this.box.scrollHeight - height;
       rows.forEach((row) => this.changed.forEach((tell) => tell(row)));
       this.showEarlier(earlier);
+      return rows.length > 0;
     } catch {
       this.showEarlier(this.earlier);
       this.earlierButton.textContent = "That did not work: try once more";
+      return false;
     }
   }
 }
