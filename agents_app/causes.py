@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from agents_app.calls import lineage
 from agents_app.deliveries import delivery_of
-from agents_app.models import AgentCall, Message, Run, WorkItem
+from agents_app.models import AgentCall, Message, RuleState, Run, WorkItem
+from agents_app.rules.rule import BY_RULE
 
 # In one tree; the list of calls has the others.
 MOST_CALLS = 1000
@@ -80,11 +81,19 @@ def _origin(item: WorkItem, work: Cause) -> Cause:
         due = f"due {item.firing.due_at:%Y-%m-%d %H:%M:%S} UTC" if item.firing else ""
         name = f"Schedule {item.schedule.name}"
         return Cause(name, "schedule", item.schedule.pk, detail=due, below=below)
+    if item.trigger == "rule" and (rule := _rule_of(item)):
+        return Cause(f"Rule {rule.name}", "rulestate", rule.pk, below=below)
     if again := _RERUN_OF.search(said):
         return Cause(f"Run {again[1]}", "run", int(again[1]), detail=said, below=below)
     if item.trigger == "message" and (sent := Message.objects.filter(work_item=item).first()):
         return Cause(f"Message {sent.pk}", "message", sent.pk, detail=said, below=below)
     return Cause(f"Asked by {said}" if said else item.trigger.capitalize(), below=below)
+
+
+def _rule_of(item: WorkItem) -> RuleState | None:
+    """None: it has left the file since."""
+    name = item.requested_by.removeprefix(BY_RULE)
+    return RuleState.objects.filter(tenant=item.tenant_id, name=name).first()
 
 
 # --- the tree -------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from agents_app.rules.listing import (
     book_of,
     indicator,
     line_of,
+    not_read_yet,
     rule_lines,
     silence_text,
 )
@@ -106,12 +107,13 @@ class RuleStateAdmin(RecordAdmin):
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         now, tenant = utc_now(), _tenant()
-        book = book_of(tenant)
+        book, lines = book_of(tenant), rule_lines(tenant)
         context = {
             **self.admin_site.each_context(request),
             "title": "Rules",
             "opts": self.opts,
-            "rules": [ShownRule(line, now) for line in rule_lines(tenant)],
+            "rules": [ShownRule(line, now) for line in lines],
+            "unread": "" if lines else not_read_yet(tenant, book),
             "book": book,
             "loaded": when(book.loaded_at, now),
             "silence": _silence_said(book, now) if book.is_silent(now) else "",

@@ -3,7 +3,7 @@
 import os
 import pwd
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -15,15 +15,29 @@ from agents_app.environment import base_environment
 from agents_app.errors import DroverError
 from agents_app.maintenance.engine_check import engine_problems
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Said, line_of
-from agents_app.models import Agent, Credential, NotifyTarget, RuleBook, Schedule, Tenant, WorkItem
+from agents_app.models import (
+    Agent,
+    Credential,
+    NotifyTarget,
+    RuleBook,
+    RuleState,
+    Schedule,
+    Tenant,
+    WorkItem,
+)
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.notify_targets import shown
 from agents_app.rules.errors import placed
+from agents_app.rules.lint import warnings
+from agents_app.rules.rule import Rule
 from agents_app.rules.source import FILE_NAME, parsed, read_source
 from agents_app.runners.kinds import RUNNERS
 from agents_app.sealing import keys_again
 from agents_app.triggers import next_fire, parse_trigger, zone
 
 NEARLY_FULL = 0.8
+# Of one kind; `manage.py rules` has them all.
+MOST_RULES_TOLD = 10
 
 
 def check_agents(_: datetime) -> Said:
@@ -141,7 +155,33 @@ def check_rules(now: datetime) -> Said:
             until = f"{book.silent_until:%Y-%m-%d %H:%M %Z}" if book.silent_until else "further on"
             detail = f"{book.silenced_by} silenced their messages, until {until}"
             yield WARNING, detail, "manage.py rules silence off"
-    yield OK, f"{len(parsed(source).rules)} in {FILE_NAME}", ""
+    rules = parsed(source).rules
+    yield from _told(list(_doubts(rules)), f"mend {FILE_NAME}, or add the agent")
+    yield from _told(list(_failing()), "manage.py rules list shows when each is tried again")
+    yield OK, f"{len(rules)} in {FILE_NAME}", ""
+
+
+def _doubts(rules: Iterable[Rule]) -> Iterator[str]:
+    """The file belongs to the project's own tenant, and so do the agents that it names."""
+    agents = Agent.objects.filter(tenant__name=DEFAULT_TENANT, removed_at__isnull=True)
+    known = set(agents.values_list("name", flat=True))
+    for rule in rules:
+        yield from (f"line {rule.line}: {doubt}" for doubt in warnings(rule, known))
+
+
+def _failing() -> Iterator[str]:
+    """Rules that have left the file are of no interest any more."""
+    failing = RuleState.objects.filter(status=RuleState.Status.BACKOFF, next_due_at__isnull=False)
+    for row in failing.order_by("line", "pk"):
+        times = "once" if row.failures == 1 else f"{row.failures} times in a row"
+        yield f"{row.name} failed {times} and waits: {row.reason}"
+
+
+def _told(details: Sequence[str], advice: str) -> Said:
+    for detail in details[:MOST_RULES_TOLD]:
+        yield WARNING, detail, advice
+    if more := len(details[MOST_RULES_TOLD:]):
+        yield WARNING, f"and {more} more like these", advice
 
 
 FLEET_CHECKS: Mapping[str, Check] = {

@@ -1,28 +1,24 @@
 """What a rule does, by the same verbs as people; commands of a shell are in commands.py."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
-
-from django.db.models import Q
+from datetime import datetime
 
 from agents_app import control, dispatch, journal, messages
 from agents_app.commit import in_transaction
 from agents_app.dispatch import Request
 from agents_app.errors import DroverError
-from agents_app.models import Agent, Run, Trigger, WorkItem
+from agents_app.models import Agent, Run, Trigger
 from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome
-from agents_app.rules.rule import Pause, Release, Resume, Scale, Summon, Tell
-
-# Two rules that want the same agent within this time start it once.
-SUMMONED_FOR = timedelta(seconds=60)
+from agents_app.rules.rule import BY_RULE, Pause, Release, Resume, Scale, Summon, Tell
+from agents_app.rules.summons import lately, same, still_waits, too_soon, waiting
 
 Act = Callable[[Agent], object]
 
 
 def perform(errand: Errand, tenant_id: int) -> Outcome:
     """Whoever is named and cannot be served is a failure; the others are served all the same."""
-    by, now = f"rule {errand.rule.name}", errand.at
+    by, now = BY_RULE + errand.rule.name, errand.at
     match errand.action:
         case Tell(targets, message):
             tell = _telling(message, by, now)
@@ -84,19 +80,12 @@ def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> O
 
 def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
     """The agent's row decides, whichever rules and beats want it at the same time."""
-    same = Q(requested_by=by) | Q(prompt=prompt)  # the rule's text may have the time in it
-    waiting = WorkItem.objects.filter(
-        same, agent=agent, state=WorkItem.State.QUEUED, trigger=Trigger.RULE
-    )
     # Asked first: who wants nothing new must not take the minute from a rule that does.
-    if waiting.exists():
-        return Outcome(left=f"{agent.name} was summoned before, and that still waits")
-    # Not lately by any clock: one that was set back must not keep it from being summoned for long.
-    free = Agent.objects.filter(pk=agent.pk).exclude(
-        summoned_at__gt=now - SUMMONED_FOR, summoned_at__lt=now + SUMMONED_FOR
-    )
+    if waiting().filter(same(prompt, by), agent=agent).exists():
+        return Outcome(left=still_waits(agent.name))
+    free = Agent.objects.filter(pk=agent.pk).exclude(lately(now))
     if not free.update(summoned_at=now):
-        return Outcome(left=f"{agent.name} was summoned less than 60 seconds ago")
+        return Outcome(left=too_soon(agent.name))
     request = Request(agent.tenant_id, agent.pk, Trigger.RULE, prompt=prompt, requested_by=by)
     item = dispatch.enqueue_here(request, now)
     about = f"{by}: work item {item.pk}"

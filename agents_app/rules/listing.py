@@ -6,9 +6,12 @@ from typing import Any, Literal
 
 from django.db.models import Count, Q
 
+from agents_app.conf import CONF
 from agents_app.models import RuleBook, RuleState, Tenant
+from agents_app.models.tenant import DEFAULT_TENANT
 from agents_app.rules.parse import parse_stored
 from agents_app.rules.rule import Rule
+from agents_app.rules.source import FILE_NAME, Source, parsed, read_source
 from agents_app.rules.text import action_text, conditions_text, trigger_text
 
 S = RuleState.Status
@@ -69,6 +72,20 @@ def line_of(row: RuleState) -> RuleLine:
 def book_of(tenant: Tenant) -> RuleBook:
     """Where nobody has written one yet, an empty one that is not kept."""
     return RuleBook.objects.filter(tenant_id=tenant.pk).first() or RuleBook(tenant=tenant)
+
+
+def source_of(tenant: Tenant) -> Source:
+    """The project's file belongs to its own tenant; others have none."""
+    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else Source()
+
+
+def not_read_yet(tenant: Tenant, book: RuleBook) -> str:
+    """That there are rules all the same, where nobody has ever read the file; else nothing."""
+    if book.loaded_at or book.disabled_at:
+        return ""
+    count = len(parsed(source_of(tenant)).rules)
+    rules = f"{count} rule{'' if count == 1 else 's'}"
+    return f"{rules} in the file, not read yet: is Drover running?" if count else ""
 
 
 def silence_told(book: RuleBook, now: datetime) -> dict[str, Any]:

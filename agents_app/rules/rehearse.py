@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agents_app.conf import CONF
 from agents_app.models import RuleBook, RuleState, Tenant
-from agents_app.models.tenant import DEFAULT_TENANT
+from agents_app.rules.decide import settled
 from agents_app.rules.holder import is_gone
 from agents_app.rules.judge import Judgement, judge
 from agents_app.rules.lint import warnings
 from agents_app.rules.listing import book_of
 from agents_app.rules.needs import needs_of
-from agents_app.rules.rule import Rule, Tell
+from agents_app.rules.rule import BY_RULE, Rule, Snapshot, Summon, Tell
 from agents_app.rules.snapshot import look_at_fleet
-from agents_app.rules.source import FILE_NAME, Source, read_source
+from agents_app.rules.summons import Summons, look_at_summons
 from agents_app.rules.text import rule_text
 from agents_app.rules.tick import closed_because
 from agents_app.rules.timing import next_due
@@ -57,18 +56,23 @@ class _Moment:
     now: datetime
     book: RuleBook
     closed: str
-
-
-def source_of(tenant: Tenant) -> Source:
-    """The project's file belongs to its own tenant; others have none."""
-    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else Source()
+    snapshot: Snapshot
+    summons: Summons
 
 
 def rehearse(tenant: Tenant, rules: Sequence[Rule], now: datetime) -> list[Rehearsed]:
     """Rules that stand in the rows as they stand here go on with what they have; others are new."""
     known = {row.name: row for row in RuleState.objects.filter(tenant=tenant)}
     fleet = look_at_fleet(tenant, needs_of(rules), now)
-    moment = _Moment(now, book_of(tenant), closed_because(tenant))
+    summoned = {rule.action.agent for rule in rules if isinstance(rule.action, Summon)}
+    moment = _Moment(
+        now=now,
+        book=book_of(tenant),
+        closed=closed_because(tenant),
+        snapshot=fleet.snapshot,
+        # A file may name more that do not exist than a query takes.
+        summons=look_at_summons(tenant, summoned & fleet.snapshot.agents.keys(), now),
+    )
     rehearsed = []
     for rule in rules:
         row = known.get(rule.name)
@@ -99,3 +103,7 @@ def _obstacles(
         yield judgement.because
     if isinstance(rule.action, Tell) and moment.book.is_silent(now):
         yield "messages are silenced"
+    action = settled(rule.action, moment.snapshot, judgement)
+    if isinstance(action, Summon):
+        summon = (action.agent, action.message or "", BY_RULE + rule.name)
+        yield from filter(None, [moment.summons.left_because(*summon)])

@@ -7,6 +7,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+# Before its name: who asked, in all that rules ask for.
+BY_RULE = "rule "
+
 # --- when -----------------------------------------------------------------------------------
 
 

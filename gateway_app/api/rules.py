@@ -9,8 +9,8 @@ from ninja import Router
 from pydantic import Field
 
 from agents_app.models import RuleBook
-from agents_app.rules.listing import book_of, indicator, rule_lines, silence_told
-from agents_app.rules.rehearse import rehearse, source_of
+from agents_app.rules.listing import book_of, indicator, rule_lines, silence_told, source_of
+from agents_app.rules.rehearse import rehearse
 from agents_app.rules.silence import end_silence, silence
 from agents_app.rules.source import parsed, source_of_text
 from gateway_app.api.auth import TO_OPERATE_RULES, TO_READ_RULES, caller_of

@@ -52,6 +52,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "agents_app.rules.reload",
         "agents_app.rules.silence",
         "agents_app.rules.snapshot",
+        "agents_app.rules.summons",
         "agents_app.rules.tick",
         "agents_app.schedule_keys",
         "agents_app.schedules",

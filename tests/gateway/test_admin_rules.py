@@ -9,6 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from agents_app.conf import CONF
 from agents_app.models import RuleBook, RuleState, RunEvent
 from tests.agents.fleet import Fleet
 
@@ -40,6 +41,18 @@ def test_without_rules_the_page_says_how_to_write_one(boss: Client):
     page = shown(boss)
     assert "No rules yet" in page
     assert "SCH --" in page
+
+
+def test_rules_that_nobody_has_read_yet_are_not_none(boss: Client):
+    CONF.project.mkdir(parents=True, exist_ok=True)
+    file = CONF.project / "scheduler.rules"
+    file.write_text("every 1m => summon forge")
+    try:
+        page = shown(boss)
+    finally:
+        file.unlink()
+    assert "1 rule in the file, not read yet: is Drover running?" in page
+    assert "No rules yet" not in page
 
 
 def test_the_table_has_each_rule_with_its_state(boss: Client, fleet: Fleet):

@@ -11,7 +11,7 @@ from agents_app import calls, dispatch, messages
 from agents_app.admin.show import page_of
 from agents_app.causes import Cause, cause_tree
 from agents_app.dispatch import Request
-from agents_app.models import AgentCall, Run, Trigger, WorkItem
+from agents_app.models import AgentCall, RuleState, Run, Tenant, Trigger, WorkItem
 from tests.agents.fleet import NOON, Fleet, at, live_run
 from tests.gateway.conftest import who_may
 from tests.gateway.test_admin import queries_of, text_of
@@ -155,6 +155,18 @@ def test_work_of_a_delivery_a_message_or_a_rerun_leads_back_to_it(fleet: Fleet):
         ("message", sent.pk),
         ("run", run.pk),
     ]
+
+
+def test_work_of_a_rule_leads_back_to_it_as_long_as_there_is_one(boss: Client, fleet: Fleet):
+    columns = {"name": "keep", "text": "[keep] every 1m => summon reporter", "line": 1}
+    rule = RuleState.objects.create(tenant=fleet.tenant, **columns)
+    RuleState.objects.create(tenant=Tenant.objects.create(name="other"), **columns)
+    whose = (fleet.tenant.pk, fleet.agent().pk, Trigger.RULE)
+    run = live_run(dispatch.enqueue(Request(*whose, requested_by="rule keep"), NOON))
+    link = f'href="{page_of(rule)}">Rule keep</a>'
+    assert link in text_of(boss, page_of(run))
+    rule.delete()
+    assert "<span>Asked by rule keep</span>" in text_of(boss, page_of(run))
 
 
 def test_the_tree_is_nested_lists_with_links_and_names_where_one_is(boss: Client, fleet: Fleet):

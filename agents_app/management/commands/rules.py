@@ -19,11 +19,13 @@ from agents_app.models import Tenant
 from agents_app.rules.listing import (
     book_of,
     indicator,
+    not_read_yet,
     rule_lines,
     silence_text,
     silence_told,
+    source_of,
 )
-from agents_app.rules.rehearse import Rehearsed, rehearse, source_of
+from agents_app.rules.rehearse import Rehearsed, rehearse
 from agents_app.rules.silence import end_silence, silence
 from agents_app.rules.source import FILE_NAME, parsed, read_source
 
@@ -82,7 +84,8 @@ class Command(DroverCommand):
             self.screen.say(f"not obeyed: {book.crash}; save the file again, or restart Drover")
         if book.is_silent(now):
             self.screen.say(_silence_said(book, now))
-        self.screen.say(f"{shown.text}: {shown.meaning}")
+        unread = "" if lines else not_read_yet(tenant, book)
+        self.screen.say(f"{shown.text}: {unread or shown.meaning}")
 
     # --- test -------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from agents_app.conf import CONF, Conf
 from agents_app.lease import this_host
 from agents_app.maintenance import doctor, fleet_checks
 from agents_app.maintenance.findings import Check
-from agents_app.models import Agent, Firing, RuleBook, Schedule, Scheduler, Tenant
+from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
 from tests.agents.commands.calling import call
 from tests.agents.commands.conftest import write_agent
 from tests.agents.fleet import NOON, Fleet, at
@@ -247,29 +247,4 @@ def test_a_budget_that_is_used_up_is_found(fleet: Fleet):
     assert findings(fleet_checks.check_budgets) == [
         ("warning", "that of the project (default) is used up until 2026-03-03 00:00 UTC"),
         ("warning", "that of spender is used up until 2026-03-03 00:00 UTC"),
-    ]
-
-
-def test_lines_of_the_rules_that_are_none_are_found(fleet: Fleet, project: Path):
-    rules = project / "scheduler.rules"
-    rules.write_text("[a] every 1m => summon forge\nevery 5x => pause forge\n[a] at noon => x\n")
-    found = findings(fleet_checks.check_rules)
-    assert [verdict for verdict, _ in found] == ["wrong", "wrong", "ok"]
-    assert found[0][1].startswith('line 2, column 7: "5x" is no duration; expected ')
-    assert found[-1] == ("ok", "1 in scheduler.rules")
-
-
-def test_rules_that_are_not_obeyed_or_silent_are_found(fleet: Fleet, project: Path):
-    RuleBook.objects.create(
-        tenant=fleet.tenant,
-        disabled_at=NOON,
-        crash="it broke",
-        silenced_at=NOON,
-        silenced_by="ann",
-        silent_until=at(hours=1),
-    )
-    assert findings(fleet_checks.check_rules) == [
-        ("wrong", "no rule is obeyed: it broke"),
-        ("warning", "ann silenced their messages, until 2026-03-02 13:00 UTC"),
-        ("ok", "0 in scheduler.rules"),
     ]

@@ -4,8 +4,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from agents_app.models import Message, RuleBook, RuleState, Run, RunEvent, Tenant, WorkItem
+from agents_app.rules.parse import parse_file
+from agents_app.rules.rehearse import rehearse
 from tests.agents.commands.calling import call
 from tests.agents.fleet import Fleet
 
@@ -115,6 +119,51 @@ def test_each_reason_why_a_rule_would_not_fire_is_named(fleet: Fleet, project: P
     }
 
 
+def test_a_summon_that_would_be_left_out_says_why_as_the_rule_itself_would(
+    fleet: Fleet, project: Path
+):
+    lately = now() - timedelta(seconds=30)
+    fleet.agent("fresh", summoned_at=lately)
+    fleet.agent("early", summoned_at=now() + timedelta(seconds=30))
+    fleet.agent("rested", summoned_at=now() - timedelta(seconds=61))
+    forge = fleet.agent("forge", paused_at=lately, summoned_at=lately)
+    fleet.ask(forge, trigger="rule", requested_by="rule asked", prompt="another text")
+    fleet.ask(forge, trigger="rule", requested_by="rule gone", prompt="same text")
+    fleet.ask(forge, trigger="manual", requested_by="ann", prompt="of a person")
+    texts = (
+        *("[a] every 1m => summon fresh", "[b] every 1m => summon early"),
+        *("[c] every 1m => summon rested", "[d] every 1m => summon ghost"),
+        '[asked] every 1m => summon forge "at {timestamp}"',
+        '[same] every 1m => summon forge "same text"',
+        '[new] every 1m => summon forge "of a person"',
+    )
+    (project / FILE).write_text("\n".join(texts))
+    for text in texts:
+        due(fleet, text)
+    why = {rule["name"]: rule["why_not"] for rule in call("rules", "test", "--json").json["rules"]}
+    assert why == {
+        "a": ["fresh was summoned less than 60 seconds ago"],
+        "b": ["early was summoned less than 60 seconds ago"],
+        "c": [],
+        "d": [],
+        "asked": ["forge was summoned before, and that still waits"],
+        "same": ["forge was summoned before, and that still waits"],
+        "new": ["forge was summoned less than 60 seconds ago"],
+    }
+
+
+def test_a_dry_run_costs_the_same_number_of_queries_whatever_is_summoned(fleet: Fleet):
+    def queries(count: int) -> int:
+        lines = (f"[{at}] every 1m => summon a{at}" for at in range(count))
+        with CaptureQueriesContext(connection) as made:
+            rehearse(fleet.tenant, parse_file("\n".join(lines)).rules, now())
+        return len(made)
+
+    for number in range(5):
+        fleet.ask(fleet.agent(f"a{number}", paused_at=now()), trigger="rule")
+    assert queries(1) == queries(5)
+
+
 def test_a_line_that_does_not_parse_is_shown_with_its_place_and_the_code_is_1(
     fleet: Fleet, project: Path
 ):
@@ -143,6 +192,23 @@ def test_where_there_is_no_file_there_are_no_rules(fleet: Fleet, project: Path):
     said = call("rules", "test")
     assert (said.code, "there are no rules in" in said.out) == (0, True)
     assert call("rules", "list").out == "SCH --: There are no rules\n"
+
+
+@pytest.mark.parametrize(("lines", "said"), [(1, "1 rule"), (2, "2 rules")])
+def test_rules_that_nobody_has_read_yet_are_not_none(
+    fleet: Fleet, project: Path, lines: int, said: str
+):
+    (project / FILE).write_text("every 1m => summon forge\n" * lines)
+    unread = f"SCH --: {said} in the file, not read yet: is Drover running?\n"
+    assert call("rules", "list").out == unread
+    book = RuleBook.objects.create(tenant=fleet.tenant)
+    assert call("rules", "list").out == unread
+    Tenant.objects.create(name="other")
+    none = "SCH --: There are no rules\n"
+    assert call("rules", "list", "--tenant", "other").out == none
+    book.loaded_at = now()
+    book.save()
+    assert call("rules", "list").out == none
 
 
 # --- list -----------------------------------------------------------------------------------

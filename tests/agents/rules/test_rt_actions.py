@@ -4,6 +4,7 @@ import pytest
 
 from agents_app.conf import CONF
 from agents_app.models import Agent, Message, RuleState, Run, WorkItem
+from agents_app.rules.outcome import Outcome
 from agents_app.rules.silence import end_silence, silence
 from tests.agents.fleet import Fleet, running
 from tests.agents.rules.ruling import Rules, at, row, status, told
@@ -51,6 +52,18 @@ def test_what_was_abandoned_stays_so_while_nothing_comes_of_it(rules: Rules, fle
     rules.holding = False
     rules.ticks(at("12:00:20"), at("12:00:30"))
     assert status("a") == ("abandoned", "forge was summoned less than 60 seconds ago")
+
+
+def test_what_was_abandoned_is_well_again_after_a_success(rules: Rules):
+    rules.save('[a] every 1m => run "true"')
+    rules.holding = True
+    rules.ticks(at("12:00"), at("12:01"))
+    rules.end(Outcome(stopped="beat was stopped in the middle of it"), at("12:01:05"))
+    rules.ticks(at("12:01:10"), at("12:01:50"))
+    assert status("a") == ("abandoned", "beat was stopped in the middle of it")
+    assert rules.tick(at("12:02")) == ["a"]
+    rules.end(Outcome("exit code 0", exit_code=0), at("12:02:05"))
+    assert status("a") == ("ok", "exit code 0")
 
 
 def test_a_message_reaches_a_live_run_or_becomes_work(rules: Rules, fleet: Fleet):
@@ -104,6 +117,15 @@ def test_silence_holds_back_messages_and_nothing_else(rules: Rules, fleet: Fleet
     assert ("tell", at("12:02")) in rules.ticks(at("12:01:10"), at("12:02"))
     assert Message.objects.count() == 1
     assert told("rules.silenced") == ["ann: until 2026-03-02 12:02 UTC"]
+
+
+def test_silence_does_not_hold_back_commands(rules: Rules, fleet: Fleet):
+    """Not even one that says something itself."""
+    rules.save('[a] every 1m => run "mail ann"', '[b] every 1m => msg forge "hello"')
+    rules.outcome = Outcome("exit code 0", exit_code=0)
+    silence(fleet.tenant, "ann", at("12:00"))
+    assert rules.ticks(at("12:00"), at("12:01")) == [("a", at("12:01"))]
+    assert (status("a"), status("b")[0]) == (("ok", "exit code 0"), "skip")
 
 
 def test_silence_without_an_end_lasts_until_somebody_ends_it(rules: Rules, fleet: Fleet):

@@ -8,7 +8,12 @@ import pytest
 from agents_app import control
 from agents_app.models import Agent, RuleBook, Run, WorkItem
 from agents_app.rules import tick as looking
+from agents_app.rules.commands import run_command
+from agents_app.rules.decide import COMMAND_GRACE_SECONDS, COMMAND_SECONDS
 from agents_app.rules.outcome import Outcome
+from agents_app.runners.base import Outcome as Ended
+from agents_app.runners.base import RunControl, RunSpec
+from agents_app.runners.process import ProcessRunner
 from tests.agents.fleet import Fleet
 from tests.agents.rules.ruling import Rules, at, book, row, status, told
 
@@ -37,6 +42,29 @@ def test_each_failure_is_in_the_journal_with_the_time_until_which_it_waits(rules
         "rule a: no; not again before 12:02:00 UTC",
         "rule a: no (2 times in a row); not again before 12:04:00 UTC",
     ]
+
+
+def test_a_command_has_five_minutes_and_ten_seconds_to_end_and_then_has_failed(
+    rules: Rules, monkeypatch: pytest.MonkeyPatch
+):
+    """By a clock of the test: the runner answers as it does when the time is over."""
+    allowed: list[tuple[float, float]] = []
+
+    def takes_too_long(_: object, spec: RunSpec, _control: object, _sink: object) -> Ended:
+        allowed.append((spec.timeout_seconds, spec.grace_seconds))
+        return Ended("timed_out", exit_code=-15, error="timed out after 300 s")
+
+    monkeypatch.setattr(ProcessRunner, "run", takes_too_long)
+    rules.save('[a] every 1m => run "sleep 1000"')
+    rules.holding = True
+    rules.ticks(at("12:00"), at("12:01"))
+    errand, tenant_id = rules.held[-1]
+    outcome = run_command(errand, tenant_id, rules.project, RunControl())
+    rules.end(outcome, at("12:06"))
+    assert (COMMAND_SECONDS, COMMAND_GRACE_SECONDS) == (300, 10)
+    assert allowed == [(300, 10)]
+    assert status("a") == ("backoff", "timed out after 300 s")
+    assert (row("a").failures, row("a").backoff_until) == (1, at("12:07"))
 
 
 def test_a_success_after_failures_goes_back_to_the_normal_trigger(rules: Rules):

@@ -1,7 +1,9 @@
 """What a rule did is written down, and beat's end waits for nobody for long."""
 
+import threading
 from datetime import datetime
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from django.db import DataError
@@ -77,6 +79,31 @@ def test_what_cannot_begin_has_failed_and_keeps_nothing_else_from_beginning(rule
     assert begun == ["b"]
     assert status("a") == ("backoff", "it could not begin: can't start new thread")
     assert (row("a").held_by, row("b").held_by != "") == ("", True)
+
+
+def test_whoever_asks_goes_on_while_a_verb_is_being_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """A database that answers late must not keep beat from its next look."""
+    begun, may_end, written = threading.Event(), threading.Event(), SimpleQueue[int]()
+
+    def blocks(_errand: Errand, _tenant_id: int) -> Outcome:
+        begun.set()
+        assert may_end.wait(60)
+        return Outcome("done")
+
+    monkeypatch.setattr(doing, "perform", blocks)
+    monkeypatch.setattr(doing, "write_down", lambda errand, *_: written.put(errand.rule_id))
+    rule = Rule("nightly", Every(60), (), Resume("all"))
+    errands = [Errand(pk, rule, rule.action, NOON, zone("UTC"), "me", {}) for pk in (1, 2)]
+    doer = doing.Doer(tmp_path, lambda: NOON)
+    doer.submit(errands[0], 1)
+    assert begun.wait(60)
+    doer.submit(errands[1], 1)
+    # Both have returned, and nothing has come of either.
+    assert (written.empty(), may_end.is_set()) == (True, False)
+    may_end.set()
+    assert [written.get(timeout=60), written.get(timeout=60)] == [1, 2]
 
 
 def test_the_end_of_beat_waits_for_all_commands_together(

@@ -53,6 +53,17 @@ def test_a_bad_line_is_told_once_and_the_others_go_on(rules: Rules):
     assert book().problems == []
 
 
+def test_a_bad_line_is_in_the_log_with_its_number_and_as_it_was_written(
+    rules: Rules, caplog: pytest.LogCaptureFixture
+):
+    rules.save("[a] every 1m => resume all", "  every never => dance  # soon")
+    rules.ticks(at("12:00"), at("12:00:30"))
+    events = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    (logged,) = [event for event in events if event["event"] == "rules.line_invalid"]
+    assert (logged["line"], logged["raw"]) == (2, "  every never => dance  # soon")
+    assert logged["level"] == "warning"
+
+
 def test_a_rule_whose_line_is_broken_meanwhile_is_gone_until_it_is_mended(rules: Rules):
     rules.save("[a] every 1m => resume all")
     rules.tick(at("12:00"))
