@@ -27,9 +27,7 @@ from agents_app.tokens import ensure_bootstrap_token
 
 
 class Command(BaseCommand):
-    help = (
-        "Start Redis, workers, beat, the gateway and Flower, and watch over them until Ctrl-C."
-    )
+    help = "Start Redis, workers, beat, the gateway and Flower, and watch over them until Ctrl-C."
     # Run in handle(), after the checks that can say in one line what is wrong.
     requires_system_checks: list[str] = []
 
