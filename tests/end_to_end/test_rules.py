@@ -42,6 +42,10 @@ def running(stack: PrivateStack, agent: str) -> Row:
     return found
 
 
+def hears(stack: PrivateStack, run: Row, text: str) -> None:
+    wait_for(lambda: text in printed(stack, run), SECONDS, lambda: printed(stack, run))
+
+
 def test_a_project_obeys_the_complete_example_and_every_edit_of_it(new_fleet: NewFleet) -> None:
     """Guard: beat looks, its threads do. Without either nobody is summoned, told or released."""
     stack = new_fleet().stack
@@ -56,9 +60,9 @@ def test_a_project_obeys_the_complete_example_and_every_edit_of_it(new_fleet: Ne
     assert forge["trigger"] == "rule"
     fires(stack, "weekly-summary")
     beacon = running(stack, "beacon")
-    assert "Build weekly narrative" in printed(stack, beacon)
+    hears(stack, beacon, "Build weekly narrative")
     fires(stack, "daily-narrative")
-    wait_for(lambda: "Write daily narrative for today" in printed(stack, beacon), SECONDS)
+    hears(stack, beacon, "Write daily narrative for today")
     # An edit: one rule more, and a line that is none.
     file.write_text(f"{COMPLETE}[enough] every 1m => release forge\nevery 5 minutes do nothing\n")
     stack.wait_for_rows("SELECT id FROM drover_rule WHERE name = 'enough'", seconds=SECONDS)
