@@ -81,7 +81,8 @@ def live(stack: PrivateStack) -> None:
     stack.wait_for_rows("SELECT id FROM drover_webhook_source", seconds=60)
     for number in (1, 2, 3):
         _post_once_known(stack, number)
-    _done(stack, "run", "planner")
+    for agent in ("planner", "long-haul"):
+        _done(stack, "run", agent)
     _done(stack, "schedule", "create", "reviewer", "every weekday at 09:00", "--name", "mornings")
     _done(stack, "pause", "snoozer", "--note", "until the release is out")
     called = "SELECT id FROM drover_run WHERE parent_run_id IS NOT NULL AND finished_at IS NOT NULL"
@@ -143,7 +144,7 @@ def pictures(stack: PrivateStack) -> list[Picture]:
         Picture("runs", "agents_app/run/"),
         Picture("queue", "agents_app/workitem/"),
         Picture("firings", "agents_app/firing/"),
-        Picture("doctor", "doctor/"),
+        Picture("doctor", "doctor/", act=lambda page: _say_home(page, stack)),
         Picture("workers", "agents_app/worker/"),
         Picture("rules", "agents_app/rulestate/"),
         Picture("rule", row("rulestate", RULE_WITH_OUTPUT)),
@@ -153,12 +154,21 @@ def pictures(stack: PrivateStack) -> list[Picture]:
 def _type_a_schedule(page: Page) -> None:
     page.fill("#id_timezone", "Europe/Berlin")
     page.fill("#id_text", "every weekday at 09:30")
-    expect(page.locator("#dv-understood tbody tr")).to_have_count(5)
+    expect(page.locator("#dv-understood tbody tr").first).to_be_visible()
 
 
 def _test_the_payload(page: Page) -> None:
     page.get_by_role("button", name="Test", exact=True).click()
     expect(page.locator(".dv-decisions")).to_be_visible()
+
+
+def _say_home(page: Page, stack: PrivateStack) -> None:
+    """Where this Drover lives is of no interest to whoever looks at the picture."""
+    say = """place => document.querySelectorAll("#dv-findings *").forEach(one => {
+        if (one.childElementCount) return;
+        one.textContent = one.textContent.replace(place, "~/fleet");
+    })"""
+    page.evaluate(say, str(stack.data.parent))
 
 
 def _run_of(agent: str) -> str:
