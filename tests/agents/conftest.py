@@ -18,7 +18,10 @@ from tests.parts.redis_part import RedisServer, valkey_binary
 collect_ignore = (
     []
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
-    else ["test_handover.py", "test_handover_at_once.py", "test_lock_order.py"]
+    else [
+        *("test_handover.py", "test_handover_at_once.py", "test_lock_order.py"),
+        "test_notify_late.py",
+    ]
 )
 
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-import psycopg
 import pytest
-from django.db import connection
 
 from agents_app import notify_targets, outgoing
 from agents_app.conf import CONF
@@ -250,32 +248,3 @@ def test_many_are_told_over_several_rounds(fleet: Fleet, receiver: Receiver, fai
     for turn in range(3):
         notify(at(10 + turn))
     assert told(receiver) == runs
-
-
-# --- events that are committed late ---------------------------------------------------------
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_event_that_is_committed_after_a_younger_one_is_not_passed_over(receiver: Receiver):
-    """Guard: nothing behind the oldest writing transaction counts as settled."""
-    if connection.vendor == "sqlite":
-        pytest.skip("SQLite has one writer: events are seen in the order of their numbers")
-    fleet = Fleet(Tenant.objects.create(name="default"))
-    agent = fleet.agent()
-    target(fleet, receiver.url)
-    insert = (
-        "INSERT INTO drover_run_event (tenant_id, agent_id, name, at, detail)"
-        " VALUES (%s, %s, 'run.failed', now(), %s)"
-    )
-    connection.ensure_connection()
-    with psycopg.connect(connection.connection.info.dsn, password="") as late:
-        late.execute(insert, [fleet.tenant.pk, agent.pk, "late"])
-        with connection.cursor() as cursor:
-            cursor.execute(insert, [fleet.tenant.pk, agent.pk, "early"])
-            cursor.execute("SELECT now() + interval '1 minute'")
-            later = cursor.fetchone()[0]
-        notify(later)
-        assert receiver.requests == []
-        late.commit()
-    notify(later)
-    assert [json.loads(r.body)["data"]["error"] for r in receiver.requests] == ["late", "early"]

@@ -16,7 +16,7 @@ from tests.agents.fleet import Fleet
 collect_ignore = (
     [
         *("test_hardening.py", "test_two_doors.py", "test_deployment.py", "test_bounded.py"),
-        *("webhooks", "api/test_fuzzed.py", "test_metrics.py", "test_traces.py"),
+        *("webhooks", "api/test_fuzzed.py", "test_metrics_plans.py", "test_traces.py"),
     ]
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
     else []

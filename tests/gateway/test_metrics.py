@@ -1,6 +1,5 @@
 """/metrics: what Prometheus reads, who may read it, and what it costs."""
 
-import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -162,29 +161,6 @@ def test_so_many_agents_have_lines_of_their_own_and_all_are_in_the_sums(
     found = scrape(client)
     assert len([key for key in found if key[0] == "drover_queue_depth"]) == 3
     assert (found["drover_queue_depth_all",], found["drover_agents",]) == (5, 5)
-
-
-def test_no_table_that_grows_with_history_is_read_to_its_end(fleet: Fleet, on_postgres: bool):
-    """By their plans, because a test's tables are too small to tell by the time it takes."""
-    if on_postgres:
-        pytest.skip("PostgreSQL plans by the size of a table, and these are small")
-    statements: list[str] = []
-    connection.ensure_connection()
-    connection.connection.set_trace_callback(statements.append)
-    try:
-        figures.read_figures(NOON)
-    finally:
-        connection.connection.set_trace_callback(None)
-    looked = [sql for sql in statements if sql.lstrip().startswith("SELECT")]
-    assert len(looked) > 8
-    grows = r"SCAN (drover_(run|run_event|work_item|firing|delivery))\b(?! USING (COVERING )?INDEX)"
-    plans = [(sql, _plan(sql)) for sql in looked]
-    assert [(sql, plan) for sql, plan in plans if re.search(grows, plan)] == []
-
-
-def _plan(sql: str) -> str:
-    rows = connection.connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
-    return "\n".join(row[-1] for row in rows)
 
 
 # --- who may read it ------------------------------------------------------------------------
