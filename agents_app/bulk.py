@@ -1,12 +1,14 @@
 """Many new or changed rows at once, with long texts and bytes in them."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agents_app.rows import fetch, on_sqlite, run, run_many, stamp
+from agents_app.rows import fetch, fetch_each, on_sqlite, run, run_many, stamp
 
-Rows = Sequence[Sequence[Any]]
+Row = Sequence[Any]
+Rows = Sequence[Row]
+Columns = Mapping[str, Sequence[Any]]
+_OF_ALL = ("id", "revision")
 # A statement takes at most 32,766 values on SQLite.
 ROWS_IN_ONE_INSERT = 500
 
@@ -37,68 +39,96 @@ def _by_row(into: str, end: str, rows: Rows) -> list[tuple[Any, ...]]:
 def _by_column(
     into: str, end: str, columns: Mapping[str, str], rows: Rows
 ) -> list[tuple[Any, ...]]:
-    return _in_binary(f"{into} SELECT * FROM unnest({_arrays(columns)}) {end}", rows)  # noqa: S608
+    sql = f"{into} SELECT * FROM unnest({_arrays(columns)}) {end}"  # noqa: S608
+    # Django's own cursor does it as text: quoting long ones takes ten times as long.
+    arrays = map(_array, columns.values(), zip(*rows, strict=True))
+    return fetch(sql, list(arrays))
 
 
-def update_many(table: str, columns: Mapping[str, str], rows: Rows) -> set[int]:
-    """Other values for each row; the first two are its id and the revision it was read at.
+def update_many(
+    table: str, columns: Mapping[str, str], groups: Iterable[Sequence[tuple[Row, Row]]]
+) -> set[int]:
+    """Rows as they shall be, each with what was read; the first two values are id and revision.
 
     Who finds another revision has come too late. Returns the ids of those that were changed.
+    Rows of one group have much in common, or all is said row by row.
     """
-    if not rows:
-        return set()
-    return _change_each(table, columns, rows) if on_sqlite() else _change_all(table, columns, rows)
+    changes = [_changes(columns, group) for group in groups if group]
+    if on_sqlite():
+        return {key for each in changes for key in _change_each(table, columns, each)}
+    statements = (_statement(table, columns, each) for each in changes)
+    return {key for found in fetch_each(statements) for (key,) in found}
 
 
-def _change_each(table: str, columns: Mapping[str, str], rows: Rows) -> set[int]:
+def _changes(columns: Mapping[str, str], group: Sequence[tuple[Row, Row]]) -> Columns:
+    """By column; one in which nothing is new would cost as much as any other."""
+    new, read = zip(*group, strict=True)
+    both = zip(columns, zip(*new, strict=True), zip(*read, strict=True), strict=True)
+    return {name: after for name, after, before in both if name in _OF_ALL or after != before}
+
+
+def _change_each(table: str, kinds: Mapping[str, str], changes: Columns) -> set[int]:
     """Nobody else writes while this transaction does, so who may be changed is known before.
 
     One prepared statement for all of them: as JSON in one statement they take five times as long.
     """
-    _, _, *names = columns
-    ids = json.dumps([row[0] for row in rows])
+    ids, revisions, *values = (_stored(kinds[name], column) for name, column in changes.items())
+    _, _, *names = changes
+    # Those between them are not meant, but quicker read than left out.
     now = run(
-        f"SELECT id, revision FROM {table} WHERE id IN (SELECT value FROM json_each(%s))",  # noqa: S608
-        [ids],
+        f"SELECT id, revision FROM {table} WHERE id BETWEEN %s AND %s",  # noqa: S608
+        [min(ids), max(ids)],
     )
-    revisions = dict(now.fetchall())
-    still = [row for row in rows if revisions.get(row[0]) == row[1]]
-    changes = ", ".join(f"{name} = %s" for name in names)
+    still = set(now.fetchall()) & set(zip(ids, revisions, strict=True))
+    rows = zip(*values, ids, revisions, strict=True)
     run_many(
-        f"UPDATE {table} SET {changes}, revision = revision + 1 WHERE id = %s",  # noqa: S608
-        _with_stamps(columns, still),
+        f"UPDATE {table} SET {_set(names)}, revision = revision + 1 WHERE id = %s",  # noqa: S608
+        [row[:-1] for row in rows if row[-2:] in still],
     )
-    return {row[0] for row in still}
+    return {key for key, _ in still}
 
 
-def _with_stamps(columns: Mapping[str, str], rows: Rows) -> list[list[Any]]:
-    """The values and then the id, as the statement has them. Of many rows most times are equal."""
-    times = [at for at, kind in enumerate(columns.values()) if kind == "timestamptz"]
-    stamps = {at: stamp(at) for at in {row[at] for row in rows for at in times} if at}
-    stamps[None] = None
-    told = [list(row) for row in rows]
-    for row in told:
-        for at in times:
-            row[at] = stamps[row[at]]
-    return [[*row[2:], row[0]] for row in told]
+def _stored(kind: str, column: Sequence[Any]) -> Sequence[Any]:
+    """Of many rows most times are equal."""
+    if kind != "timestamptz":
+        return column
+    stamps = {at: at and stamp(at) for at in set(column)}
+    return [stamps[at] for at in column]
 
 
-def _change_all(table: str, columns: Mapping[str, str], rows: Rows) -> set[int]:
-    _, _, *names = columns
-    changes = ", ".join(f"{name} = v.{name}" for name in names)
+def _set(names: Sequence[str]) -> str:
+    return ", ".join(f"{name} = %s" for name in names)
+
+
+def _statement(table: str, kinds: Mapping[str, str], changes: Columns) -> tuple[str, list[Any]]:
+    """What all rows get is said once: a column of it would be packed and unpacked row by row."""
+    same = [name for name, new in changes.items() if name not in _OF_ALL and _is_one(new)]
+    each = {name: kinds[name] for name in changes if name not in same}
+    taken = [
+        f"{name} = " + (f"%b::{kinds[name]}" if name in same else f"v.{name}")
+        for name in (*same, *(name for name in each if name not in _OF_ALL))
+    ]
     sql = (
-        f"UPDATE {table} SET {changes}, revision = {table}.revision + 1"  # noqa: S608
-        f" FROM unnest({_arrays(columns)}) AS v ({', '.join(columns)})"
+        f"UPDATE {table} SET {', '.join(taken)}, revision = {table}.revision + 1"  # noqa: S608
+        f" FROM unnest({_arrays(each)}) AS v ({', '.join(each)})"
         f" WHERE {table}.id = v.id AND {table}.revision = v.revision RETURNING {table}.id"
     )
-    return {key for (key,) in _in_binary(sql, rows)}
+    values = [changes[name][0] for name in same]
+    return sql, values + [_array(kind, changes[name]) for name, kind in each.items()]
+
+
+def _is_one(column: Sequence[Any]) -> bool:
+    """By identity: times take long to compare."""
+    return all(value is column[0] for value in column)
 
 
 def _arrays(columns: Mapping[str, str]) -> str:
     """PostgreSQL takes a whole column as one value."""
-    return ", ".join(f"%b::{kind}[]" for kind in columns.values())
+    marks = ("%t" if kind == "bigint" else "%b" for kind in columns.values())
+    pairs = zip(marks, columns.values(), strict=True)
+    return ", ".join(f"{mark}::{kind}[]" for mark, kind in pairs)
 
 
-def _in_binary(sql: str, rows: Rows) -> list[tuple[Any, ...]]:
-    """Which Django's own cursor does not do: quoting long texts takes ten times as long."""
-    return fetch(sql, [list(column) for column in zip(*rows, strict=True)])
+def _array(kind: str, column: Sequence[Any]) -> Any:
+    """Of whole numbers as PostgreSQL writes it, which the driver would look at one by one."""
+    return f"{{{','.join(map(str, column))}}}" if kind == "bigint" else list(column)

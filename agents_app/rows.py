@@ -4,12 +4,15 @@ Django's cursors cost more than the statements that lifecycle.py sends through t
 to the driver's connection, which is the same one that Django's transactions are on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
+
+# Behind a time that SQLite has as a text: read so, it needs nothing but `fromisoformat`.
+ITS_ZONE = " || '+00:00'"
 
 
 @lru_cache(maxsize=1)
@@ -35,8 +38,16 @@ def quick(columns: Sequence[str]) -> list[str]:
     SQLite's times into Python's by itself takes ten times as long."""
     times = [on_sqlite() and name.endswith(("_at", "_until")) for name in columns]
     return [
-        f"{name} || '+00:00'" if time else name for name, time in zip(columns, times, strict=True)
+        f"{name}{ITS_ZONE}" if time else name for name, time in zip(columns, times, strict=True)
     ]
+
+
+def moments(column: Sequence[Any]) -> Sequence[Any]:
+    """Times that were asked for so; in a column of many rows most of them are equal."""
+    if not on_sqlite():
+        return column
+    read = {text: text and datetime.fromisoformat(text) for text in set(column)}
+    return [read[text] for text in column]
 
 
 def run(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> Any:
@@ -62,6 +73,22 @@ def fetch(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     with database.wrap_database_errors, database.Database.Cursor(database.connection) as cursor:
         found = cursor.execute(sql, values, binary=True).fetchall()
     return found
+
+
+def fetch_each(queries: Iterable[tuple[str, Sequence[Any]]]) -> list[list[tuple[Any, ...]]]:
+    """Of several statements, in their order: PostgreSQL works on one of them while the next one is
+    written and the answer to the last one is read."""
+    if on_sqlite():
+        return [fetch(sql, values) for sql, values in queries]
+    database: Any = connections[DEFAULT_DB_ALIAS]
+    database.ensure_connection()
+    driver = database.connection
+    with database.wrap_database_errors, driver.pipeline():
+        asked = [
+            database.Database.Cursor(driver).execute(sql, values, binary=True)
+            for sql, values in queries
+        ]
+        return [cursor.fetchall() for cursor in asked]
 
 
 def run_many(sql: str, rows: Sequence[Sequence[Any]]) -> None:

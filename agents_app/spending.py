@@ -91,7 +91,7 @@ def used_up(caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal
 
 
 def percent_used(
-    caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal
+    caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal | float
 ) -> float | None:
     """Of the cap of a `day` or `month` that is nearest to its end; None: there is no cap."""
     token_cap, usd_cap = caps.get(f"tokens_per_{window}"), caps.get(f"usd_per_{window}")

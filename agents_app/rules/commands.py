@@ -67,11 +67,12 @@ def run_command(
     grace_seconds: float = COMMAND_GRACE_SECONDS,
 ) -> Outcome:
     """Nothing it started is left when this returns, nor when this process dies meanwhile."""
-    assert isinstance(errand.action, Shell)
+    action = errand.rule.action
+    assert isinstance(action, Shell)
     spec = RunSpec(
         # Runs of agents have the numbers above zero.
         run_id=-errand.rule_id,
-        argv=_guarded(errand.action.command),
+        argv=_guarded(action.command),
         env=base_environment(os.environ) | {"DROVER_RULE": errand.rule.name},
         cwd=project,
         prompt_file=Path(os.devnull),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -52,7 +53,7 @@ class Standing(NamedTuple):
     held_until: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Look:
     """What is the same for all rules of one tick."""
 
@@ -69,24 +70,34 @@ class Look:
     # Why nothing is done at all, if so.
     closed: str = ""
 
+    @cached_property
+    def held_until(self) -> datetime:
+        return self.now + HELD_FOR
+
 
 class Errand(NamedTuple):
-    """Something to be done: whom it concerns and what is said are settled."""
+    """Something to be done, by what one look has found: that does not change any more, so whom it
+    concerns and what is said is settled by whoever does it, and the look does not wait for it."""
 
     rule_id: int
     rule: Rule
-    action: Action
-    at: datetime
-    zone: ZoneInfo
-    holder: str
-    fates: Mapping[str, Fate]
+    judgement: Judgement
+    look: Look
     # It was when this began, and is until something comes of it.
     abandoned: bool = False
 
     @property
+    def at(self) -> datetime:
+        return self.look.now
+
+    @property
+    def action(self) -> Action:
+        return settled(self.rule.action, self.look.fleet.snapshot, self.judgement)
+
+    @property
     def seen(self) -> str:
         """How its agents were when it began; asked for only if it fails."""
-        return fate_of(self.rule, self.fates)
+        return fate_of(self.rule, self.look.fleet.fates)
 
 
 Decision = tuple[Standing, Errand | None]
@@ -102,7 +113,7 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
     following = _following(rule.trigger, standing, look)
     if standing.held_by:
         reason = "what it began last still goes on"
-        return standing._replace(evaluated_at=look.now, next_due_at=following, reason=reason), None
+        return _judged(standing, look, following, standing.status, reason), None
     if look.closed:
         return _skipped(standing, look, following, look.closed), None
     judgement = judge(rule.conditions, look.fleet.snapshot)
@@ -110,16 +121,9 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
         return _skipped(standing, look, following, judgement.because), None
     if look.silent and isinstance(rule.action, Tell):
         return _skipped(standing, look, following, "messages are silenced"), None
-    fired = standing._replace(
-        evaluated_at=look.now,
-        next_due_at=following,
-        status=S.RUN,
-        reason=judgement.because[:500],
-        fired_at=look.now,
-        held_by=look.holder,
-        held_until=look.now + HELD_FOR,
-    )
-    return fired, _errand(rule, standing, judgement, look)
+    fired = _judged(standing, look, following, S.RUN, judgement.because, fires=True)
+    abandoned = standing.status == S.ABANDONED
+    return fired, Errand(standing.id, rule, judgement, look, abandoned)
 
 
 # --- the steps ------------------------------------------------------------------------------
@@ -173,24 +177,33 @@ def _following(trigger: Trigger, standing: Standing, look: Look) -> datetime:
 
 def _skipped(standing: Standing, look: Look, following: datetime, reason: str) -> Standing:
     """It stays abandoned until something has come of it."""
-    return standing._replace(
-        evaluated_at=look.now,
-        next_due_at=following,
-        status=S.ABANDONED if standing.status == S.ABANDONED else S.SKIP,
-        reason=reason[:500],
-    )
+    status = S.ABANDONED if standing.status == S.ABANDONED else S.SKIP
+    return _judged(standing, look, following, status, reason)
 
 
-def _errand(rule: Rule, standing: Standing, judgement: Judgement, look: Look) -> Errand:
-    return Errand(
-        rule_id=standing.id,
-        rule=rule,
-        action=settled(rule.action, look.fleet.snapshot, judgement),
-        at=look.now,
-        zone=look.zone,
-        holder=look.holder,
-        fates=look.fleet.fates,
-        abandoned=standing.status == S.ABANDONED,
+def _judged(
+    standing: Standing,
+    look: Look,
+    following: datetime,
+    status: str,
+    reason: str,
+    *,
+    fires: bool = False,
+) -> Standing:
+    """What becomes of every rule that was due; `_replace` would take five times as long."""
+    return Standing(
+        standing.id,
+        standing.revision,
+        following,
+        look.now,
+        look.now if fires else standing.fired_at,
+        status,
+        reason[:500],
+        standing.failures,
+        standing.backoff_until,
+        standing.seen,
+        look.holder if fires else standing.held_by,
+        look.held_until if fires else standing.held_until,
     )
 
 

@@ -37,7 +37,7 @@ class Doer:
         self._begun = False
 
     def submit(self, errand: Errand, tenant_id: int) -> None:
-        if isinstance(errand.action, Shell):
+        if isinstance(errand.rule.action, Shell):
             control = RunControl()
             thread = threading.Thread(
                 target=self._command, args=(errand, tenant_id, control), daemon=True

@@ -9,7 +9,6 @@ from agents_app.rules.rule import (
     AgentState,
     Alive,
     Condition,
-    Failed,
     Idle,
     Queued,
     Snapshot,
@@ -19,6 +18,7 @@ from agents_app.rules.text import duration_text, span_text
 
 # In the reason, which people read: an action has all of them.
 MOST_NAMED = 10
+# An agent that does not exist is one that does nothing.
 _NOBODY = AgentState()
 _TEMPLATE = re.compile(r"\{(timestamp|crew|idle|idle_duration)\}")
 
@@ -53,20 +53,21 @@ def _both(one: Judgement, other: Judgement) -> Judgement:
 
 
 def judge_one(condition: Condition, snapshot: Snapshot) -> Judgement:
-    match condition:
-        case Alive():
-            return _alive(condition, snapshot)
-        case Idle():
-            return _idle(condition, snapshot)
-        case Queued(agent, more_than):
-            queued = _state(snapshot, agent).queued
-            return Judgement(queued > more_than, f"{queued} waiting for {agent}")
-        case Failed(agent, more_than, within):
-            failed = _state(snapshot, agent).failed.get(within, 0)
-            runs = f"{failed} failed run{'' if failed == 1 else 's'} of {agent}"
-            return Judgement(failed > more_than, f"{runs} within {duration_text(within)}")
-        case Spent(agent, percent):
-            return _spent(_state(snapshot, agent).spent_percent, agent, percent)
+    if isinstance(condition, Alive):
+        return _alive(condition, snapshot)
+    if isinstance(condition, Idle):
+        return _idle(condition, snapshot)
+    agent = condition.agent
+    state = snapshot.agents.get(agent, _NOBODY)
+    if isinstance(condition, Queued):
+        because = f"{state.queued} waiting for {agent}"
+        return Judgement(state.queued > condition.more_than, because)
+    if isinstance(condition, Spent):
+        return _spent(state.spent_percent, agent, condition.percent)
+    failed = state.failed.get(condition.within_seconds, 0)
+    runs = f"{failed} failed run{'' if failed == 1 else 's'} of {agent}"
+    because = f"{runs} within {duration_text(condition.within_seconds)}"
+    return Judgement(failed > condition.more_than, because)
 
 
 def fill(template: str, snapshot: Snapshot, judgement: Judgement) -> str:
@@ -83,13 +84,8 @@ def fill(template: str, snapshot: Snapshot, judgement: Judgement) -> str:
     return _TEMPLATE.sub(lambda found: values[found[1]] or found[0], template)
 
 
-def _state(snapshot: Snapshot, agent: str) -> AgentState:
-    """An agent that does not exist is one that does nothing."""
-    return snapshot.agents.get(agent, _NOBODY)
-
-
 def _alive(condition: Alive, snapshot: Snapshot) -> Judgement:
-    missing = [name for name in condition.agents if not _state(snapshot, name).alive]
+    missing = [name for name in condition.agents if name not in snapshot.idle]
     if missing:
         because = f"{' and '.join(missing)} {_is(missing)} not alive"
     else:

@@ -37,7 +37,7 @@ def write_down(errand: Errand, outcome: Outcome, now: datetime) -> None:
 
 def _write(errand: Errand, outcome: Outcome, now: datetime) -> None:
     mine = RuleState.objects.filter(
-        pk=errand.rule_id, fired_at=errand.at, held_by=errand.holder
+        pk=errand.rule_id, fired_at=errand.at, held_by=errand.look.holder
     ).select_for_update()
     row = mine.first()
     if row is None:
@@ -64,14 +64,14 @@ def _columns(errand: Errand, outcome: Outcome, row: RuleState, now: datetime) ->
         well = {"status": S.OK, "reason": outcome.sentence[:500], **said}
         return {**well, "failures": 0, "backoff_until": None, "seen": ""}
     assert row.next_due_at is not None
-    failures = row.failures + 1
+    failures, zone = row.failures + 1, errand.look.zone
     until = now + backoff(failures)
     return {
         "status": S.BACKOFF,
         "reason": outcome.problem[:500],
         "failures": failures,
         "backoff_until": until,
-        "next_due_at": due_after_failure(errand.rule.trigger, row.next_due_at, until, errand.zone),
+        "next_due_at": due_after_failure(errand.rule.trigger, row.next_due_at, until, zone),
         "seen": errand.seen,
         **said,
     }

@@ -4,24 +4,28 @@ The number of queries is the same whatever the number of agents, runs and rules,
 count failures within no more than 500 different times.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.db.models import Q, Sum
-
 from agents_app.conf import CONF
-from agents_app.models import Agent, Run, Tenant, Usage
-from agents_app.rows import fetch, moment, on_sqlite, stamp
+from agents_app.models import Run, Tenant
+from agents_app.rows import ITS_ZONE, fetch_each, moment, on_sqlite, stamp
 from agents_app.rules.needs import Needs
 from agents_app.rules.rule import AgentState, Snapshot
 from agents_app.spending import day_of, month_window, percent_used
 
+Rows = Sequence[tuple[Any, ...]]
+Question = tuple[str, list[Any]]
+# What no rule needs is not looked up.
+_NOTHING: Question = ("SELECT 0, 0 WHERE 1 = 0", [])
 _AGENTS = """
-SELECT id, name, paused_at IS NOT NULL, scale > 0 FROM drover_agent
+SELECT id, name, paused_at IS NOT NULL, scale > 0, {budget} FROM drover_agent
 WHERE tenant_id = %s AND removed_at IS NULL ORDER BY name"""
 # Indexes of a tenant's and of an agent's runs have all that ever were: a plus keeps them out of it.
 _QUEUED = """
@@ -31,12 +35,17 @@ _FAILED = """
 SELECT +agent_id, {counts} FROM drover_run
 WHERE finished_at > %s AND +tenant_id = %s AND state IN ({states}) GROUP BY 1"""
 _BADLY = ", ".join(f"'{state}'" for state in Run.ENDED_BADLY)
+_USED = """
+SELECT agent_id, coalesce(sum(tokens) FILTER (WHERE day = %s), 0),
+  coalesce(sum(cost_usd) FILTER (WHERE day = %s), 0), sum(tokens), sum(cost_usd)
+FROM drover_usage WHERE day BETWEEN %s AND %s AND tenant_id = %s GROUP BY agent_id"""
 # Pieces of output are in an index by their order, so the last one of a run is one step away.
 _PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
 _SIGNS = ("r.started_at", "r.signaled_at", "r.printed_at")
 _LAST_SIGNS = """
-SELECT r.agent_id, max({latest}(r.created_at, {signs}))
+SELECT r.agent_id, max({latest}(r.created_at, {signs})){zone}
 FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
+_NONE: Mapping[int, int] = MappingProxyType({})
 # A query has no more than 1,600 columns in PostgreSQL and 2,000 in SQLite.
 WINDOWS_IN_ONE_QUERY = 500
 
@@ -49,99 +58,99 @@ class Fate(NamedTuple):
     enabled: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fleet:
     """What rules are judged by, and how it is with each agent apart from that."""
 
     snapshot: Snapshot
-    fates: Mapping[str, Fate]
+    # As they were read.
+    agents: Rows
+
+    @cached_property
+    def fates(self) -> Mapping[str, Fate]:
+        """Only rules that fail ask for them."""
+        alive = self.snapshot.idle
+        return {
+            name: Fate(name in alive, bool(paused), bool(enabled))
+            for _, name, paused, enabled, _ in self.agents
+        }
 
 
 def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
-    agents = fetch(_AGENTS, [tenant.pk])
-    active = _last_active(tenant, needs)
-    queued = _queued(tenant) if needs.queued else {}
-    failed = _failed(tenant, needs.failed_within, now) if needs.failed_within else {}
-    spent = _spent(tenant, needs.spent, now) if needs.spent else {}
+    windows = [
+        needs.failed_within[start : start + WINDOWS_IN_ONE_QUERY]
+        for start in range(0, len(needs.failed_within), WINDOWS_IN_ONE_QUERY)
+    ]
+    asked = [*_questions(tenant, needs, now), *(_ended_badly(tenant, w, now) for w in windows)]
+    agents, active, waiting, used, *ended = fetch_each(asked)
+    idle = {pk: max(0.0, (now - moment(at)).total_seconds()) for pk, at in active}
+    queued, failed = dict(waiting), _failures(windows, ended)
+    caps = {pk: json.loads(caps) for pk, name, _, _, caps in agents if name in needs.spent}
+    spent = _spent(tenant, caps, used)
     states = {
-        name: AgentState(
-            idle_seconds=_seconds_since(active.get(pk), now),
-            queued=queued.get(pk, 0),
-            failed=failed.get(pk, {}),
-            spent_percent=spent.get(pk),
-        )
-        for pk, name, _, _ in agents
+        name: AgentState(idle.get(pk), queued.get(pk, 0), failed.get(pk, _NONE), spent.get(pk))
+        for pk, name, *_ in agents
     }
-    fates = {
-        name: Fate(pk in active, bool(paused), bool(enabled))
-        for pk, name, paused, enabled in agents
-    }
-    return Fleet(Snapshot(now, CONF.project.name, states), fates)
+    return Fleet(Snapshot(now, CONF.project.name, states), agents)
 
 
-def _seconds_since(last: datetime | None, now: datetime) -> float | None:
-    return None if last is None else max(0.0, (now - last).total_seconds())
+# --- what is asked --------------------------------------------------------------------------
 
 
-def _last_active(tenant: Tenant, needs: Needs) -> dict[int, datetime]:
+def _questions(tenant: Tenant, needs: Needs, now: datetime) -> Iterator[Question]:
+    yield _AGENTS.format(budget="CAST(budget AS text)" if needs.spent else "''"), [tenant.pk]
+    yield _last_signs(needs), [tenant.pk]
+    yield (_QUEUED, [tenant.pk]) if needs.queued else _NOTHING
+    yield (_USED, [*_days(tenant, now), tenant.pk]) if needs.spent else _NOTHING
+
+
+def _last_signs(needs: Needs) -> str:
     """Of each agent that has unfinished runs: when the last of them did anything."""
     signs = (*_SIGNS, f"({_PIECE})") if needs.idle else _SIGNS
-    sql = _LAST_SIGNS.format(
+    return _LAST_SIGNS.format(
         latest="max" if on_sqlite() else "greatest",
         signs=", ".join(f"coalesce({sign}, r.created_at)" for sign in signs),
+        zone=ITS_ZONE if on_sqlite() else "",
     )
-    return {agent_id: moment(at) for agent_id, at in fetch(sql, [tenant.pk])}
 
 
-def _queued(tenant: Tenant) -> dict[int, int]:
-    return dict(fetch(_QUEUED, [tenant.pk]))
+def _days(tenant: Tenant, now: datetime) -> list[str]:
+    month, today = month_window(now, tenant.zone), day_of(now, tenant.zone)
+    return [str(day) for day in (today, today, month.first, month.last)]
 
 
-def _failed(
-    tenant: Tenant, windows: tuple[int, ...], now: datetime
+def _ended_badly(tenant: Tenant, windows: tuple[int, ...], now: datetime) -> Question:
+    since = [stamp(now - timedelta(seconds=seconds)) for seconds in windows]
+    counts = ", ".join(["count(*) FILTER (WHERE finished_at > %s)"] * len(since))
+    sql = _FAILED.format(counts=counts, states=_BADLY)
+    return sql, [*since, min(since), tenant.pk]
+
+
+# --- what that says -------------------------------------------------------------------------
+
+
+def _failures(
+    windows: Sequence[tuple[int, ...]], ended: Sequence[Rows]
 ) -> Mapping[int, Mapping[int, int]]:
     """Of each agent with failures; a window that is not there has none."""
     failed: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for start in range(0, len(windows), WINDOWS_IN_ONE_QUERY):
-        some = windows[start : start + WINDOWS_IN_ONE_QUERY]
-        for agent_id, numbers in _failed_within(tenant, some, now).items():
-            failed[agent_id].update(numbers)
+    for some, found in zip(windows, ended, strict=True):
+        for agent_id, *numbers in found:
+            failed[agent_id].update(zip(some, numbers, strict=True))
     return failed
 
 
-def _failed_within(
-    tenant: Tenant, windows: tuple[int, ...], now: datetime
-) -> dict[int, dict[int, int]]:
-    since = [stamp(now - timedelta(seconds=seconds)) for seconds in windows]
-    counts = ", ".join(["count(*) FILTER (WHERE finished_at > %s)"] * len(since))
-    found = fetch(_FAILED.format(counts=counts, states=_BADLY), [*since, min(since), tenant.pk])
-    return {agent_id: dict(zip(windows, numbers, strict=True)) for agent_id, *numbers in found}
-
-
-def _spent(tenant: Tenant, names: frozenset[str], now: datetime) -> dict[int, float | None]:
+def _spent(
+    tenant: Tenant, caps: Mapping[int, Mapping[str, Any]], found: Rows
+) -> dict[int, float | None]:
     """Of the tightest cap that counts: the agent's own of the day, the project's of the month."""
-    caps = dict(Agent.objects.filter(tenant=tenant, name__in=names).values_list("pk", "budget"))
-    month, today = month_window(now, tenant.zone), Q(day=day_of(now, tenant.zone))
-    usage = Usage.objects.filter(tenant=tenant, day__gte=month.first, day__lte=month.last)
-    found = (
-        usage.order_by()
-        .values("agent_id")
-        .annotate(
-            tokens_today=Sum("tokens", filter=today),
-            cost_today=Sum("cost_usd", filter=today),
-            tokens_month=Sum("tokens"),
-            cost_month=Sum("cost_usd"),
-        )
-    )
-    rows = {row["agent_id"]: row for row in found}
-    total_tokens = sum(row["tokens_month"] or 0 for row in rows.values())
-    total_cost = sum((row["cost_month"] or Decimal(0) for row in rows.values()), Decimal(0))
-    project = percent_used(tenant.settings.get("budget", {}), "month", total_tokens, total_cost)
+    used = {agent_id: sums for agent_id, *sums in found}
+    tokens, cost = (sum(sums[at] for sums in used.values()) for at in (2, 3))
+    project = percent_used(tenant.settings.get("budget", {}), "month", tokens, cost)
 
     def tightest(agent_id: int) -> float | None:
-        row: Mapping[str, Any] = rows.get(agent_id, {})
-        used = (row.get("tokens_today") or 0, row.get("cost_today") or Decimal(0))
-        own = percent_used(caps[agent_id], "day", *used)
+        tokens, cost, *_ = used.get(agent_id, (0, 0))
+        own = percent_used(caps[agent_id], "day", tokens, cost)
         return max((one for one in (own, project) if one is not None), default=None)
 
     return {agent_id: tightest(agent_id) for agent_id in caps}

@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import structlog
 from django.db import DatabaseError
@@ -15,7 +14,7 @@ from agents_app.bulk import update_many
 from agents_app.commit import in_transaction
 from agents_app.models import RuleBook, RuleState, Scheduler, Tenant
 from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.rows import fetch, quick, stamp
+from agents_app.rows import fetch, moments, quick, stamp
 from agents_app.rules.decide import Decision, Errand, Look, Standing, decide
 from agents_app.rules.holder import is_gone, this_process
 from agents_app.rules.line import shown
@@ -33,15 +32,14 @@ MOST_CRASHES = 5
 Submit = Callable[[Errand, int], None]
 
 _READ = Standing._fields
-_DUE = _READ.index("next_due_at")
-_MOMENTS = [at for at, name in enumerate(_READ) if name.endswith(("_at", "_until"))]
+_MOMENTS = frozenset(name for name in _READ if name.endswith(("_at", "_until")))
 _RULES = """
 SELECT name, text, {columns} FROM drover_rule
 WHERE tenant_id = %s{some} ORDER BY line, id"""
 _SOME = " AND (next_due_at <= %s OR failures > 0 OR held_by <> '' OR next_due_at IS NULL)"
 _TYPES = {
     **dict.fromkeys(("id", "revision", "failures"), "bigint"),
-    **dict.fromkeys((_READ[at] for at in _MOMENTS), "timestamptz"),
+    **dict.fromkeys(_MOMENTS, "timestamptz"),
 }
 _WRITTEN = {name: _TYPES.get(name, "text") for name in _READ}
 
@@ -49,20 +47,15 @@ _WRITTEN = {name: _TYPES.get(name, "text") for name in _READ}
 def tick(now: datetime, project: Path, submit: Submit) -> int:
     """How many rules fired. Never raises but for a database that is away: a look that breaks again
     and again is the last one, until somebody has changed something."""
-    tenant = Tenant.objects.filter(name=DEFAULT_TENANT).first()
     source = read_source(project / FILE_NAME)
-    if tenant is None:
-        return 0
-    book = RuleBook.objects.filter(tenant=tenant).first()
+    book = _book(source)
     if book is None:
-        if not source.fingerprint:
-            return 0
-        book = in_transaction(lambda: RuleBook.objects.get_or_create(tenant=tenant)[0])
+        return 0
     started_at = Scheduler.objects.filter(pk=1).values_list("started_at", flat=True).first()
     if book.disabled_at and not _may_try_again(book, source, started_at):
         return 0
     try:
-        fired = _tick(tenant, book, source, started_at, now, submit)
+        fired = _tick(book, source, started_at, now, submit)
     except DatabaseError:
         raise
     except Exception as error:
@@ -74,15 +67,21 @@ def tick(now: datetime, project: Path, submit: Submit) -> int:
     return fired
 
 
+def _book(source: Source) -> RuleBook | None:
+    """With its tenant; where there was never a file nobody needs one."""
+    found = RuleBook.objects.filter(tenant__name=DEFAULT_TENANT).select_related("tenant").first()
+    if found or not source.fingerprint:
+        return found
+    tenant = Tenant.objects.filter(name=DEFAULT_TENANT).first()
+    if tenant is None:
+        return None
+    return in_transaction(lambda: RuleBook.objects.get_or_create(tenant=tenant)[0])
+
+
 def _tick(
-    tenant: Tenant,
-    book: RuleBook,
-    source: Source,
-    started_at: datetime | None,
-    now: datetime,
-    submit: Submit,
+    book: RuleBook, source: Source, started_at: datetime | None, now: datetime, submit: Submit
 ) -> int:
-    place = tenant.zone
+    tenant, place = book.tenant, book.tenant.zone
     if source.fingerprint != book.fingerprint:
         reload(book, source, place, now)
     resumes = nobody_looked(book.ticked_at, started_at, now)
@@ -101,7 +100,7 @@ def _tick(
             closed=closed_because(tenant),
         )
         decisions = [decide(rule, standing, look) for rule, standing in rules]
-    moved = in_transaction(lambda: _write(book, [new for new, _ in decisions], rules, now))
+    moved = in_transaction(lambda: _write(book, decisions, rules, now))
     errands = [errand for _, errand in decisions if errand and errand.rule_id in moved]
     begun = [(errand, _begin(errand, tenant.pk, submit)) for errand in errands]
     for errand, problem in begun:
@@ -133,17 +132,20 @@ def _rules_to_look_at(
     some = "" if all_of_them else _SOME
     values = [tenant.pk, *([] if all_of_them else [stamp(now)])]
     rows = fetch(_RULES.format(columns=", ".join(quick(_READ)), some=some), values)
-    left = [_standing(rest) for _, _, *rest in rows if rest[_DUE] is None]
-    forget(left, now)
-    known = ((_rule(name, text), rest) for name, text, *rest in rows if rest[_DUE] is not None)
-    return [(rule, _standing(rest)) for rule, rest in known if rule]
-
-
-def _standing(values: list[Any]) -> Standing:
-    for at in _MOMENTS:
-        if isinstance(values[at], str):
-            values[at] = datetime.fromisoformat(values[at])
-    return Standing._make(values)
+    if not rows:
+        return []
+    names, texts, *columns = zip(*rows, strict=True)
+    read = (
+        moments(column) if name in _MOMENTS else column
+        for name, column in zip(_READ, columns, strict=True)
+    )
+    standings = list(map(Standing, *read))
+    forget([one for one in standings if one.next_due_at is None], now)
+    return [
+        (rule, one)
+        for name, text, one in zip(names, texts, standings, strict=True)
+        if one.next_due_at is not None and (rule := _rule(name, text))
+    ]
 
 
 @lru_cache(maxsize=8192)
@@ -161,14 +163,24 @@ def _abandoned(standings: Iterable[Standing], now: datetime) -> frozenset[int]:
 
 
 def _write(
-    book: RuleBook, new: Sequence[Standing], rules: Sequence[tuple[Rule, Standing]], now: datetime
+    book: RuleBook,
+    decisions: Sequence[Decision],
+    rules: Sequence[tuple[Rule, Standing]],
+    now: datetime,
 ) -> set[int]:
     """Those that nobody else has moved since they were read: another beat, or a new file."""
     # The book first, as whoever reads a new file into the rows does.
     if rules or book.ticked_at is None or RuleState.objects.filter(tenant=book.tenant_id).exists():
         RuleBook.objects.filter(pk=book.pk).update(ticked_at=now)
-    changed = [one for one, (_, read) in zip(new, rules, strict=True) if one != read]
-    return update_many("drover_rule", _WRITTEN, changed)
+    looked = [
+        (errand, new, read)
+        for (new, errand), (_, read) in zip(decisions, rules, strict=True)
+        if new != read
+    ]
+    # Apart, because what fires has much in common, and so has what does not.
+    fired = [(new, read) for errand, new, read in looked if errand]
+    other = [(new, read) for errand, new, read in looked if not errand]
+    return update_many("drover_rule", _WRITTEN, (fired, other))
 
 
 def closed_because(tenant: Tenant) -> str:

@@ -5,13 +5,24 @@ from pathlib import Path
 
 from agents_app.models import RuleBook, RuleState, RunEvent
 from agents_app.rules.actions import perform
-from agents_app.rules.decide import Errand
+from agents_app.rules.decide import Errand, Look
+from agents_app.rules.judge import judge
 from agents_app.rules.outcome import Outcome, write_down
+from agents_app.rules.rule import Rule, Snapshot
+from agents_app.rules.snapshot import Fleet
 from agents_app.rules.source import FILE_NAME
 from agents_app.rules.tick import tick
+from agents_app.triggers import zone
 from tests.agents.fleet import NOON
 
 TICK = 10
+
+
+def errand_of(rule: Rule, rule_id: int = 1) -> Errand:
+    """As a look at nobody finds it."""
+    fleet = Fleet(Snapshot(NOON, "crew", {}), ())
+    look = Look(now=NOON, last=NOON, zone=zone("UTC"), fleet=fleet, holder="me")
+    return Errand(rule_id, rule, judge(rule.conditions, fleet.snapshot), look)
 
 
 class Rules:

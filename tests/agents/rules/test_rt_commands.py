@@ -15,17 +15,15 @@ from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome
 from agents_app.rules.rule import Every, Rule, Shell
 from agents_app.runners.base import RunControl
-from agents_app.triggers import zone
 from tests.agents.fleet import NOON, Fleet
+from tests.agents.rules.ruling import errand_of
 from tests.parts.waiting import wait_for
 
 SECRET = "s3cr3t-s3cr3t-s3cr3t"
 
 
 def errand(command: str, rule_id: int = 1) -> Errand:
-    action = Shell(command)
-    rule = Rule("nightly", Every(60), (), action)
-    return Errand(rule_id, rule, action, NOON, zone("UTC"), "me", {})
+    return errand_of(Rule("nightly", Every(60), (), Shell(command)), rule_id)
 
 
 def run(

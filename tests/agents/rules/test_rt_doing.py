@@ -13,9 +13,8 @@ from agents_app.rules.decide import Errand
 from agents_app.rules.outcome import Outcome
 from agents_app.rules.rule import Every, Resume, Rule
 from agents_app.runners.base import RunControl
-from agents_app.triggers import zone
 from tests.agents.fleet import NOON
-from tests.agents.rules.ruling import Rules, at, row, status
+from tests.agents.rules.ruling import Rules, at, errand_of, row, status
 
 
 class Clock:
@@ -56,8 +55,7 @@ def test_what_the_database_refuses_is_tried_again_after_a_pause(
     monkeypatch.setattr(doing, "write_down", refuses_twice)
     clock = Clock(monkeypatch)
     rule = Rule("nightly", Every(60), (), Resume("all"))
-    errand = Errand(1, rule, rule.action, NOON, zone("UTC"), "me", {})
-    doing.Doer(tmp_path, lambda: NOON)._do(errand, lambda: Outcome("done"), lambda: NOON)
+    doing.Doer(tmp_path, lambda: NOON)._do(errand_of(rule), lambda: Outcome("done"), lambda: NOON)
     assert [one.sentence for one in written] == ["done", "", ""]
     assert clock.waited == [doing.AGAIN_SECONDS] * 2
 
@@ -95,7 +93,7 @@ def test_whoever_asks_goes_on_while_a_verb_is_being_done(
     monkeypatch.setattr(doing, "perform", blocks)
     monkeypatch.setattr(doing, "write_down", lambda errand, *_: written.put(errand.rule_id))
     rule = Rule("nightly", Every(60), (), Resume("all"))
-    errands = [Errand(pk, rule, rule.action, NOON, zone("UTC"), "me", {}) for pk in (1, 2)]
+    errands = [errand_of(rule, pk) for pk in (1, 2)]
     doer = doing.Doer(tmp_path, lambda: NOON)
     doer.submit(errands[0], 1)
     assert begun.wait(60)

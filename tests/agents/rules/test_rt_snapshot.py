@@ -1,5 +1,6 @@
 """One look at the fleet: what it says of agents, and that its cost does not grow with them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -11,6 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents_app.models import Run, RunOutput, Usage
+from agents_app.rows import fetch_each
 from agents_app.rules.needs import Needs, concerned, needs_of
 from agents_app.rules.parse import parse_line
 from agents_app.rules.rule import AgentState, Rule
@@ -142,9 +144,10 @@ def test_a_look_costs_the_same_number_of_queries_whatever_there_is(
     rules: Rules, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
     plain: list[str] = []
-    for function in ("rules.snapshot.fetch", "rules.tick.fetch", "bulk.fetch", "bulk.run"):
+    for module in ("rules.snapshot", "bulk"):
+        _counted_each(monkeypatch, f"agents_app.{module}.fetch_each", plain)
+    for function in ("rules.tick.fetch", "bulk.run", "bulk.run_many"):
         _counted(monkeypatch, f"agents_app.{function}", plain)
-    _counted(monkeypatch, "agents_app.bulk.run_many", plain)
     few = _queries(rules, fleet, 2, "a", plain)
     many = _queries(rules, fleet, 40, "b", plain)
     assert few == many < 15
@@ -158,6 +161,15 @@ def _counted(monkeypatch: pytest.MonkeyPatch, name: str, seen: list[str]) -> Non
     def counted(sql: str, values: Any) -> Any:
         seen.append(sql)
         return original(sql, values)
+
+    monkeypatch.setattr(name, counted)
+
+
+def _counted_each(monkeypatch: pytest.MonkeyPatch, name: str, seen: list[str]) -> None:
+    def counted(queries: Iterable[tuple[str, Any]]) -> Any:
+        asked = list(queries)
+        seen.extend(sql for sql, _ in asked)
+        return fetch_each(asked)
 
     monkeypatch.setattr(name, counted)
 
