@@ -90,10 +90,12 @@ class Troupe:
         del self.live[one.job.run_id]
         if self.dice.random() < 0.1:
             in_transaction(partial(lifecycle.lose, one.run, EPOCH, "lost"))
-        else:
-            state = self.dice.choice(["succeeded", "succeeded", "failed", "stopped"])
-            end = partial(lifecycle.finish, one.job, Ending(state), EPOCH, self.worker_id)
-            in_transaction(partial(end, hand_over=False))
+            # Its place is filled by the sweep that found it lost.
+            dispatch.admit_tenant(one.job.tenant_id, EPOCH)
+            return
+        state = self.dice.choice(["succeeded", "succeeded", "failed", "stopped"])
+        end = partial(lifecycle.finish, one.job, Ending(state), EPOCH, self.worker_id)
+        in_transaction(partial(end, hand_over=False))
         dispatch.admit_under_cap(one.job.tenant_id, EPOCH)
 
 
