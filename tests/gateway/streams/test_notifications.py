@@ -1,7 +1,6 @@
 """/v1/notifications/stream on a real server: what is told, to whom, in which order, how it ends."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -138,17 +137,13 @@ def test_a_number_from_another_database_means_from_now_on(gateway: Gateway):
 
 def test_who_reads_too_slowly_is_cut_off_and_nobody_else_notices(gateway: Gateway):
     all_of_it = f"{NOTIFICATIONS}?events=all"
-    with (
-        gateway.listen(all_of_it) as slow,
-        gateway.listen(all_of_it) as quick,
-        ThreadPoolExecutor(1) as pool,
-    ):
+    with gateway.listen(all_of_it) as slow, gateway.listen(all_of_it) as quick:
         count, one = 8000, gateway.columns("agent.noted", detail="x" * 450)
-        reading = pool.submit(quick.take, count)
         for _ in range(0, count, 500):
             values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * 500)
             gateway.stack.rows(f"{ENTRIES} {values}", *one * 500)
-        assert len(reading.result()) == count
+            # Never far behind, however slow this machine is.
+            assert len(quick.take(500)) == 500
         events = list(slow.events())
         assert events[-1] == Event("error", SLOW)
         assert len(events) < count
