@@ -20,6 +20,7 @@ def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStac
     expect(line).to_contain_text("succeeded", timeout=20_000)
 
 
+@pytest.mark.slow
 def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(
     page: Page, stack: PrivateStack
 ):

@@ -6,6 +6,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.accessibility import assert_accessible
 from tests.parts.stack_part import PrivateStack
 
+pytestmark = pytest.mark.slow
+
 TALKER = """---
 description: Says what it was told
 schedules:

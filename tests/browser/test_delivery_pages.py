@@ -12,6 +12,8 @@ from tests.browser.watch import Watch
 from tests.gateway.posting import ISSUE, SECRET, signed
 from tests.parts.stack_part import PrivateStack
 
+pytestmark = pytest.mark.slow
+
 LISTENER = """---
 description: Wants some of it
 command: ["true"]

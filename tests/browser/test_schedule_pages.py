@@ -12,6 +12,8 @@ from tests.browser.chromium import log_in
 from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
 
+pytestmark = pytest.mark.slow
+
 PLANNER = """---
 description: Is told when by people
 command: ["true"]

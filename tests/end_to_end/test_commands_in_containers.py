@@ -16,6 +16,8 @@ from tests.parts.waiting import wait_for
 if TYPE_CHECKING:
     from tests.parts.docker_part import DockerEngine
 
+pytestmark = pytest.mark.slow
+
 CLIENTS = ("curl", "python3")
 URI = 'deploy://one/the thing?$(touch pwned)&""'
 # Every byte that a text may have, what shells and forms take for their own, and line ends last.

@@ -1,11 +1,15 @@
 """The documents' complete example of rules, pasted into a project that is running."""
 
+import pytest
+
 from tests.agents.commands.test_rules import COMPLETE
 from tests.end_to_end.conftest import NewFleet
 from tests.end_to_end.test_examples import RUNS, printed
 from tests.faults.real_fleet import seconds_ago
 from tests.parts.stack_part import PrivateStack, Row
 from tests.parts.waiting import wait_for
+
+pytestmark = pytest.mark.slow
 
 WATCHER = """---
 description: Goes on until it is released, and says what it hears

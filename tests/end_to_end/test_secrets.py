@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.searching import (
     Place,
     Visitor,
@@ -22,6 +24,8 @@ from tests.end_to_end.searching import (
 from tests.parts.fixtures import NewStack
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
+
+pytestmark = pytest.mark.slow
 
 TOKEN = "drover_for-the-search-0123456789abcdef"
 ADD = "/admin/agents_app/credential/add/"

@@ -2,10 +2,14 @@
 
 import signal
 
+import pytest
+
 from tests.end_to_end.conftest import NewFleet
 from tests.faults.real_fleet import WHEN_TOLD, WITH_DAEMONS, RealFleet
 from tests.parts.processes import all_gone, is_gone, tree_of
 from tests.parts.waiting import wait_for
+
+pytestmark = pytest.mark.slow
 
 
 def everything(fleet: RealFleet) -> list[int]:

@@ -122,6 +122,7 @@ def test_a_second_up_says_who_has_the_directory(new_stack: NewStack) -> None:
     assert len(second.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_killed_it_leaves_nothing_and_starts_again(new_stack: NewStack) -> None:
     stack = new_stack()
     stack.write_agent("waiter", WAITER.format(file="/nowhere"))
@@ -135,6 +136,7 @@ def test_killed_it_leaves_nothing_and_starts_again(new_stack: NewStack) -> None:
     stack.up()
 
 
+@pytest.mark.slow
 def test_a_killed_gateway_comes_back(new_stack: NewStack) -> None:
     stack = new_stack()
     process = stack.up()
@@ -160,6 +162,7 @@ def test_ctrl_c_lets_a_run_finish(new_stack: NewStack) -> None:
     assert stack.rows("SELECT state FROM drover_run") == [{"state": "succeeded"}]
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_the_run_and_says_so_in_its_row(new_stack: NewStack) -> None:
     stack = new_stack(DROVER_GRACE_SECONDS="2")
     stack.write_agent("waiter", WAITER.format(file="/nowhere"))
@@ -175,6 +178,7 @@ def test_a_second_ctrl_c_ends_the_run_and_says_so_in_its_row(new_stack: NewStack
 
 
 @pytest.mark.parametrize("delay", [0, 0.2, 0.8])
+@pytest.mark.slow
 def test_ctrl_c_at_any_moment_of_the_start_is_quiet_and_complete(
     new_stack: NewStack, delay: float
 ) -> None:
@@ -190,6 +194,7 @@ def test_ctrl_c_at_any_moment_of_the_start_is_quiet_and_complete(
         pass
 
 
+@pytest.mark.slow
 def test_another_redis_is_used_when_named(new_stack: NewStack, redis_server: object) -> None:
     stack = new_stack(redis_url=redis_server.url)  # type: ignore[attr-defined]
     process = stack.up()
