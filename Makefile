@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test lint bench screenshots clean
 
