@@ -10,21 +10,15 @@ unexport PYTHONDONTWRITEBYTECODE
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
 
-# What fails on a busy machine gets one more chance: some tests wait for real processes.
-AGAIN := --last-failed --last-failed-no-failures none
 ON_ROWS := tests/agents/test_*.py tests/agents/rules/test_rt_*.py tests/agents/commands \
   tests/gateway tests/races tests/faults tests/simulation
 # Every day what takes minutes, and the second database, are left to CI, which asks for everything.
 EVERY_DAY := $(if $(DROVER_REQUIRE_ALL),,-m "not slow" --ignore tests/faults --ignore tests/simulation)
-# Several at a time, a file each: most tests wait for a process or a disk. In our order, not by
-# the number of tests: files with few of them take longest.
-SEVERAL := --numprocesses 5 --dist loadfile --no-loadscope-reorder
 
+# The runner repeats once what failed, names what passed only then, and counts all in its last line.
 test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m pytest $(SEVERAL) $(EVERY_DAY) || $(BIN)/python -m pytest $(EVERY_DAY) $(AGAIN)
-	test -z "$$DROVER_REQUIRE_ALL" \
-	  || DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(SEVERAL) $(ON_ROWS) \
-	  || DROVER_TEST_DATABASE=postgres $(BIN)/python -m pytest $(ON_ROWS) $(AGAIN)
+	$(BIN)/python -m tests.parts.run_suite -- $(or $(DROVER_TEST_DATABASE),sqlite) $(EVERY_DAY) \
+	  $(if $(DROVER_REQUIRE_ALL),-- postgres $(ON_ROWS))
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
