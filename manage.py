@@ -10,7 +10,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from agents_app.errors import DroverError
-    from agents_app.output import harmless
+    from agents_app.text import harmless
 
     try:
         execute_from_command_line(sys.argv)

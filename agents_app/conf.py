@@ -8,14 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import tzlocal
-
 from agents_app.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
 _YES, _NO = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
-# Now, because Django puts its own zone into the environment as soon as it is set up.
-HOST_ZONE = tzlocal.get_localzone_name() or "UTC"
 
 
 @dataclass(frozen=True, slots=True)

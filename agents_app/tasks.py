@@ -2,8 +2,7 @@
 
 from celery import shared_task
 
-from agents_app import execute
-from agents_app.lease import current_host
+from agents_app.worker import current_host, execute
 
 
 @shared_task(name="agents_app.tasks.execute_run", ignore_result=True)

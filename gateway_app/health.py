@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 
-from agents_app.maintenance.readiness import readiness
+from agents_app.runs import missing_processes
 
 
 def healthz(_request: HttpRequest) -> JsonResponse:
@@ -15,7 +15,7 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 
 def readyz(_request: HttpRequest) -> JsonResponse:
     try:
-        report = readiness(datetime.now(UTC))
+        report = missing_processes(datetime.now(UTC))
     except DatabaseError:
         return JsonResponse({"ready": False, "missing": ["database"]}, status=503)
     return JsonResponse({"ready": not report, "missing": report}, status=503 if report else 200)

@@ -1,4 +1,4 @@
-"""The admin's login page with a limit on tries; whether one may try is for agents_app.logins."""
+"""The login page of the admin, with a limit on attempts (agents_app.accounts.logins)."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from agents_app import logins
+from agents_app.accounts import logins
 
 
 @never_cache

@@ -18,11 +18,10 @@ from prometheus_client.registry import Collector
 
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
-from agents_app.loopback import is_loopback
-from agents_app.maintenance.figures import Figure, Histogram, read_figures
-from agents_app.models.tenant import DEFAULT_TENANT
-from gateway_app.api.auth import READ, admit, caller_with_token
-from gateway_app.api.problems import Forbidden, problem
+from agents_app.installation import is_loopback
+from agents_app.maintenance import Figure, Histogram, read_figures
+from agents_app.models import DEFAULT_TENANT
+from gateway_app.access import READ, Forbidden, admit, caller_with_token, problem
 
 PREFIX = "drover_"
 # Whoever came through a proxy is somewhere else, wherever the proxy is.

@@ -15,9 +15,8 @@ import uvicorn
 
 from agents_app.conf import CONF
 from agents_app.errors import ConfigError
-from agents_app.gateway_socket import SOCKET_MODE, socket_directory, socket_path
-from gateway_app.protocol import ImpatientProtocol
-from gateway_app.signals_only import SignalsOnly
+from agents_app.installation import SOCKET_MODE, gateway_socket_path, socket_directory
+from gateway_app.asgi import ImpatientProtocol, SignalsOnly
 
 log = structlog.get_logger("drover.gateway")
 
@@ -36,7 +35,7 @@ class RunsDoor:
     """The socket, which one gateway of a data directory has at a time: the one with the lock."""
 
     def __init__(self, data: Path) -> None:
-        self.path = socket_path(data)
+        self.path = gateway_socket_path(data)
         self._directory = socket_directory(data)
         self._lock = os.open(data / "gateway.lock", os.O_RDWR | os.O_CREAT, 0o600)
 
@@ -106,7 +105,7 @@ def _open_door(data: Path) -> tuple[RunsDoor | None, socket.socket | None]:
         door = RunsDoor(data)
         listener = door.open()
     except (OSError, ConfigError) as error:
-        log.warning("gateway.socket_failed", path=str(socket_path(data)), error=str(error))
+        log.warning("gateway.socket_failed", path=str(gateway_socket_path(data)), error=str(error))
         return None, None
     if listener is None:
         log.warning("gateway.socket_taken", path=str(door.path))

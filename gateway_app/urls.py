@@ -5,8 +5,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from gateway_app import health, metrics
-from gateway_app.api.app import API
-from gateway_app.api.edge import api_urls
+from gateway_app.api import API, api_urls
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

@@ -31,7 +31,7 @@ def _static(name: str) -> Callable[[HttpRequest], str]:
 
 def _live_script(request: HttpRequest) -> str:
     """Its address says whether this person may read the stream of events."""
-    from gateway_app.api.auth import READ, scopes_of  # not while settings are read: it needs them
+    from gateway_app.access import READ, scopes_of
 
     listens = READ in scopes_of(request.user)
     return static("drover/live.js") + ("?listen" if listens else "")
@@ -78,7 +78,7 @@ _HISTORY = [
 
 
 def _wrong_lately() -> str:
-    from agents_app.admin.doctor import wrong_lately  # not while settings are read
+    from agents_app.admin.doctor import wrong_lately
 
     return wrong_lately()
 

@@ -16,13 +16,17 @@ from django.conf import settings  # noqa: E402
 # Not within the first request, which all others would wait for.
 import scheduler_project.urls  # noqa: E402, F401
 from agents_app.conf import CONF  # noqa: E402
-from gateway_app.bounded import Bounded  # noqa: E402
-from gateway_app.framing import OneLength  # noqa: E402
-from gateway_app.headers import SecureHeaders  # noqa: E402
-from gateway_app.receive import Webhooks  # noqa: E402
+from gateway_app.asgi import (  # noqa: E402
+    Bounded,
+    OneLength,
+    SecureHeaders,
+)
 from gateway_app.signals import Signals  # noqa: E402
-from gateway_app.streams.door import Streams  # noqa: E402
-from gateway_app.streams.hub import Hub  # noqa: E402
+from gateway_app.streams import (  # noqa: E402
+    Hub,
+    Streams,
+)
+from gateway_app.webhooks import Webhooks  # noqa: E402
 
 
 def _clock() -> datetime:

@@ -12,13 +12,13 @@ from django.db import DatabaseError, connection
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from agents_app import control, due, firings, relay
-from agents_app.commit import in_transaction
 from agents_app.conf import CONF
-from agents_app.maintenance.duties import DUTIES, RULES
-from agents_app.maintenance.pulse import Pulse
-from agents_app.skills.sync import sync_project
-from agents_app.skills.watch import watch_project
+from agents_app.database import in_transaction
+from agents_app.events import relay
+from agents_app.maintenance import DUTIES, RULES, Pulse
+from agents_app.project import sync_project, watch_project
+from agents_app.runs import control
+from agents_app.schedules import due, firings
 
 log = structlog.get_logger("drover.beat")
 LONGEST_SLEEP_SECONDS = 1.0

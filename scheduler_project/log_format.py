@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 
 from agents_app.conf import Conf
-from agents_app.redacted_log import clean_line
+from agents_app.redaction import clean_line
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,

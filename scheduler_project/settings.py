@@ -3,15 +3,14 @@
 import os
 from typing import Any
 
-from agents_app.conf import CONF, HOST_ZONE, database_settings
-from agents_app.secret_key import secret_key
-from agents_app.stack.broker import transport_options
-from agents_app.stack.redis_server import redis_url
+from agents_app.clock import HOST_ZONE
+from agents_app.conf import CONF, database_settings
+from agents_app.installation import read_secret_key, redis_url, transport_options
 from scheduler_project.admin_site import UNFOLD as UNFOLD
 from scheduler_project.log_format import logging_settings
 
 DEBUG = CONF.debug
-SECRET_KEY = secret_key(CONF.data)
+SECRET_KEY = read_secret_key(CONF.data)
 # The loopback names always: `up` asks the gateway by them whether it is there.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *CONF.allowed_hosts]
 ALLOWED_HOSTS += filter(None, [CONF.public_host])
@@ -52,7 +51,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "gateway_app.refusals.Refusals",
+    "gateway_app.asgi.refusals.Refusals",
 ]
 TEMPLATES = [
     {
@@ -68,7 +67,7 @@ TEMPLATES = [
     }
 ]
 WHITENOISE_USE_FINDERS = True
-# What gateway_app/bounded.py lets through stays in memory, and is never refused a second time.
+# A body that asgi/body_limit.py lets through stays in memory and is not refused again.
 DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = f"drover_session_{CONF.port}"
@@ -104,6 +103,7 @@ DATABASES = {"default": _database()}
 LOGGING_CONFIG = None
 LOGGING = logging_settings(CONF, os.environ.get("DROVER_ROLE", ""))
 
+DROVER_HINT_TRANSPORT = "scheduler_project.hints.CeleryHints"
 CELERY_BROKER_URL = redis_url(CONF)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(CONF)

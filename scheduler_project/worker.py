@@ -10,11 +10,8 @@ from celery.worker.consumer import Consumer
 from celery.worker.state import maybe_shutdown
 from django.db import DatabaseError, close_old_connections
 
-from agents_app.adoption import Adopter
-from agents_app.execute import clear_rooms
-from agents_app.lease import take_lease
-from agents_app.models import Agent
-from agents_app.models.agent import queue_name
+from agents_app.models import Agent, queue_name
+from agents_app.worker import Adopter, clear_rooms, take_lease
 
 log = structlog.get_logger("drover.worker")
 FOLLOW_EVERY_SECONDS = 1.0

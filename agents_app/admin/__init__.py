@@ -1,4 +1,8 @@
-"""The admin: what people see and do; every act goes through the same verbs as the commands."""
+"""The admin: pages and the actions on them.
+
+Belongs here: lists, pages, forms and small charts.
+Does not belong here: decisions; every action calls the function that the commands call.
+"""
 
 from django.contrib import admin
 

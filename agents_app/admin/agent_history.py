@@ -8,9 +8,9 @@ from typing import Any
 
 from agents_app.admin.bar_charts import Chart, Column, chart
 from agents_app.admin.show import exact, span
+from agents_app.budgets import day_of
 from agents_app.models import Agent, Usage
-from agents_app.run_statistics import Day, Ended, Summary, by_day, summed_up
-from agents_app.spending import day_of
+from agents_app.reports import Day, Ended, Summary, by_day, summed_up
 
 # Read from the newest back, by an index: the page costs the same whatever the history is.
 MOST_RUNS = 2000

@@ -13,7 +13,7 @@ from agents_app.admin.markdown import as_html
 from agents_app.admin.schedule_lines import ScheduleLine
 from agents_app.admin.show import link_to, when
 from agents_app.models import Agent, Schedule, WorkItem
-from agents_app.next_fires import preview
+from agents_app.triggers.preview import preview_fires
 
 RECENT_RUNS = 10
 MOST_WAITING = 5
@@ -77,7 +77,7 @@ def _schedule(schedule: Schedule, now: datetime) -> AgentSchedule:
     line = ScheduleLine(schedule, now)
     if schedule.state != Schedule.State.ACTIVE or schedule.next_fire_at is None:
         return AgentSchedule(line, ())
-    shown = preview(
+    shown = preview_fires(
         *(schedule.expression, schedule.timezone, now),
         gap=schedule.gap,
         overlap_hour=schedule.overlap_hour,

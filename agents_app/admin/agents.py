@@ -10,7 +10,6 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents_app import control
 from agents_app.admin.agent_history import history_of
 from agents_app.admin.agent_page import definition_of, present_of
 from agents_app.admin.base import Act, RecordAdmin, Verb, act_url, utc_now
@@ -18,6 +17,7 @@ from agents_app.admin.lines import AgentLine, with_figures
 from agents_app.admin.show import link_to
 from agents_app.errors import Refused
 from agents_app.models import Agent, WorkItem
+from agents_app.runs import control
 
 # --- verbs ----------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from django.utils.timezone import get_current_timezone_name
 from agents_app.admin.lines import DEFAULT_SCHEDULE
 from agents_app.admin.show import page_of
 from agents_app.models import Agent, Schedule
-from agents_app.next_fires import Day, Fired, Rule, clock, days_from, fires_by_day
 from agents_app.triggers import (
     Gap,
     IntervalTrigger,
@@ -22,6 +21,7 @@ from agents_app.triggers import (
     parse_trigger,
     zone,
 )
+from agents_app.triggers.preview import Day, Fired, Rule, clock, days_from, fires_by_day
 
 DAYS = 7
 WEEKS = 5

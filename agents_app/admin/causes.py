@@ -4,7 +4,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from agents_app.admin.show import badge, page_at
-from agents_app.causes import Cause
+from agents_app.reports import Cause
 
 # More than these are folded until somebody wants to see them.
 MOST_UNFOLDED = 20

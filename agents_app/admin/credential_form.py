@@ -6,18 +6,18 @@ from typing import Any
 from django import forms
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from agents_app.credential_book import name_of
-from agents_app.credential_types import (
+from agents_app.errors import Refused
+from agents_app.models import Credential
+from agents_app.secrets import (
     CREDENTIAL_TYPES,
     DEFAULT_INSTANCE,
     VALUE,
     Name,
     checked,
+    name_of,
     parse_name,
     type_of,
 )
-from agents_app.errors import Refused
-from agents_app.models import Credential
 
 
 class NeverShown(UnfoldAdminTextareaWidget):  # type: ignore[misc]

@@ -6,13 +6,12 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents_app import credentials
 from agents_app.admin.base import Act, DroverAdmin, Verb, utc_now
 from agents_app.admin.credential_form import CredentialForm
 from agents_app.admin.show import when
-from agents_app.credential_book import name_of
 from agents_app.errors import Refused
 from agents_app.models import Credential
+from agents_app.secrets import credentials, name_of
 
 
 def _remove(credential: Credential, act: Act) -> str:

@@ -13,13 +13,12 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from unfold.decorators import action
 
-from agents_app import deliveries
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.delivery_body import shown_body
 from agents_app.admin.show import badge, when
 from agents_app.admin.trial_form import TrialForm, form_of
-from agents_app.deliveries import headers_of
 from agents_app.models import Delivery, Run, WorkItem
+from agents_app.webhooks import deliveries, headers_of
 
 # Each is a commit of its own: more would hold up the request.
 MOST_AT_ONCE = 100

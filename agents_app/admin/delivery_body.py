@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agents_app.output import as_text
-from agents_app.webhooks import Unparseable, payload_of
+from agents_app.text import as_text
+from agents_app.webhooks.providers import Unparseable, payload_of
 
 LONGEST = 100_000
 # Indenting may make much of little: a thousand brackets in each other are a million blanks.

@@ -16,8 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agents_app.admin.base import may_see, utc_now
-from agents_app.maintenance.doctor import examine, examine_rows
-from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
+from agents_app.maintenance import OK, WARNING, WRONG, Finding, examine, examine_rows
 
 # For so long the number in the sidebar is worth showing.
 FRESH = timedelta(minutes=15)

@@ -12,9 +12,8 @@ from agents_app.admin.base import RecordAdmin, utc_now
 from agents_app.admin.filters import AgentFilter
 from agents_app.admin.lines import run_outcome
 from agents_app.admin.show import NOTHING, badge, link_to, span, when
-from agents_app.ledger import because
 from agents_app.models import Firing, Run
-from agents_app.plan import LATE
+from agents_app.schedules import LATE, because
 
 
 @admin.register(Firing)

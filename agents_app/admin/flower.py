@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 
 from agents_app.conf import CONF
-from agents_app.loopback import is_loopback
+from agents_app.installation import is_loopback
 
 
 def flower_of(request: HttpRequest) -> dict[str, Any]:

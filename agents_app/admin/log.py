@@ -4,11 +4,16 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from agents_app.cli.follow import as_lines
-from agents_app.log_lines import Stretch, last_lines, lines_after, lines_before
-from agents_app.log_rows import printed
 from agents_app.models import Run
-from agents_app.printed import output_so_far
+from agents_app.output import (
+    Stretch,
+    as_lines,
+    last_lines,
+    lines_after,
+    lines_before,
+    output_segments,
+    output_so_far,
+)
 
 # On the page at first, and with every step back; fewer when they are heavy.
 SHOWN_LINES = 300
@@ -16,20 +21,20 @@ SHOWN_LINES = 300
 
 def end_of_log(run: Run) -> Stretch:
     """The run must have been read before: if it had ended then, all its output is there now."""
-    return last_lines(printed(run.pk), SHOWN_LINES, ended=run.slot is None)
+    return last_lines(output_segments(run.pk), SHOWN_LINES, ended=run.slot is None)
 
 
 def asked_lines(request: HttpRequest, run: Run) -> dict[str, Any]:
     """Those before a line, or those after one; strange questions get the end of the log."""
     before, after = (_number(request.GET.get(name, "")) for name in ("before", "after"))
     if before is not None:
-        return _shown(lines_before(printed(run.pk), before, SHOWN_LINES), run)
+        return _shown(lines_before(output_segments(run.pk), before, SHOWN_LINES), run)
     newest = end_of_log(run)
     if after is None:
         return _shown(newest, run)
     if newest.earlier > after + 1:
         # More has come than one answer holds: the oldest of it now, the rest when it asks again.
-        older = lines_after(printed(run.pk), after, SHOWN_LINES)
+        older = lines_after(output_segments(run.pk), after, SHOWN_LINES)
         return _shown(older, run) | {"ended": False}
     lines = tuple(line for line in newest.lines if line.number > after)
     return _shown(Stretch(lines, newest.earlier), run)

@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 from agents_app.admin.base import RecordAdmin, utc_now
 from agents_app.admin.show import when
 from agents_app.models import LoginFailure, NotifyTarget
-from agents_app.notify_targets import shown
+from agents_app.notifications import shown
 
 
 @admin.register(NotifyTarget)

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from agents_app.activity import Pile, ended_runs, firing_lateness
 from agents_app.admin.charts import Chart, chart
 from agents_app.admin.overview_agents import names_of
 from agents_app.admin.timeline import CHOICES, Live, Window, busiest, lanes, marks, window_of
 from agents_app.models import MachineSnapshot, Run
+from agents_app.reports import Pile, ended_runs, firing_lateness
 
 MOST_LIVE = 500
 # One a minute and host.

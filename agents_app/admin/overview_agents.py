@@ -7,11 +7,11 @@ from datetime import datetime
 from django.db.models import F
 from django.http import HttpRequest
 
-from agents_app.activity import latest_triggers
 from agents_app.admin.agents import PAUSE, RESUME, RUN
 from agents_app.admin.base import Verb, act_url
 from agents_app.admin.lines import AgentLine, with_figures
 from agents_app.models import Agent, Schedule, Trigger
+from agents_app.reports import latest_triggers
 
 MOST_AGENTS = 40
 MOST_SCHEDULES = 1000

@@ -9,11 +9,19 @@ from urllib.parse import urlencode
 from django.db.models import Count, Q, Sum
 from django.urls import reverse
 
-from agents_app.maintenance.readiness import readiness
-from agents_app.models import RuleBook, Run, Schedule, Tenant, Usage, Worker, WorkItem
-from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.spans import rough
-from agents_app.spending import month_window
+from agents_app.budgets import month_window
+from agents_app.models import (
+    DEFAULT_TENANT,
+    RuleBook,
+    Run,
+    Schedule,
+    Tenant,
+    Usage,
+    Worker,
+    WorkItem,
+)
+from agents_app.runs import missing_processes
+from agents_app.text import rough
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,7 @@ MOST_OF_A_KIND = 5
 def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], bool]) -> list[str]:
     """That nothing works is for everybody; the rest quotes rows, for those who see these."""
     start = "Start Drover with: python manage.py up"
-    said = [f"{_MISSING[part]} {start}" for part in readiness(now)]
+    said = [f"{_MISSING[part]} {start}" for part in missing_processes(now)]
     if sees("tenant"):
         said += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
         said += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])

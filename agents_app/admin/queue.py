@@ -8,13 +8,13 @@ from django.db.models import Case, Value, When
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents_app import control
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.filters import AGENT
 from agents_app.admin.lines import run_lines
 from agents_app.admin.show import badge, when
 from agents_app.errors import Refused
 from agents_app.models import WorkItem
+from agents_app.runs import control
 
 S = WorkItem.State
 

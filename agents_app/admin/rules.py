@@ -17,22 +17,23 @@ from django.utils.safestring import SafeString
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.schedule_verbs import one_moment
 from agents_app.admin.show import exact, when
-from agents_app.conf import HOST_ZONE
+from agents_app.clock import HOST_ZONE
 from agents_app.errors import Refused
-from agents_app.models import RuleBook, RuleState, Tenant
-from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.rules import silence
-from agents_app.rules.listing import (
+from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
+from agents_app.rules.engine import (
+    Rehearsed,
     RuleLine,
     book_of,
+    dry_run_rules,
+    end_silence,
     indicator,
     line_of,
     not_read_yet,
     rule_lines,
     silence_text,
+    start_silence,
 )
-from agents_app.rules.rehearse import Rehearsed, rehearse
-from agents_app.rules.source import FILE_NAME
+from agents_app.rules.language import FILE_NAME
 
 LIST = "admin:agents_app_rulestate_changelist"
 
@@ -41,13 +42,13 @@ LIST = "admin:agents_app_rulestate_changelist"
 
 def _silence(book: RuleBook, act: Act) -> str:
     until = one_moment(act.until, ZoneInfo(HOST_ZONE), act.now) if act.until else None
-    silence.silence(book.tenant, act.by, act.now, until)
+    start_silence(book.tenant, act.by, act.now, until)
     end = f"until {exact(until)}" if until else "until somebody ends it"
     return f"Rules send no messages {end}; all else they do"
 
 
 def _end_silence(book: RuleBook, act: Act) -> str:
-    if not silence.end_silence(book.tenant, act.by, act.now):
+    if not end_silence(book.tenant, act.by, act.now):
         raise Refused("messages are sent already")
     return "Rules send messages again"
 
@@ -164,7 +165,7 @@ def _tried(row: RuleState, line: RuleLine, now: datetime) -> Rehearsed | None:
     """What it would do at this moment; a name that nobody wrote is the row's."""
     if line.rule is None:
         return None
-    (tried,) = rehearse(row.tenant, [replace(line.rule, name=row.name)], now)
+    (tried,) = dry_run_rules(row.tenant, [replace(line.rule, name=row.name)], now)
     return tried
 
 

@@ -10,7 +10,6 @@ from django.shortcuts import render
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
-from agents_app import control, dispatch
 from agents_app.admin.base import Act, RecordAdmin, Verb, may_see, utc_now
 from agents_app.admin.causes import nested
 from agents_app.admin.filters import AGENT
@@ -18,10 +17,11 @@ from agents_app.admin.lines import RunLine
 from agents_app.admin.log import asked_lines, end_of_log, whole_text
 from agents_app.admin.run_facts import RunFacts
 from agents_app.admin.show import badge
-from agents_app.causes import cause_tree
 from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Run, WorkItem
+from agents_app.reports import cause_tree
+from agents_app.runs import control, dispatch
 
 # A run that calls a thousand others has thousands; the journal has them all.
 MOST_EVENTS = 200

@@ -9,17 +9,17 @@ from django import forms
 from django.db import transaction
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from agents_app import schedules
 from agents_app.admin.base import utc_now
 from agents_app.errors import DroverError, TriggerParseError
 from agents_app.models import Schedule
+from agents_app.schedules import edit
 
 # Longer spans than a year mean nothing here, and very long ones are no timedelta.
 LONGEST_SECONDS = 366 * 86_400
 MOST_FAILURES = 1_000
 BOUNDS = {
     "catch_up_window_seconds": (0, LONGEST_SECONDS),
-    "jitter_percent": (0, schedules.MOST_JITTER_PERCENT),
+    "jitter_percent": (0, edit.MOST_JITTER_PERCENT),
     "jitter_seconds": (0, LONGEST_SECONDS),
     "pause_after_failures": (0, MOST_FAILURES),
 }
@@ -98,10 +98,10 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
         """Only what was edited is written: beat counts in the same row meanwhile."""
         values = self.cleaned_data
         if self.instance.pk is None:
-            return schedules.create(values["agent"], _draft(values), by, now)
+            return edit.create(values["agent"], _draft(values), by, now)
         changes = {name: values[name] for name in self.changed_data}
         schedule = Schedule.objects.get(pk=self.instance.pk)
-        return schedules.edit(schedule, changes, by, now) if changes else schedule
+        return edit.edit(schedule, changes, by, now) if changes else schedule
 
     def _field_of(self, error: DroverError) -> str | None:
         if isinstance(error, TriggerParseError):
@@ -112,9 +112,9 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
         return field if field in self.fields else None
 
 
-def _draft(values: dict[str, Any]) -> schedules.Draft:
-    known = {field.name: values[field.name] for field in fields(schedules.Draft)}
-    return schedules.Draft(**known | {"overlap": values["overlap"] or None})
+def _draft(values: dict[str, Any]) -> edit.Draft:
+    known = {field.name: values[field.name] for field in fields(edit.Draft)}
+    return edit.Draft(**known | {"overlap": values["overlap"] or None})
 
 
 def _rehearse(act: Callable[[], object]) -> None:

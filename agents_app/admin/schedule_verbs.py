@@ -1,13 +1,13 @@
-"""What people do to a schedule by a button or in the list: the verbs of agents_app.schedules."""
+"""The schedule buttons and list actions of the admin; each calls a verb of schedules.edit."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from agents_app import schedules
 from agents_app.admin.base import Act, Verb
 from agents_app.admin.show import exact
 from agents_app.errors import Refused
 from agents_app.models import Schedule, WorkItem
+from agents_app.schedules import edit
 from agents_app.triggers import OnceTrigger, parse_when, zone
 
 S = Schedule.State
@@ -20,7 +20,7 @@ def of_a_file(schedule: Schedule) -> bool:
 
 def _pause(schedule: Schedule, act: Act) -> str:
     until = one_moment(act.until, zone(schedule.timezone), act.now) if act.until else None
-    if not schedules.pause(schedule, act.by, act.now, act.note, until):
+    if not edit.pause(schedule, act.by, act.now, act.note, until):
         raise Refused("only an active schedule can be paused")
     return f"{schedule} is paused" + (f" until {exact(until)}" if until else "")
 
@@ -35,13 +35,13 @@ def one_moment(text: str, place: ZoneInfo, now: datetime) -> datetime:
 
 
 def _resume(schedule: Schedule, act: Act) -> str:
-    if not schedules.resume(schedule, act.by, act.now):
+    if not edit.resume(schedule, act.by, act.now):
         raise Refused("only a paused schedule can be resumed")
     return f"{schedule} goes on with its next fire"
 
 
 def _resume_now(schedule: Schedule, act: Act) -> str:
-    if not schedules.resume(schedule, act.by, act.now, at_once=True):
+    if not edit.resume(schedule, act.by, act.now, at_once=True):
         raise Refused("only a paused schedule can be resumed")
     return f"{schedule} goes on and fires at once"
 
@@ -49,13 +49,13 @@ def _resume_now(schedule: Schedule, act: Act) -> str:
 def _cancel(schedule: Schedule, act: Act) -> str:
     if of_a_file(schedule):
         raise Refused("it stands in the agent's SKILL.md: remove it there, or pause it here")
-    called_off = schedules.cancel(schedule, act.by, act.now)
+    called_off = edit.cancel(schedule, act.by, act.now)
     rest = f"; {called_off} of it that waited will not run" if called_off else ""
     return f"{schedule} is canceled{rest}"
 
 
 def _retry(schedule: Schedule, act: Act) -> str:
-    item = schedules.retry(schedule, act.by, act.now)
+    item = edit.retry(schedule, act.by, act.now)
     waits = item.state == WorkItem.State.QUEUED
     return f"{schedule} is tried again as {item}" + (", which waits in the queue" if waits else "")
 

@@ -21,13 +21,12 @@ from agents_app.admin.filters import AGENT
 from agents_app.admin.schedule_form import BOUNDS, TRIGGER, ScheduleForm, WhenInput
 from agents_app.admin.schedule_lines import ScheduleLine, with_last_outcome
 from agents_app.admin.schedule_verbs import VERBS, of_a_file
-from agents_app.cli.schedule_when import past_moment_of
-from agents_app.conf import HOST_ZONE
+from agents_app.clock import HOST_ZONE
 from agents_app.errors import DroverError
 from agents_app.models import Schedule
-from agents_app.next_fires import Preview, preview
-from agents_app.triggers import zone
-from agents_app.why import explain, explain_then
+from agents_app.schedules.why import explain, explain_then
+from agents_app.triggers import past_moment_of, zone
+from agents_app.triggers.preview import Preview, preview_fires
 
 RECENT_FIRINGS = 10
 MOST_TEXT = 200
@@ -176,7 +175,7 @@ class ScheduleAdmin(DroverAdmin):
 
 
 def _of_typed(typed: dict[str, str], now: datetime) -> Preview:
-    return preview(
+    return preview_fires(
         typed["text"],
         typed["timezone"],
         now,
@@ -196,7 +195,7 @@ def _of_saved(schedule: Schedule, now: datetime) -> Preview:
     armed = _armed(schedule, now)
     if schedule.state not in EDITABLE_STATES or (schedule.one_shot and armed is None):
         return Preview()
-    return preview(
+    return preview_fires(
         schedule.expression,
         schedule.timezone,
         now,

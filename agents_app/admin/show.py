@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
-from agents_app.spans import relative
+from agents_app.text import relative
 
 NOTHING = SafeString('<span class="dv-nothing">-</span>')
 

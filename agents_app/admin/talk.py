@@ -3,12 +3,12 @@
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from agents_app import control
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.filters import AGENT
 from agents_app.admin.show import badge, link_to, when
 from agents_app.errors import Refused
 from agents_app.models import AgentCall, LockWait, Message, ResourceLock
+from agents_app.runs import control
 
 
 def _break(lock: ResourceLock, act: Act) -> str:

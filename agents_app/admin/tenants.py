@@ -7,11 +7,11 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents_app import control
 from agents_app.admin.base import Act, RecordAdmin, Verb
 from agents_app.admin.show import badge
 from agents_app.errors import Refused
 from agents_app.models import Tenant
+from agents_app.runs import control
 
 
 def _pause(tenant: Tenant, act: Act) -> str:

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.timezone import localtime
 
-from agents_app.activity import Pile
 from agents_app.admin.show import page_at, span
+from agents_app.reports import Pile
 
 PIECES = 72
 MOST_LANES = 12

@@ -8,14 +8,18 @@ from django import forms
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from agents_app.admin.delivery_body import LONGEST
-from agents_app.deliveries import headers_of
 from agents_app.errors import DroverError, NotFound, Refused
 from agents_app.models import Delivery, WebhookSource
-from agents_app.output import as_text
-from agents_app.webhook_book import read_source
-from agents_app.webhook_trial import EVENT_HEADERS, Trial, try_letter, try_provider
-from agents_app.webhooks import PROVIDERS
-from agents_app.webhooks.shown_headers import HIDDEN
+from agents_app.text import as_text
+from agents_app.webhooks import (
+    EVENT_HEADERS,
+    Trial,
+    headers_of,
+    read_source,
+    try_letter,
+    try_provider,
+)
+from agents_app.webhooks.providers import HIDDEN, PROVIDERS
 
 LONGEST_TRIED = 1_000_000
 SOURCE, PROVIDER = "source", "provider"

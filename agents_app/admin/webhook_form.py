@@ -7,9 +7,9 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from agents_app.errors import ConfigError
 from agents_app.models import WebhookSource
-from agents_app.skills.fields import WORD
-from agents_app.webhook_sources import SHORTEST_SECRET
-from agents_app.webhooks import PROVIDERS, provider_for
+from agents_app.skills import WORD
+from agents_app.webhooks import SHORTEST_SECRET
+from agents_app.webhooks.providers import PROVIDERS, provider_for
 
 TYPES = [(name, name) for name in PROVIDERS]
 

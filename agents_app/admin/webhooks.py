@@ -8,24 +8,24 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents_app import webhook_sources
 from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
 from agents_app.admin.show import badge, link_to, when
 from agents_app.admin.webhook_form import SourceForm
 from agents_app.errors import DroverError, Refused
 from agents_app.models import WebhookSecret, WebhookSource
+from agents_app.webhooks import sources
 
 # --- verbs ----------------------------------------------------------------------------------
 
 
 def _revoke(secret: WebhookSecret, act: Act) -> str:
-    if not webhook_sources.revoke_secret(secret, act.by, act.now):
+    if not sources.revoke_secret(secret, act.by, act.now):
         raise Refused("it is revoked already")
     return f"nobody gets in by {secret} of {secret.source} any more"
 
 
 def _switch(source: WebhookSource, act: Act, *, on: bool) -> str:
-    if not webhook_sources.switch(source, act.by, act.now, on=on):
+    if not sources.switch(source, act.by, act.now, on=on):
         raise Refused(f"it is {'on' if on else 'off'} already")
     return f"{source} is {'on' if on else 'off: whoever sends gets a 404'}"
 
@@ -76,12 +76,12 @@ class WebhookSourceAdmin(DroverAdmin):
 
     def save_model(self, request: HttpRequest, source: WebhookSource, form: Any, _: bool) -> None:
         by, now = request.user.get_username(), utc_now()
-        webhook_sources.save_source(source, by, now)
+        sources.save_source(source, by, now)
         secret, name = (form.cleaned_data.get(n) for n in ("new_secret", "new_secret_name"))
         if not secret:
             return
         try:
-            webhook_sources.add_secret(source, name, secret, by, now)
+            sources.add_secret(source, name, secret, by, now)
         except DroverError as error:
             self.message_user(request, str(error), "error")
 

@@ -1,1 +1,67 @@
-"""What the commands of `manage.py` share; no rule about agents or runs lives here."""
+"""What the management commands share: finding rows, printing tables and JSON.
+
+Belongs here: input and output of commands.
+Does not belong here: decisions about agents or runs.
+"""
+
+from agents_app.cli import rules, schedule_screens
+from agents_app.cli.asking import AskingCommand, ending_of
+from agents_app.cli.command import DroverCommand
+from agents_app.cli.completion import SHELLS, script
+from agents_app.cli.deliveries import LONGEST_BODY, delivery_as_json, reason_rows, shown
+from agents_app.cli.find import (
+    did_you_mean,
+    find_agent,
+    find_delivery,
+    find_lock,
+    find_run,
+    find_run_or_agent,
+    find_schedule,
+    find_tenant,
+    find_work_item,
+)
+from agents_app.cli.option_values import seconds_of, whole_of
+from agents_app.cli.schedule_arguments import NAME_HELP, AnyOrder, add_create, draft_of
+from agents_app.cli.schedule_values import schedule_as_json, with_distance
+from agents_app.cli.screen import Part, cell, grid, shortened
+from agents_app.cli.secret_input import read_values
+from agents_app.cli.voices import Chorus, Voices, together
+
+__all__ = [
+    "LONGEST_BODY",
+    "NAME_HELP",
+    "SHELLS",
+    "AnyOrder",
+    "AskingCommand",
+    "Chorus",
+    "DroverCommand",
+    "Part",
+    "Voices",
+    "add_create",
+    "cell",
+    "delivery_as_json",
+    "did_you_mean",
+    "draft_of",
+    "ending_of",
+    "find_agent",
+    "find_delivery",
+    "find_lock",
+    "find_run",
+    "find_run_or_agent",
+    "find_schedule",
+    "find_tenant",
+    "find_work_item",
+    "grid",
+    "read_values",
+    "reason_rows",
+    "rules",
+    "schedule_as_json",
+    "schedule_screens",
+    "script",
+    "seconds_of",
+    "shortened",
+    "shown",
+    "together",
+    "whole_of",
+    "with_distance",
+]

@@ -4,11 +4,10 @@ import sys
 from collections.abc import Sequence
 
 from agents_app.cli.command import INTERRUPTED, DroverCommand
-from agents_app.cli.fleet import last_run
-from agents_app.cli.follow import as_lines, output_until_end, runs_of
-from agents_app.maintenance.readiness import readiness
 from agents_app.models import Run, WorkItem
-from agents_app.slots import read_gate
+from agents_app.output import as_lines, output_until_end, runs_of
+from agents_app.reports import last_run
+from agents_app.runs import missing_processes, read_gate
 
 TIMED_OUT = 124
 CLOSED = {
@@ -35,7 +34,7 @@ class AskingCommand(DroverCommand):
             self._say_asked(item, json=False)
 
     def _say_if_nobody_works(self) -> None:
-        if "worker" in readiness(self.now):
+        if "worker" in missing_processes(self.now):
             self.remark("no worker is alive: it starts when Drover does (manage.py up)")
 
     def _say_asked(self, item: WorkItem, *, json: bool) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from agents_app import relay
 from agents_app.cli.examples import add_examples
 from agents_app.cli.screen import Screen
 from agents_app.errors import ConfigError, DroverError, Refused
-from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.output import harmless
+from agents_app.events import relay
+from agents_app.models import DEFAULT_TENANT
+from agents_app.text import harmless
 
 INTERRUPTED = 130
 

@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
-from agents_app.deliveries import headers_of, work_of
 from agents_app.models import Delivery, WorkItem
-from agents_app.output import as_text
+from agents_app.text import as_text
+from agents_app.webhooks import headers_of, work_of
 
 LONGEST_BODY = 2000
 
 
-def described(delivery: Delivery) -> dict[str, Any]:
+def delivery_as_json(delivery: Delivery) -> dict[str, Any]:
     """Without the body, which `shown` has."""
     return {
         "id": delivery.pk,
@@ -32,7 +32,7 @@ def described(delivery: Delivery) -> dict[str, Any]:
 
 def shown(delivery: Delivery) -> dict[str, Any]:
     """Everything of it, with what became of its work."""
-    return described(delivery) | {
+    return delivery_as_json(delivery) | {
         "headers": headers_of(delivery),
         "body": as_text(bytes(delivery.body)),
         "context": json.loads(delivery.context) if delivery.context else None,

@@ -5,9 +5,17 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from agents_app.errors import NotFound, Refused
-from agents_app.locks import held_locks
-from agents_app.models import Agent, Delivery, ResourceLock, Run, Schedule, Tenant, WorkItem
-from agents_app.models.tenant import DEFAULT_TENANT
+from agents_app.models import (
+    DEFAULT_TENANT,
+    Agent,
+    Delivery,
+    ResourceLock,
+    Run,
+    Schedule,
+    Tenant,
+    WorkItem,
+)
+from agents_app.signals import held_locks
 
 # Longer numbers are no keys, and the database driver refuses them.
 LONGEST_NUMBER = 18

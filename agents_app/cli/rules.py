@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from agents_app.cli.times import local
-from agents_app.rules.listing import RuleLine
-from agents_app.rules.rehearse import Rehearsed
-from agents_app.spans import relative
+from agents_app.clock import local
+from agents_app.rules.engine import Rehearsed, RuleLine
+from agents_app.text import relative
 
 STATE_COLUMNS = ("name", "trigger", "condition", "action", "last", "status", "next")
 TEST_COLUMNS = ("line", "rule", "now", "condition", "why not", "due")

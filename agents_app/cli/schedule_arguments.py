@@ -8,13 +8,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import TextChoices
 
-from agents_app.cli.schedule_when import text_of
-from agents_app.cli.times import seconds_of, whole_of
-from agents_app.conf import HOST_ZONE
+from agents_app.cli.option_values import seconds_of, whole_of
+from agents_app.clock import HOST_ZONE
 from agents_app.errors import Refused
 from agents_app.models import Agent, Schedule
 from agents_app.schedules import Draft
-from agents_app.triggers import zone
+from agents_app.triggers import text_of, zone
 
 NAME_HELP = "A schedule's name, AGENT/NAME, or its number."
 MOST_FAILURES = 1_000_000

@@ -9,31 +9,33 @@ from agents_app.cli.schedule_values import (
     COLUMNS,
     FIRE_COLUMNS,
     HISTORY_COLUMNS,
-    described,
     details,
     entry_described,
     entry_row,
     fire_rows,
     fires_described,
     preview_of,
+    schedule_as_json,
     schedule_row,
     with_distance,
 )
 from agents_app.cli.screen import Screen, cell
-from agents_app.cli.times import iso_local
-from agents_app.ledger import Entry, Work, read_asked_again, read_ledger
+from agents_app.clock import iso_local
 from agents_app.models import Schedule
-from agents_app.next_fires import Preview
-from agents_app.spans import relative
+from agents_app.schedules import Entry, Work, read_asked_again, read_ledger
+from agents_app.schedules.why import Explanation, Then
+from agents_app.text import relative
 from agents_app.triggers import zone
-from agents_app.why import Explanation, Then
+from agents_app.triggers.preview import Preview
 
 FEW = 3
 
 
 def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, json: bool) -> None:
     if json:
-        screen.json({"schedules": [described(schedule) for schedule in found], "total": total})
+        screen.json(
+            {"schedules": [schedule_as_json(schedule) for schedule in found], "total": total}
+        )
         return
     if not found:
         screen.say("no schedules (manage.py schedule create makes one)")
@@ -46,7 +48,9 @@ def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, 
 def show_one(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
     seen = preview_of(schedule, now, FEW)
     if json:
-        screen.json(described(schedule) | {"next_fires": fires_described(seen, schedule)["fires"]})
+        screen.json(
+            schedule_as_json(schedule) | {"next_fires": fires_described(seen, schedule)["fires"]}
+        )
         return
     screen.say(title(schedule))
     for label, text in details(schedule, now):
@@ -60,7 +64,7 @@ def show_created(screen: Screen, schedule: Schedule, now: datetime, json: bool) 
     if json:
         fires = fires_described(seen, schedule)
         extra = {"next_fires": fires["fires"], "clock_change": fires["clock_change"]}
-        screen.json(described(schedule) | extra)
+        screen.json(schedule_as_json(schedule) | extra)
         return
     screen.say(f"{title(schedule)}: {cell(schedule.text)}, {schedule.timezone}")
     _say_fires(screen, seen, now)

@@ -6,13 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.cli.screen import shortened
-from agents_app.cli.times import iso_local
-from agents_app.ledger import Entry, lateness
+from agents_app.clock import iso_local
 from agents_app.models import Schedule
-from agents_app.next_fires import Fire, Preview, clock, preview
-from agents_app.plan import LATE, after_pause
-from agents_app.spans import relative
+from agents_app.schedules import LATE, Entry, after_pause, lateness
+from agents_app.text import relative
 from agents_app.triggers import zone
+from agents_app.triggers.preview import Fire, Preview, clock, preview_fires
 
 S = Schedule.State
 COLUMNS = ("#", "schedule", "state", "when", "next fire", "note")
@@ -27,7 +26,7 @@ _SAME = (
 _TIMES = ("next_fire", "pause_until", "last_fire", "last_completed", "created")
 
 
-def described(schedule: Schedule) -> dict[str, Any]:
+def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
     """Each time twice: in UTC, and in the schedule's zone."""
     value: dict[str, Any] = {"id": schedule.pk, "agent": schedule.agent.name}
     value |= {name: getattr(schedule, name) for name in _SAME}
@@ -47,7 +46,7 @@ def preview_of(schedule: Schedule, now: datetime, count: int) -> Preview:
         return Preview(note=f"It is {schedule.state}, and fires no more.")
     rules = {name: getattr(schedule, name) for name in ("gap", "overlap_hour", "anchor")}
     when = schedule.expression, schedule.timezone
-    return preview(*when, now, armed=armed, count=count, **rules)
+    return preview_fires(*when, now, armed=armed, count=count, **rules)
 
 
 def fires_described(seen: Preview, schedule: Schedule) -> dict[str, Any]:

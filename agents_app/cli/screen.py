@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import OutputWrapper
 from django.utils.termcolors import colorize
 
-from agents_app.cli.times import iso, local
-from agents_app.output import harmless
+from agents_app.clock import iso, local
+from agents_app.text import harmless
 
 Rows = Sequence[Sequence[object]]
 

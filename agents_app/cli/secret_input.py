@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from agents_app.credential_types import VALUE, Field, Name, type_of
 from agents_app.errors import Refused
+from agents_app.secrets import VALUE, Field, Name, type_of
 
 
 def read_values(name: Name, file: str | None) -> dict[str, str]:

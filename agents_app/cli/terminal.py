@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents_app.cli.screen import Grid, Part, Show
-from agents_app.output import harmless
+from agents_app.text import harmless
 
 # Measured there, a table says what it needs, not what it would make do with.
 VERY_WIDE = 10_000

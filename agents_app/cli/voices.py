@@ -7,11 +7,17 @@ from time import sleep
 
 from django.db.models import Max, Q, QuerySet
 
-from agents_app.cli.follow import LOOK_EVERY_SECONDS
 from agents_app.cli.screen import Screen
-from agents_app.cli.times import local
+from agents_app.clock import local
 from agents_app.models import Run
-from agents_app.printed import Output, Piece, Progress, output_so_far, progress_of
+from agents_app.output import (
+    LOOK_EVERY_SECONDS,
+    Output,
+    Piece,
+    Progress,
+    output_so_far,
+    progress_of,
+)
 
 # Characters; one that is longer comes in parts, so that it need not be kept until it ends.
 LONGEST_LINE = 1_000_000

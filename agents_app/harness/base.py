@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from agents_app.output import as_text
-from agents_app.spending import Spending, cost, count
+from agents_app.harness.usage import Spending, cost, count
+from agents_app.text import as_text
 
 Event = dict[str, Any]
 

@@ -1,7 +1,7 @@
 """Claude Code without its screen: one JSON object a line, the last one with the result."""
 
 from agents_app.harness.base import Event, Harness, Report, part, spending_of, text_of
-from agents_app.spending import Spending, count
+from agents_app.harness.usage import Spending, count
 
 
 def argv(model: str, arguments: tuple[str, ...]) -> tuple[str, ...]:

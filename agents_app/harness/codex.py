@@ -1,7 +1,7 @@
 """Codex without its screen: one JSON event a line, the sum of tokens with each finished turn."""
 
 from agents_app.harness.base import Event, Harness, Report, part, spending_of, text_of
-from agents_app.spending import Spending, count
+from agents_app.harness.usage import Spending, count
 
 # Its name was another one once.
 ANSWERS = {"agent_message", "assistant_message"}

@@ -1,1 +1,31 @@
-"""Background duties, one small file each."""
+"""The system duties of beat and the checks of doctor.
+
+Belongs here: one file per duty or group of checks.
+Does not belong here: decisions that other packages own: duties call them.
+"""
+
+from agents_app.maintenance import doctor
+from agents_app.maintenance.doctor import examine, examine_rows
+from agents_app.maintenance.duties import DUTIES, RULES
+from agents_app.maintenance.figures import Figure, Histogram, read_figures
+from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
+from agents_app.maintenance.pulse import Pulse
+from agents_app.maintenance.retention import old_rows, remove_old_rows
+
+__all__ = [
+    "DUTIES",
+    "OK",
+    "RULES",
+    "WARNING",
+    "WRONG",
+    "Figure",
+    "Finding",
+    "Histogram",
+    "Pulse",
+    "doctor",
+    "examine",
+    "examine_rows",
+    "old_rows",
+    "read_figures",
+    "remove_old_rows",
+]

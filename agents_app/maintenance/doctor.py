@@ -14,20 +14,20 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents_app.conf import CONF
+from agents_app.database import one
 from agents_app.errors import DroverError
-from agents_app.lease import boot_id, this_host
+from agents_app.installation import client_url, redis_url
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Finding, Said, line_of
 from agents_app.maintenance.fleet_checks import FLEET_CHECKS
 from agents_app.maintenance.invariants import INVARIANTS, violations
-from agents_app.maintenance.readiness import SILENT_BEAT_SECONDS
 from agents_app.models import (
     Scheduler,
     Tenant,
     Worker,
 )
-from agents_app.rows import one
-from agents_app.skills.discover import discover
-from agents_app.stack.redis_server import client_url, redis_url
+from agents_app.runs import SILENT_BEAT_SECONDS
+from agents_app.skills import discover_project
+from agents_app.worker import boot_id, this_host
 
 LITTLE_DISK, NO_DISK = 1_000_000_000, 100_000_000
 SKEW = timedelta(seconds=5)
@@ -101,7 +101,7 @@ def check_redis(_: datetime) -> Said:
 
 
 def check_project(_: datetime) -> Said:
-    found = discover(CONF.project)
+    found = discover_project(CONF.project)
     for error in found.errors:
         for problem in error.each:
             yield WRONG, str(problem), "mend the file; the last good definition runs meanwhile"

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from agents_app.conf import CONF
-from agents_app.lease import this_host, utc_now
-from agents_app.maintenance.notify import notify
 from agents_app.maintenance.reconcile import reconcile
-from agents_app.maintenance.retention import retention
+from agents_app.maintenance.retention import remove_old_rows
 from agents_app.maintenance.snapshots import take_snapshot
 from agents_app.maintenance.totals import count_totals
-from agents_app.rules.doing import Doer
-from agents_app.rules.tick import tick
+from agents_app.notifications import notify
+from agents_app.rules.engine import Doer, evaluate_rules
+from agents_app.worker import this_host, utc_now
 
 RULES = Doer(CONF.project, utc_now)
 
@@ -21,14 +20,14 @@ def _reconcile(now: datetime) -> None:
 
 
 def _obey_rules(now: datetime) -> None:
-    tick(now, CONF.project, RULES.submit)
+    evaluate_rules(now, CONF.project, RULES.submit)
 
 
 DUTIES: Mapping[str, Callable[[datetime], object]] = {
     "agents_app.tasks.reconcile": _reconcile,
     "agents_app.tasks.notify": notify,
     "agents_app.tasks.take_snapshot": take_snapshot,
-    "agents_app.tasks.retention": retention,
+    "agents_app.tasks.retention": remove_old_rows,
     "agents_app.tasks.count_totals": count_totals,
     "agents_app.tasks.obey_rules": _obey_rules,
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agents_app.models import Agent
-from agents_app.runners.docker_engine import ENGINE, EngineAway, EngineRefused, NotThere
+from agents_app.runners import ENGINE, EngineAway, EngineRefused, NotThere
 
 START = "start it, or point DOCKER_HOST at it; their work is queued meanwhile"
 

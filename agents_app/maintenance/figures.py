@@ -11,8 +11,9 @@ from typing import Literal
 
 from django.db.models import Count, Max
 
+from agents_app.database import one, run, stamp
+from agents_app.events import Key, buckets, read_totals, sum_of
 from agents_app.maintenance.totals import ENDS, LATE_SECONDS, RUN_SECONDS
-from agents_app.metric_totals import Key, buckets, read_totals, sum_of
 from agents_app.models import (
     Agent,
     MetricCursor,
@@ -21,7 +22,6 @@ from agents_app.models import (
     Tenant,
     Worker,
 )
-from agents_app.rows import one, run, stamp
 
 # So many have lines of their own; the sums are of all.
 MOST_AGENTS = 2000

@@ -10,12 +10,11 @@ from pathlib import Path
 from django.db.models import Count, Q
 
 from agents_app.conf import CONF
-from agents_app.credential_book import how_to_set, missing_of
-from agents_app.environment import base_environment
 from agents_app.errors import DroverError
 from agents_app.maintenance.engine_check import engine_problems
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Said, line_of
 from agents_app.models import (
+    DEFAULT_TENANT,
     Agent,
     Credential,
     NotifyTarget,
@@ -25,14 +24,10 @@ from agents_app.models import (
     Tenant,
     WorkItem,
 )
-from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.notify_targets import shown
-from agents_app.rules.errors import placed
-from agents_app.rules.lint import warnings
-from agents_app.rules.rule import Rule
-from agents_app.rules.source import FILE_NAME, parsed, read_source
-from agents_app.runners.kinds import RUNNERS
-from agents_app.sealing import keys_again
+from agents_app.notifications import shown
+from agents_app.rules.language import FILE_NAME, Rule, parsed, placed, read_source, warnings
+from agents_app.runners import RUNNERS, base_environment
+from agents_app.secrets import how_to_set, keys_again, missing_of
 from agents_app.triggers import next_fire, parse_trigger, zone
 
 NEARLY_FULL = 0.8

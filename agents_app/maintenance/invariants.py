@@ -12,6 +12,7 @@ from django.db.models import CharField, Count, Exists, F, OuterRef, Q, QuerySet,
 from django.db.models.functions import Coalesce, Concat
 
 from agents_app.models import (
+    LENT,
     AgentCall,
     Firing,
     ResourceLock,
@@ -21,7 +22,6 @@ from agents_app.models import (
     Scheduler,
     WorkItem,
 )
-from agents_app.models.run import LENT
 
 Rows = QuerySet[Any, Any]
 # A transaction stamps its rows before it commits them, and beat or a sweep may be a little late.

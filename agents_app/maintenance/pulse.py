@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import F
 
-from agents_app.commit import in_transaction
+from agents_app.database import in_transaction
 from agents_app.models import Scheduler
 
 WRITE_EVERY_SECONDS = 10.0

@@ -6,12 +6,16 @@ from datetime import datetime, timedelta
 import structlog
 from django.db.models import Q
 
-from agents_app import budgets, calls, dispatch, firings, lifecycle, locks, messages, relay
-from agents_app.commit import in_transaction
+from agents_app.budgets import holds
 from agents_app.conf import CONF
-from agents_app.lease import boot_id, lives
+from agents_app.database import in_transaction
+from agents_app.events import relay
 from agents_app.models import Run, Scheduler, Worker, WorkItem
-from agents_app.runners.leftovers import end_container, end_leftovers
+from agents_app.runners import end_container, end_leftovers
+from agents_app.runs import dispatch, lifecycle
+from agents_app.schedules import firings
+from agents_app.signals import calls, locks, messages
+from agents_app.worker import boot_id, lives
 
 log = structlog.get_logger("drover.reconcile")
 # A guard kills what is below it well before the lease ends; this is for clocks that differ.
@@ -27,7 +31,7 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
     found["runs_lost"] = sum(_lose(run, host, now) for run in _ownerless_runs())
     found["runs_overdue"] = _stop_overdue(now)
     found["firings_decided"] = firings.decide_firings(now)
-    found["budgets_turned"] = budgets.sweep(now)
+    found["budgets_turned"] = holds.sweep(now)
     found["calls_ended"] = calls.end_overdue(now)
     found["messages_queued"] = messages.sweep(now)
     found["locks_expired"] = locks.forget_expired(now)

@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from django.db.models import QuerySet
 
-from agents_app.commit import in_transaction
+from agents_app.database import in_transaction
 from agents_app.models import (
     Delivery,
     Firing,
@@ -34,7 +34,7 @@ USAGE_DAYS = 2 * 366
 Tell = Callable[[int], None]
 
 
-def retention(now: datetime, tell: Tell = lambda _removed: None) -> int:
+def remove_old_rows(now: datetime, tell: Tell = lambda _removed: None) -> int:
     """How many rows went; `tell` hears how many so far."""
     removed = 0
     for rows in old_rows(now):

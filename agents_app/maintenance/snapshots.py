@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 import psutil
 
-from agents_app.commit import in_transaction
 from agents_app.conf import CONF
-from agents_app.lease import this_host
+from agents_app.database import in_transaction
 from agents_app.models import Heartbeat, MachineSnapshot, Run, RunOutput, Worker, WorkItem
-from agents_app.output import as_text
+from agents_app.text import as_text
+from agents_app.worker import this_host
 
 MEGABYTE = 1_000_000
 IDLE_AFTER = timedelta(seconds=60)

@@ -10,10 +10,9 @@ from typing import Any
 
 from django.db.models import Count
 
-from agents_app.commit import in_transaction
-from agents_app.metric_totals import Key, add, observe
+from agents_app.database import in_transaction, one, stamp
+from agents_app.events import Key, add, observe
 from agents_app.models import Delivery, Firing, MetricCursor, RunEvent
-from agents_app.rows import one, stamp
 
 # Numbers become visible out of order where several write at once: the newest wait a round.
 SETTLED = timedelta(seconds=10)

@@ -1,4 +1,8 @@
-"""Every table of Drover."""
+"""Every table of Drover.
+
+Belongs here: columns, constraints and indexes.
+Does not belong here: decisions and state changes (runs.lifecycle).
+"""
 
 from agents_app.models.agent import Agent, queue_name
 from agents_app.models.call import AgentCall, Message
@@ -10,13 +14,15 @@ from agents_app.models.machine import MachineSnapshot, Scheduler, Worker
 from agents_app.models.metric import MetricCursor, MetricTotal
 from agents_app.models.notify import NotifyTarget
 from agents_app.models.rule import RuleBook, RuleState
-from agents_app.models.run import Run, RunOutput
+from agents_app.models.run import LENT, Run, RunOutput
 from agents_app.models.schedule import Firing, Schedule
-from agents_app.models.tenant import ApiToken, Tenant
+from agents_app.models.tenant import DEFAULT_TENANT, ApiToken, Tenant
 from agents_app.models.webhook import Delivery, WebhookSecret, WebhookSource
 from agents_app.models.work import Trigger, WorkItem
 
 __all__ = [
+    "DEFAULT_TENANT",
+    "LENT",
     "Agent",
     "AgentCall",
     "ApiToken",

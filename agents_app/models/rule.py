@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import models
 
 from agents_app.models.tenant import Tenant
-from agents_app.rules.errors import placed
+from agents_app.rules.language import placed
 
 
 class RuleBook(models.Model):

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 from django.db import models
 
 from agents_app import triggers
-from agents_app.conf import HOST_ZONE
+from agents_app.clock import HOST_ZONE
 
 # Whom the project's own directory belongs to.
 DEFAULT_TENANT = "default"

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agents_app.conf import CONF
+from agents_app.installation import read_secret_key
 from agents_app.runners.base import Mount, RunSpec
 from agents_app.runners.giving import give
-from agents_app.secret_key import secret_key
 
 INSTALL, RUN, TRACE = "drover.install", "drover.run", "drover.trace"
 AGENT, ATTEMPT = "drover.agent", "drover.attempt"
@@ -33,7 +33,7 @@ _NETWORK = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 def install_id() -> str:
     """Tells this installation's containers from those of others that share the engine."""
     database = urlsplit(CONF.database_url)
-    parts = (secret_key(CONF.data), database.hostname, database.port, database.path)
+    parts = (read_secret_key(CONF.data), database.hostname, database.port, database.path)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 

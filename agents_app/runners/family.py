@@ -10,8 +10,8 @@ import threading
 import time
 from dataclasses import dataclass
 
-from agents_app.guard import become_subreaper
 from agents_app.runners import procfs
+from agents_app.runners.guard import become_subreaper
 from agents_app.runners.procfs import Proc
 
 __all__ = ["FAMILY", "Family", "become_subreaper"]

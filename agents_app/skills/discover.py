@@ -5,9 +5,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from agents_app.names import agent_name_problem
 from agents_app.skills.errors import Place, SkillError
 from agents_app.skills.files import read_source
-from agents_app.skills.names import agent_name_problem
 from agents_app.skills.parse import parse_project, parse_skill
 from agents_app.skills.specs import AgentSpec, ProjectSpec
 
@@ -36,7 +36,7 @@ class Discovery:
         return {agent: "\n".join(lines) for agent, lines in reasons.items()}
 
 
-def discover(project: Path, last_good: ProjectSpec | None = None) -> Discovery:
+def discover_project(project: Path, last_good: ProjectSpec | None = None) -> Discovery:
     """Every agent that can be read and everything that is wrong; never an exception.
 
     A project file that does not parse leaves `last_good` in force, or the defaults.

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agents_app.names import canonical
 from agents_app.skills.errors import Place, SkillError
-from agents_app.skills.names import canonical
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20

@@ -8,8 +8,7 @@ from annotated_types import Ge, Le, Len
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, Strict
 
 from agents_app.errors import TriggerParseError
-from agents_app.notices import EVENTS
-from agents_app.outgoing import Blocked, read_target
+from agents_app.notifications import EVENTS, Blocked, read_target
 from agents_app.triggers import parse_duration, zone
 
 MAX_SECONDS = 366 * 86_400

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from agents_app.names import agent_name_problem, canonical, mistyped, unknown_field
 from agents_app.skills.document import Document, Source, check_text
 from agents_app.skills.errors import Place, Problems, SkillError
 from agents_app.skills.frontmatter import read_frontmatter, unclosed
-from agents_app.skills.names import agent_name_problem, canonical, mistyped, unknown_field
 from agents_app.skills.notify import read_targets
 from agents_app.skills.program import with_program
 from agents_app.skills.schedules import read_schedules

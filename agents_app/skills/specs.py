@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from agents_app.notices import FAILURES, Format
+from agents_app.notifications import FAILURES, Format
 from agents_app.skills.fields import (
     Argv,
     CallbackUrl,

@@ -7,9 +7,9 @@ from typing import Any, TypeVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from agents_app.names import canonical, unknown_field
 from agents_app.skills.document import At, Document
 from agents_app.skills.errors import Problems
-from agents_app.skills.names import canonical, unknown_field
 
 T = TypeVar("T")
 

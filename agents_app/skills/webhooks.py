@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents_app.errors import ConfigError
-from agents_app.skills.names import canonical, mistyped, unknown_field
+from agents_app.names import canonical, mistyped, unknown_field
 from agents_app.skills.specs import WebhookSourceSpec, WebhookSpec
 from agents_app.skills.tables import Layer, build, excerpt, file_fields
-from agents_app.webhooks import (
+from agents_app.webhooks.providers import (
     PROVIDERS,
     TRIAL_PROVIDERS,
     Provider,

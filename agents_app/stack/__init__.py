@@ -1,1 +1,17 @@
-"""Everything `manage.py up` starts and watches; no rule about agents or runs lives here."""
+"""The processes that `manage.py up` starts and supervises.
+
+Belongs here: starting, watching and stopping processes.
+Does not belong here: rules about agents or runs.
+"""
+
+from agents_app.stack.banner import STARTED_AT
+from agents_app.stack.roles import ONLY_FOR_UP
+from agents_app.stack.supervisor import STOP_SIGNALS
+
+__all__ = [
+    "ONLY_FOR_UP",
+    "STARTED_AT",
+    "STOP_SIGNALS",
+    "first_start",
+    "preflight",
+]  # the last two need Django: they are imported by name

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from django.db import connection
 from django.db.models import QuerySet
 
-from agents_app import dispatch
-from agents_app.lease import this_host
 from agents_app.models import Run
+from agents_app.runs import dispatch
+from agents_app.worker import this_host
 
 
 def count_running() -> int:

@@ -3,8 +3,7 @@
 from celery import Celery
 
 from agents_app.conf import CONF
-from agents_app.stack.broker import transport_options
-from agents_app.stack.redis_server import redis_url
+from agents_app.installation import redis_url, transport_options
 
 app = Celery("drover", set_as_current=False)
 app.conf.update(

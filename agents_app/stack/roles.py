@@ -6,9 +6,8 @@ from pathlib import Path
 from signal import SIGKILL, SIGQUIT, SIGTERM
 
 from agents_app.conf import ROOT, Conf
-from agents_app.stack.private_files import kept_secret
+from agents_app.installation import find_server, kept_secret, redis_socket_path, server_argv
 from agents_app.stack.ready import READY_FILE, http_answers, redis_answers
-from agents_app.stack.redis_server import find_server, server_argv, socket_path
 from agents_app.stack.role import Role
 
 # Beat and the workers at once, so that nothing new begins; the gateway after them, because a run
@@ -40,7 +39,7 @@ def redis_role(conf: Conf, env: Environment) -> Role:
         name="redis",
         argv=server_argv(find_server(), conf.data),
         env={name: env[name] for name in ("PATH", "LANG", "TZ") if name in env},
-        ready=redis_answers(socket_path(conf.data)),
+        ready=redis_answers(redis_socket_path(conf.data)),
         quiet_start=True,
         start_stage=START_REDIS,
         stop_stage=STOP_REDIS,
@@ -53,7 +52,13 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
     ready_file = conf.data / f"{name}.ready"
     # Silent for this long the worker cannot have renewed its lease: its runs end before that does.
     silence = f"{conf.lease_seconds * 5 / 6:g}"
-    guard = (sys.executable, "-IS", str(ROOT / "agents_app" / "guard.py"), "--silence", silence)
+    guard = (
+        sys.executable,
+        "-IS",
+        str(ROOT / "agents_app" / "runners" / "guard.py"),
+        "--silence",
+        silence,
+    )
     return Role(
         name=name,
         argv=(*guard, "--", *_serve("worker", name, str(conf.concurrency))),

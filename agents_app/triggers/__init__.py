@@ -1,8 +1,13 @@
-"""The one door to triggers: text to trigger to fires; pure, so every function is told the time."""
+"""Text to trigger to the instants at which it fires.
+
+Belongs here: cron, intervals, phrases and clock changes; each function is given the time.
+Does not belong here: rows of schedules (schedules).
+"""
 
 from agents_app.triggers.accepted import ACCEPTED
 from agents_app.triggers.clock_changes import Change, next_clock_change
 from agents_app.triggers.cron import CronTrigger, parse_cron
+from agents_app.triggers.cron_field import WEEKDAYS
 from agents_app.triggers.dst import GAPS, OVERLAP_HOURS, Gap, OverlapHour
 from agents_app.triggers.duration import parse_duration
 from agents_app.triggers.fires import (
@@ -22,11 +27,13 @@ from agents_app.triggers.interval import (
     parse_interval_trigger,
 )
 from agents_app.triggers.once import OnceTrigger
+from agents_app.triggers.options import moment_of, past_moment_of, text_of, with_accepted
 from agents_app.triggers.schedule_check import CheckedSchedule, ScheduleCheck, check_schedule
+from agents_app.triggers.schedule_line import Writ, WritFinder, WritRefusal, find_writs, parse_writ
 from agents_app.triggers.spoken import spoken_cron, spoken_interval
 from agents_app.triggers.suggestion import suggest
 from agents_app.triggers.when import When, check_phrase, parse_trigger, parse_when
-from agents_app.triggers.writ import Writ, WritFinder, WritRefusal, find_writs, parse_writ
+from agents_app.triggers.words import WHITESPACE, excerpt
 from agents_app.triggers.zones import zone
 
 __all__ = [
@@ -34,6 +41,8 @@ __all__ = [
     "ANCHORS",
     "GAPS",
     "OVERLAP_HOURS",
+    "WEEKDAYS",
+    "WHITESPACE",
     "Anchor",
     "Change",
     "CheckedSchedule",
@@ -51,10 +60,12 @@ __all__ = [
     "calculate_next_trigger",
     "check_phrase",
     "check_schedule",
+    "excerpt",
     "find_writs",
     "fires_between",
     "is_schedule_due",
     "last_fire_between",
+    "moment_of",
     "next_clock_change",
     "next_fire",
     "parse_cron",
@@ -64,9 +75,12 @@ __all__ = [
     "parse_trigger",
     "parse_when",
     "parse_writ",
+    "past_moment_of",
     "spoken_cron",
     "spoken_interval",
     "suggest",
+    "text_of",
     "upcoming",
+    "with_accepted",
     "zone",
 ]

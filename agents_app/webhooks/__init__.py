@@ -1,40 +1,31 @@
-"""The one door to webhooks: signed bytes to context to match; pure, all are told the time."""
+"""Webhook deliveries: stored, matched, queued, replayed.
 
-from agents_app.webhooks.check import UNSIGNED, Verdict, check
-from agents_app.webhooks.configured import provider_for
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.decide import Decision, Letter, Listener, Reading, decide, payload_of
-from agents_app.webhooks.filters import UnknownFilter, unknown_filters
-from agents_app.webhooks.match import Match, Miss, match
-from agents_app.webhooks.provider import BODY_HASH_WINDOW_SECONDS, Provider
-from agents_app.webhooks.providers import PROVIDERS, TRIAL_PROVIDERS
-from agents_app.webhooks.reading import Unparseable, read_json
-from agents_app.webhooks.shown_headers import shown_headers
-from agents_app.webhooks.signing import Signed
+Belongs here: rows of sources and deliveries.
+Does not belong here: signatures (webhooks.providers), HTTP (gateway_app.webhooks).
+"""
+
+from agents_app.webhooks import deliveries, sources
+from agents_app.webhooks.deliveries import delivery_of, headers_of, work_of
+from agents_app.webhooks.delivery_rows import Arrival, Receipt
+from agents_app.webhooks.dry_run import EVENT_HEADERS, Trial, try_letter, try_provider
+from agents_app.webhooks.source_index import Book, Source, read_book, read_source
+from agents_app.webhooks.sources import SHORTEST_SECRET
 
 __all__ = [
-    "BODY_HASH_WINDOW_SECONDS",
-    "PROVIDERS",
-    "TRIAL_PROVIDERS",
-    "UNSIGNED",
-    "Context",
-    "Decision",
-    "Letter",
-    "Listener",
-    "Match",
-    "Miss",
-    "Provider",
-    "Reading",
-    "Signed",
-    "UnknownFilter",
-    "Unparseable",
-    "Verdict",
-    "check",
-    "decide",
-    "match",
-    "payload_of",
-    "provider_for",
-    "read_json",
-    "shown_headers",
-    "unknown_filters",
+    "EVENT_HEADERS",
+    "SHORTEST_SECRET",
+    "Arrival",
+    "Book",
+    "Receipt",
+    "Source",
+    "Trial",
+    "deliveries",
+    "delivery_of",
+    "headers_of",
+    "read_book",
+    "read_source",
+    "sources",
+    "try_letter",
+    "try_provider",
+    "work_of",
 ]

@@ -6,8 +6,8 @@ from typing import Literal, cast
 
 from django.db.models import Count, Max, Min
 
-from agents_app.cli.fleet import note_of, state_of
 from agents_app.models import Agent, Run, Schedule, Tenant, WorkItem
+from agents_app.reports import note_of, state_of
 from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
 from gateway_app.api.owned import runs_of, schedules_of, work_of
 from gateway_app.api.run_shapes import RunShape, run_shape

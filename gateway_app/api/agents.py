@@ -5,15 +5,15 @@ from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import control, messages
 from agents_app.models import Agent
+from agents_app.runs import control
+from agents_app.signals import messages
+from gateway_app.access import TO_OPERATE, TO_READ, Caller, answers, caller_of
 from gateway_app.api.agent_shapes import AgentShape, agent_shapes
-from gateway_app.api.auth import TO_OPERATE, TO_READ, Caller, caller_of
 from gateway_app.api.fields import Note, Payload, Shape, Text, Whole, utc_now
 from gateway_app.api.idempotency import IdempotencyKey, refuse_another, stored_key
 from gateway_app.api.owned import find_agent
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 from gateway_app.api.run_shapes import Asked, asked
 from gateway_app.api.tracing import trace_of
 

@@ -5,6 +5,7 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 from ninja.types import DictStrAny
 
+from gateway_app.access import add_handlers
 from gateway_app.api import (
     agents,
     deliveries,
@@ -23,7 +24,6 @@ from gateway_app.api import (
 )
 from gateway_app.api.docs import SelfHosted
 from gateway_app.api.parsing import StrictParser
-from gateway_app.api.problems import add_handlers
 
 DESCRIPTION = """
 Everything belongs to a tenant, which is known by the token: `Authorization: Bearer ...`. A token
@@ -48,7 +48,7 @@ class DroverAPI(NinjaAPI):
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: DictStrAny | None = None
     ) -> OpenAPISchema:
-        """Signals are answered in front of Django, see gateway_app/signals.py."""
+        """Signals are answered in front of Django, see gateway_app/signals/receive.py."""
         prefix = self.get_root_path(path_params or {}) if path_prefix is None else path_prefix
         document = super().get_openapi_schema(path_prefix=prefix)
         signals.describe(document, prefix.rstrip("/") + "/")

@@ -5,8 +5,8 @@ from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import deliveries
-from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from agents_app.webhooks import deliveries
+from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.delivery_shapes import (
     DeliveryShape,
     Outcome,
@@ -17,7 +17,6 @@ from gateway_app.api.delivery_shapes import (
 from gateway_app.api.fields import Seconds, Shape, Text, moment, utc_now
 from gateway_app.api.owned import deliveries_of, find_delivery, find_source
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 from gateway_app.api.tracing import trace_of
 
 router = Router(tags=["deliveries"])

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from agents_app.deliveries import headers_of, work_of
 from agents_app.models import Delivery
+from agents_app.webhooks import headers_of, work_of
 from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
 from gateway_app.api.run_shapes import WorkState
 

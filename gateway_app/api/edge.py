@@ -9,8 +9,8 @@ from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, re_path
 from ninja import NinjaAPI
 
+from gateway_app.access import problem
 from gateway_app.api.docs import asset
-from gateway_app.api.problems import problem
 from gateway_app.api.tracing import traced
 
 View = Callable[..., HttpResponseBase]
@@ -34,7 +34,7 @@ def guarded(view: View) -> View:
     @wraps(view)
     def guard(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         try:
-            # Before anything else may take it for a form; it is counted in gateway_app/bounded.py.
+            # Before anything else may take it for a form; asgi/body_limit.py counts it.
             _ = request.body
             response = view(request, *args, **kwargs)
         except Http404:

@@ -7,11 +7,10 @@ from ninja import Query, Router
 from pydantic import Field
 
 from agents_app.models import RunEvent
-from gateway_app.api.auth import TO_READ, caller_of
+from gateway_app.access import TO_READ, answers, caller_of
 from gateway_app.api.fields import Epoch, Seconds, Shape, Text, epoch, moment
 from gateway_app.api.owned import events_of, find_agent, find_run
 from gateway_app.api.paging import PageFilters, cursor_at, page_of
-from gateway_app.api.problems import answers
 
 router = Router(tags=["events"])
 

@@ -13,8 +13,8 @@ from pydantic import (
     model_validator,
 )
 
-from agents_app.skills.names import unknown_field
-from gateway_app.api.complaints import said
+from agents_app.names import unknown_field
+from gateway_app.access import said
 
 # The year 9999; also what SQLite and Python can both say.
 LAST_SECOND = 253_402_300_799

@@ -3,14 +3,13 @@
 from django.http import HttpRequest
 from ninja import Query, Router
 
-from agents_app import control
 from agents_app.errors import NotFound
 from agents_app.models import ResourceLock
-from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from agents_app.runs import control
+from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.fields import Epoch, Shape, epoch, utc_now
 from gateway_app.api.owned import find_lock, locks_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 
 router = Router(tags=["locks"])
 

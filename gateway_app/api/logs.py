@@ -9,14 +9,12 @@ from ninja import Query, Router
 from pydantic import Field
 
 from agents_app.models import Run
-from agents_app.printed import output_so_far
-from gateway_app.api.auth import TO_READ, caller_of
+from agents_app.output import output_so_far
+from gateway_app.access import TO_READ, answers, caller_of, problem
 from gateway_app.api.fields import LARGEST_KEY, Filters, Shape
 from gateway_app.api.owned import find_run, output_of
-from gateway_app.api.problems import answers, problem
 from gateway_app.api.resuming import last_event_id, streamed
-from gateway_app.lines import Line, as_lines
-from gateway_app.streams.ticket import Follow, begin, guest_of
+from gateway_app.streams import Follow, Line, as_lines, begin, guest_of
 
 router = Router(tags=["runs"])
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)

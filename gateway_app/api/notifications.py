@@ -6,14 +6,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from agents_app.tail import newest_entry
-from gateway_app.api.auth import TO_READ, caller_of
+from agents_app.events import newest_entry
+from gateway_app.access import TO_READ, Invalid, answers, caller_of
 from gateway_app.api.fields import LARGEST_KEY, Filters
 from gateway_app.api.owned import find_agent, find_run
-from gateway_app.api.problems import Invalid, answers
 from gateway_app.api.resuming import last_event_id, streamed
-from gateway_app.streams.notices import COMPLETED, FAILED, STARTED, Wanted
-from gateway_app.streams.ticket import Listen, begin, guest_of
+from gateway_app.streams import COMPLETED, FAILED, STARTED, Listen, Wanted, begin, guest_of
 
 router = Router(tags=["notifications"])
 _KINDS = (STARTED, COMPLETED, FAILED)

@@ -8,8 +8,8 @@ from typing import TypeVar
 from django.db.models import Model, OuterRef, QuerySet, Subquery
 
 from agents_app.errors import NotFound
-from agents_app.locks import held_locks
 from agents_app.models import (
+    DEFAULT_TENANT,
     Agent,
     ApiToken,
     Delivery,
@@ -23,9 +23,9 @@ from agents_app.models import (
     WebhookSource,
     WorkItem,
 )
-from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.skills.names import agent_name_problem
-from gateway_app.api.auth import Caller
+from agents_app.names import agent_name_problem
+from agents_app.signals import held_locks
+from gateway_app.access import Caller
 from gateway_app.api.fields import LARGEST_KEY, utc_now
 
 M = TypeVar("M", bound=Model)

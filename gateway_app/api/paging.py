@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Model, QuerySet
 from pydantic import Field
 
+from gateway_app.access import Invalid
 from gateway_app.api.fields import LARGEST_KEY, Filters
-from gateway_app.api.problems import Invalid
 
 M = TypeVar("M", bound=Model)
 CURSOR = "Where the page before this one ended: its `next_cursor`."

@@ -1,27 +1,13 @@
-"""Reads JSON as strictly as the standard has it."""
+"""The JSON parser of the API: duplicate keys and NaN are errors."""
 
-import json
-from typing import Any, NoReturn
+from typing import Any
 
 from django.http import HttpRequest
 from ninja.parser import Parser
+
+from gateway_app.asgi import strict_json
 
 
 class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
         return strict_json(request.body.decode("utf-8"))
-
-
-def strict_json(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse, object_pairs_hook=_object)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return found

@@ -4,14 +4,13 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import Field
 
-from agents_app import control
 from agents_app.errors import Refused
 from agents_app.models import WorkItem
-from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from agents_app.runs import control
+from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.fields import Payload, Shape, Text, utc_now
 from gateway_app.api.owned import find_agent, find_work, work_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 from gateway_app.api.run_shapes import WorkShape, WorkState, work_shape
 
 router = Router(tags=["queue"])

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from gateway_app.access import Invalid
 from gateway_app.api.fields import LARGEST_KEY
-from gateway_app.api.problems import Invalid
 
 _HEADER = "Last-Event-ID"
 

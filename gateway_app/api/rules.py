@@ -9,11 +9,18 @@ from ninja import Router
 from pydantic import Field
 
 from agents_app.models import RuleBook
-from agents_app.rules.listing import book_of, indicator, rule_lines, silence_told, source_of
-from agents_app.rules.rehearse import rehearse
-from agents_app.rules.silence import end_silence, silence
-from agents_app.rules.source import parsed, source_of_text
-from gateway_app.api.auth import TO_OPERATE_RULES, TO_READ_RULES, caller_of
+from agents_app.rules.engine import (
+    book_of,
+    dry_run_rules,
+    end_silence,
+    indicator,
+    rule_lines,
+    silence_told,
+    source_of,
+    start_silence,
+)
+from agents_app.rules.language import parsed, source_of_text
+from gateway_app.access import TO_OPERATE_RULES, TO_READ_RULES, Invalid, answers, caller_of
 from gateway_app.api.fields import (
     Epoch,
     Payload,
@@ -23,7 +30,6 @@ from gateway_app.api.fields import (
     moment,
     utc_now,
 )
-from gateway_app.api.problems import Invalid, answers
 
 router = Router(tags=["rules"])
 
@@ -124,7 +130,7 @@ def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
     """What would fire now, and why not; nothing is done, and an edit is not saved."""
     tenant = caller_of(request).tenant
     source = source_of(tenant) if body.text is None else source_of_text(_bytes(body.text))
-    rehearsed = rehearse(tenant, parsed(source).rules, utc_now())
+    rehearsed = dry_run_rules(tenant, parsed(source).rules, utc_now())
     return RehearsalShape(
         ok=not source.errors,
         rules=[RehearsedShape.model_validate(one.told) for one in rehearsed],
@@ -141,7 +147,7 @@ def show_silence(request: HttpRequest) -> SilenceShape:
 def silence_rules(request: HttpRequest, body: Quiet = FOR_EVER) -> SilenceShape:
     """No `msg` is sent meanwhile; all else that rules do goes on. Lasts across restarts."""
     caller, now = caller_of(request), utc_now()
-    return _silence(silence(caller.tenant, caller.by, now, _end(body, now)), now)
+    return _silence(start_silence(caller.tenant, caller.by, now, _end(body, now)), now)
 
 
 @router.delete("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE_RULES)

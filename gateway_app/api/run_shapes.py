@@ -4,8 +4,8 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from agents_app.calls import Branch
 from agents_app.models import Run, WorkItem
+from agents_app.signals import Branch
 from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
 
 RunState = Literal[

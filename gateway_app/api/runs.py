@@ -5,12 +5,12 @@ from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import calls, control, dispatch
-from gateway_app.api.auth import TO_OPERATE, TO_READ, caller_of
+from agents_app.runs import control, dispatch
+from agents_app.signals import calls
+from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.fields import Seconds, Shape, moment, utc_now
 from gateway_app.api.owned import find_agent, find_run, find_schedule, runs_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 from gateway_app.api.run_shapes import (
     Asked,
     CallShape,

@@ -7,17 +7,16 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from ninja.responses import Status as Answer
 
-from agents_app import removal, schedules
-from agents_app.commit import in_transaction
+from agents_app.accounts import removal
+from agents_app.database import in_transaction
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Agent, Schedule, Tenant
-from agents_app.schedule_keys import create_once
-from gateway_app.api.auth import TO_OPERATE, Caller, caller_of
+from agents_app.schedules import create_once, edit
+from gateway_app.access import TO_OPERATE, Caller, Invalid, answers, caller_of
 from gateway_app.api.ending import wait_until_ended
 from gateway_app.api.fields import Shape, moment, utc_now
 from gateway_app.api.idempotency import IdempotencyKey, refuse_another, stored_key
 from gateway_app.api.owned import find_agent, find_schedule
-from gateway_app.api.problems import Invalid, answers
 from gateway_app.api.schedule_shapes import (
     NewSchedule,
     ScheduleChanges,
@@ -43,7 +42,7 @@ def create_schedule(
     """200 instead of 201 if the same Idempotency-Key has made it before."""
     caller = caller_of(request)
     agent = _agent(caller.tenant, body.agent)
-    draft = schedules.Draft(
+    draft = edit.Draft(
         text=body.schedule,
         prompt=body.message,
         name=(body.name or "").strip(),
@@ -66,7 +65,7 @@ def change_schedule(request: HttpRequest, schedule_id: int, body: ScheduleChange
 
     def change() -> None:
         if edits:
-            schedules.edit(schedule, edits, caller.by, now)
+            edit.edit(schedule, edits, caller.by, now)
         if body.status is not None:
             _MOVES[body.status](schedule, body, caller.by, now)
 
@@ -129,19 +128,19 @@ def _shown(caller: Caller, key: int) -> ScheduleShape:
 
 def _pause(schedule: Schedule, body: ScheduleChanges, by: str, now: datetime) -> None:
     until = None if body.pause_until is None else moment(body.pause_until)
-    changed = schedules.pause(schedule, by, now, body.pause_note or "", until)
+    changed = edit.pause(schedule, by, now, body.pause_note or "", until)
     if not changed:
         _refuse_unless(S.PAUSED, schedule, "only an active one can be paused")
 
 
 def _resume(schedule: Schedule, body: ScheduleChanges, by: str, now: datetime) -> None:
-    if not schedules.resume(schedule, by, now, at_once=body.at_once):
+    if not edit.resume(schedule, by, now, at_once=body.at_once):
         _refuse_unless(S.ACTIVE, schedule, "only a paused one can be resumed")
 
 
 def _cancel(schedule: Schedule, _body: ScheduleChanges, by: str, now: datetime) -> None:
     if schedule.state != S.CANCELED:
-        schedules.cancel(schedule, by, now)
+        edit.cancel(schedule, by, now)
 
 
 def _end(schedule: Schedule, body: ScheduleChanges, _by: str, _now: datetime) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from gateway_app.api.complaints import said
+from gateway_app.access import said
 from gateway_app.api.fields import (
     Epoch,
     Note,

@@ -8,19 +8,13 @@ from ninja import Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import control, tenants
+from agents_app.accounts import tenants
 from agents_app.models import Run, Tenant, WorkItem
+from agents_app.runs import control
+from gateway_app.access import TO_ADMINISTER, TO_OPERATE, TO_READ, answers, caller_of, operator_of
 from gateway_app.api.agents import NO_NOTE, Pause
-from gateway_app.api.auth import (
-    TO_ADMINISTER,
-    TO_OPERATE,
-    TO_READ,
-    caller_of,
-    operator_of,
-)
 from gateway_app.api.fields import Epoch, Payload, Shape, Whole, epoch_or_none, utc_now
 from gateway_app.api.owned import runs_of, the_scheduler, work_of
-from gateway_app.api.problems import answers
 from gateway_app.api.stopping import finish_when_idle
 
 router = Router(tags=["scheduler"])

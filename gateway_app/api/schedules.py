@@ -7,14 +7,13 @@ from django.http import HttpRequest
 from ninja import Query, Router
 from pydantic import Field
 
-from agents_app.conf import HOST_ZONE
+from agents_app.clock import HOST_ZONE
 from agents_app.errors import TriggerParseError
-from agents_app.next_fires import ClockChange, Fire, preview
-from gateway_app.api.auth import TO_READ, caller_of
+from agents_app.triggers.preview import ClockChange, Fire, preview_fires
+from gateway_app.access import TO_READ, answers, caller_of
 from gateway_app.api.fields import Epoch, Payload, Shape, Text, Whole, epoch, utc_now
 from gateway_app.api.owned import find_agent, find_schedule, runs_of, schedules_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 from gateway_app.api.run_shapes import run_shape
 from gateway_app.api.runs import RunPage
 from gateway_app.api.schedule_shapes import Phrase, ScheduleShape, Status, schedule_shape
@@ -111,7 +110,7 @@ def preview_schedule(request: HttpRequest, body: Previewed) -> PreviewShape:  # 
     """When it would fire; nothing is saved."""
     rules: dict[str, Any] = {name: getattr(body, name) for name in _RULES}
     zone = body.timezone or HOST_ZONE
-    seen = preview(body.schedule, zone, utc_now(), count=body.count, **rules)
+    seen = preview_fires(body.schedule, zone, utc_now(), count=body.count, **rules)
     if not seen.expression:
         reason = seen.error or seen.note
         raise TriggerParseError(reason, text=body.schedule, accepted=seen.accepted)

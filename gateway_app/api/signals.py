@@ -1,10 +1,7 @@
-"""/v1/signals as documents describe it, and how the fields of a signal are read from a body."""
+"""/v1/signals in the OpenAPI document."""
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qs
-
-from gateway_app.api.parsing import strict_json
 
 SECURITY = "RunToken"
 _TEXT, _NUMBER, _WHOLE = {"type": "string"}, {"type": "number"}, {"type": "integer"}
@@ -12,7 +9,7 @@ _IDS = {"type": "array", "items": _WHOLE, "minItems": 1, "maxItems": 2000}
 _URI = {"type": "string", "maxLength": 1024, "description": "Such as github://acme/app/issues/1."}
 _SECONDS = {"type": "number", "minimum": 0, "description": "At most 20 in one piece."}
 _WAIT = {"type": ["boolean", "number"], "description": "Yes, or for how many seconds."}
-# What each takes, and whether it must be there; what it means is in agents_app/agent_signals.py.
+# What each takes, and whether it must be there; what it means is in agents_app/signals/handlers.py.
 SIGNALS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
     "status": ("Says what the run is doing", {"text": _TEXT}, ("text",)),
     "progress": ("Says how far it is", {"percent": _NUMBER, "text": _TEXT}, ("percent",)),
@@ -43,25 +40,6 @@ SIGNALS: Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]] = {
     "inbox": ("Reads messages", {"timeout": _SECONDS, "peek": {"type": "boolean"}}, ()),
 }
 _PROBLEMS = (400, 401, 403, 404, 405, 408, 409, 413, 429, 503)
-
-
-class BadBody(Exception):
-    """The body is neither a JSON object nor a form."""
-
-
-def read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
-    """A name that a form repeats is a list; text comes out as it went in."""
-    try:
-        text = raw.decode()
-        if content_type.partition(";")[0].strip().lower() == "application/x-www-form-urlencoded":
-            found = parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=5000)
-            return {n: each if len(each) > 1 else each[0] for n, each in found.items()}
-        fields = strict_json(text) if text.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise BadBody(f"the body is neither JSON nor a form in UTF-8: {error}") from None
-    if not isinstance(fields, dict):
-        raise BadBody("the body is JSON, but not an object with the signal's fields")
-    return fields
 
 
 # --- the document ---------------------------------------------------------------------------

@@ -5,8 +5,8 @@ import threading
 import structlog
 from django.db import close_old_connections
 
-from agents_app.cli import shutdown
 from agents_app.errors import DroverError
+from agents_app.runs import shutdown
 
 log = structlog.get_logger("drover.api")
 _one = threading.Lock()

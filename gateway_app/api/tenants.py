@@ -7,16 +7,14 @@ from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import tenants
+from agents_app.accounts import rotate_tokens, tenants
 from agents_app.errors import Refused
 from agents_app.models import Tenant
-from agents_app.tokens import rotate_tokens
-from gateway_app.api.auth import TO_ADMINISTER, Caller, caller_of, operator_of
+from gateway_app.access import TO_ADMINISTER, Caller, answers, caller_of, operator_of
 from gateway_app.api.ending import wait_until_ended
 from gateway_app.api.fields import Epoch, Payload, Shape, epoch, epoch_or_none, utc_now
 from gateway_app.api.owned import find_tenant, runs_of, tenants_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 from gateway_app.api.schedule_acts import Deleted
 from gateway_app.api.tokens import NewTokenShape, new_token_shape
 

@@ -7,13 +7,12 @@ from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app import tokens
+from agents_app.accounts import tokens
 from agents_app.models import ApiToken
-from gateway_app.api.auth import TO_ADMINISTER, caller_of
+from gateway_app.access import TO_ADMINISTER, answers, caller_of
 from gateway_app.api.fields import Epoch, Payload, Shape, Text, epoch, epoch_or_none, utc_now
 from gateway_app.api.owned import find_token
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.problems import answers
 
 router = Router(tags=["tokens"])
 Scope = Literal["read", "operate", "admin"]

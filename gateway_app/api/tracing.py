@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from structlog.contextvars import bound_contextvars
 
-from agents_app.trace import trace_id_of
+from agents_app.events import trace_id_of
 
 log = structlog.get_logger("drover.api")
 View = Callable[..., HttpResponseBase]

@@ -7,9 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from gateway_app.answers import too_many_streams
-from gateway_app.body import App, Message, Receive, Send
-from gateway_app.protocol import ENDING
+from gateway_app.asgi import ENDING, App, Message, Receive, Send, too_many_streams
 from gateway_app.streams.following import follow
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.listening import listen

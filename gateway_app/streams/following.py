@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from time import monotonic
 
-from agents_app.printed import Progress
-from gateway_app.lines import AnyLine, LineReader, LogReader
+from agents_app.output import Progress
 from gateway_app.streams import wire
 from gateway_app.streams.hub import Hub
+from gateway_app.streams.log_lines import AnyLine, LineReader, LogReader
 from gateway_app.streams.outlet import Outlet
 from gateway_app.streams.ticket import Follow
 

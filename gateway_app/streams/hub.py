@@ -14,8 +14,8 @@ from typing import TypeVar
 import structlog
 from django.db import DatabaseError
 
-from agents_app.printed import Progress
-from agents_app.tail import MOST_AT_ONCE, Tail
+from agents_app.events import MOST_AT_ONCE, Tail
+from agents_app.output import Progress
 from gateway_app.streams import wire
 from gateway_app.streams.look import Seen, closing, look
 from gateway_app.streams.notices import Wanted

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from functools import partial
 
-from agents_app.tail import MOST_AT_ONCE, told_between
+from agents_app.events import MOST_AT_ONCE, told_between
 from gateway_app.streams import wire
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.notices import Wanted

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from django.db import connection
 
-from agents_app.printed import Progress, progress_of
-from agents_app.rows import on_sqlite
-from agents_app.tail import Tail, Told
+from agents_app.database import on_sqlite
+from agents_app.events import Tail, Told
+from agents_app.output import Progress, progress_of
 from gateway_app.streams.standing import ABOUT_RIGHTS, without_rights
 from gateway_app.streams.ticket import Guest
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agents_app.summary import summary
-from agents_app.tail import Told
+from agents_app.events import Told
+from agents_app.text import summary
 from gateway_app.streams import wire
 
 STARTED, COMPLETED, FAILED = "run.started", "run.completed", "run.failed"

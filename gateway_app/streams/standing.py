@@ -8,10 +8,16 @@ from django.conf import settings
 from django.contrib.auth import get_user
 from django.http import HttpRequest
 
+from agents_app.accounts import tokens_in_force
 from agents_app.models import ApiToken
-from agents_app.tokens import tokens_in_force
-from gateway_app.api.auth import READ, Caller, caller_of_token, caller_with_session, check_rights
-from gateway_app.api.problems import Forbidden
+from gateway_app.access import (
+    READ,
+    Caller,
+    Forbidden,
+    caller_of_token,
+    caller_with_session,
+    check_rights,
+)
 from gateway_app.streams.ticket import Guest
 
 # Entries of the journal after which somebody may have lost the right to read the next one.

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from gateway_app.api.auth import caller_of
+from gateway_app.access import caller_of
 from gateway_app.streams import wire
 from gateway_app.streams.notices import Wanted
 

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from agents_app.conf import ROOT
-from agents_app.stack.redis_server import find_server
+from agents_app.installation.redis_server import find_server
 from tests.benchmarks.peer.stack import PeerStack
 from tests.parts.ports import free_port
 from tests.parts.postgres_part import PostgresServer

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import assert_accessible
 from tests.browser.watch import Watch
-from tests.gateway.posting import ISSUE, SECRET, signed
+from tests.gateway_app.posting import ISSUE, SECRET, signed
 from tests.parts.stack_part import PrivateStack
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from tests.codebase.source import Module, calls, modules
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 EVENT = re.compile(r"[a-z][a-z_]*\.[a-z][a-z_]*")
 # The journal logs what it has written down, whose name is a row's.
-SAYS_A_ROW = {"agents_app.journal"}
+SAYS_A_ROW = {"agents_app.events.journal"}
 
 
 def _loggers(module: Module) -> set[str]:

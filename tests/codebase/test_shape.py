@@ -7,7 +7,7 @@ import pytest
 from agents_app.conf import ROOT
 from tests.codebase.source import Module, functions, modules, tracked_files
 
-LONGEST_FILE = 300
+LONGEST_FILE = 400
 LONGEST_FUNCTION = 40
 SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "services", "manager", "managers"}
 EVERYWHERE = ("agents_app", "gateway_app", "scheduler_project", "tests")

@@ -4,11 +4,11 @@ import ast
 import re
 
 from tests.codebase.source import Module, calls, modules
-from tests.codebase.test_imports import LAYERS, prefix_of
+from tests.codebase.test_imports import EDGES, ORDER, package_of
 
 # The parts of the supervisor and the runners have states of their own, which are not rows.
 MOVERS = {
-    f"agents_app.{name}" for name in ("lifecycle", "handover", "statements", "schedule_states")
+    f"agents_app.runs.{name}" for name in ("lifecycle", "handover", "statements", "schedule_states")
 }
 ROWS_LIVE_HERE = [
     module
@@ -18,7 +18,7 @@ ROWS_LIVE_HERE = [
 ]
 # Of a worker and of the scheduler, which have no moves that others race for.
 OTHER_STATES = re.compile(r"(Worker|Scheduler)\.State\.")
-WORKERS_OWN = {"agents_app.lease"}
+WORKERS_OWN = {"agents_app.worker.lease"}
 WRITES_A_STATE = re.compile(
     r"UPDATE\s+drover_(run|work_item|schedule)\s+SET\s[^;]*\bstate\s*=", re.IGNORECASE
 )
@@ -109,16 +109,20 @@ def test_the_search_for_states_finds_every_way_to_change_one(tmp_path, monkeypat
 # --- the clock ------------------------------------------------------------------------------
 
 CLOCKS = {"datetime.now", "datetime.utcnow", "timezone.now", "time.time", "datetime.today"}
-TOLD_THE_TIME = (*LAYERS["verbs"], "agents_app.journal", "agents_app.lifecycle", "agents_app.slots")
-# The clock of a worker process, which it is given as a default.
-READS_IT = {"agents_app.lease.utc_now"}
+TOLD_THE_TIME = ORDER[ORDER.index("agents_app.events") : ORDER.index(EDGES[0])]
+READS_IT = {
+    "agents_app.worker.lease.utc_now",  # the clock that a worker process passes on
+    "agents_app.launch.hooks._remark",  # the time of a remark in the output of a run
+    "agents_app.output.watchers.__exit__",  # the time of the last line
+    "agents_app.runs.shutdown.running",  # waits for real processes
+}
 
 
 def test_verbs_never_read_the_clock():
     wrong = [
         f"{module.at(call.lineno)}: {ast.unparse(call.func)}"
         for module in modules("agents_app")
-        if prefix_of(module.name) in TOLD_THE_TIME
+        if package_of(module.name) in TOLD_THE_TIME
         for call in calls(module)
         if ast.unparse(call.func) in CLOCKS and not _allowed(module, call.lineno)
     ]

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agents_app import triggers, webhooks
+from agents_app import triggers
 from agents_app.errors import IntervalParseError, TriggerParseError
+from agents_app.names import agent_name_problem
 from agents_app.skills.errors import SkillError
 from agents_app.skills.frontmatter import split_frontmatter
-from agents_app.skills.names import agent_name_problem
+from agents_app.webhooks import providers as webhooks
 from tests.conformance import injection_adapter
 from tests.conformance.fleet_adapters import FLEET_ADAPTERS
 from tests.conformance.rules_adapters import RULES_ADAPTERS
@@ -201,7 +202,7 @@ def _provider(case: Case) -> webhooks.Provider:
 def webhook_signature(case: Case) -> str | None:
     request = webhooks.Signed(case["headers"], case["raw_body"].encode())
     now = datetime.fromtimestamp(case["now_unix"], UTC)
-    verdict = webhooks.check(
+    verdict = webhooks.check_signature(
         _provider(case), request, case["secrets"], now, allow_unsigned=case["allow_unsigned"]
     )
     return verdict.signer
@@ -244,7 +245,7 @@ def _filters(case: Case) -> Case:
 def webhook_filter(case: Case) -> bool:
     said: Case = {n: tuple(v) if isinstance(v, list) else v for n, v in case["context"].items()}
     context = webhooks.Context(**said)
-    return webhooks.match(_provider(case).filters, _filters(case), context).matched
+    return webhooks.match_filters(_provider(case).filters, _filters(case), context).matched
 
 
 def webhook_filter_fields(case: Case) -> list[Case]:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from agents_app import agent_signals, calls, control, lifecycle, locks
-from agents_app.commit import in_transaction
+from agents_app.database.transactions import in_transaction
 from agents_app.errors import DroverError, NotFound
-from agents_app.job import Job
-from agents_app.locks import Holder, LockRefused
 from agents_app.models import Agent, Run, Tenant, Trigger, WorkItem
-from tests.agents.fleet import NOON, Fleet
+from agents_app.runs import control, lifecycle
+from agents_app.runs.job import Job
+from agents_app.signals import calls, handlers, locks
+from agents_app.signals.locks import Holder, LockRefused
+from tests.agents_app.fleet import NOON, Fleet
 
 Case = dict[str, Any]
 
@@ -22,7 +23,7 @@ def _fleet(name: str = "default") -> Fleet:
 
 
 def _signal(job: Job, name: str, **fields: Any) -> None:
-    agent_signals.obey(job.token, name, fields, NOON)
+    handlers.obey(job.token, name, fields, NOON)
 
 
 # --- calls ----------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agents_app.injection import inject
+from agents_app.launch.hooks import Stage, output_of
+from agents_app.launch.injection import inject
 from agents_app.runners.base import RunControl, RunSpec
 from agents_app.runners.kinds import RUNNERS
-from agents_app.stage import Stage, output_of
 
 
 def context_injection(case: dict[str, Any]) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from agents_app.rules.errors import RuleError
-from agents_app.rules.judge import judge
-from agents_app.rules.parse import parse_conditions, parse_file, parse_line
-from agents_app.rules.rule import (
+from agents_app.rules.engine.judge import judge
+from agents_app.rules.language.errors import RuleError
+from agents_app.rules.language.parse import parse_conditions, parse_file, parse_line
+from agents_app.rules.language.rule import (
     Action,
     AgentState,
     Alive,
@@ -30,7 +30,7 @@ from agents_app.rules.rule import (
     Tell,
     Trigger,
 )
-from agents_app.rules.when import parse_rule_duration
+from agents_app.rules.language.when import parse_rule_duration
 
 Case = dict[str, Any]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import redis
 
-from agents_app.stack.redis_server import client_url, redis_url
+from agents_app.installation.redis_server import client_url, redis_url
 from tests.parts.processes import tree_of
 from tests.parts.stack_part import PrivateStack
 

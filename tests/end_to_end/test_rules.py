@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.agents.commands.test_rules import COMPLETE
+from tests.agents_app.management.test_rules import COMPLETE
 from tests.end_to_end.conftest import NewFleet
 from tests.end_to_end.test_examples import RUNS, printed
 from tests.faults.real_fleet import seconds_ago

@@ -15,11 +15,13 @@ import django
 
 django.setup()
 
-from agents_app import dispatch, messages, relay  # noqa: E402
 from agents_app.conf import CONF  # noqa: E402
-from agents_app.dispatch import Request  # noqa: E402
+from agents_app.events import relay  # noqa: E402
 from agents_app.models import Agent, Run, Trigger  # noqa: E402
-from agents_app.skills.sync import sync_project  # noqa: E402
+from agents_app.project.sync import sync_project  # noqa: E402
+from agents_app.runs import dispatch  # noqa: E402
+from agents_app.runs.dispatch import Request  # noqa: E402
+from agents_app.signals import messages  # noqa: E402
 
 
 def sync() -> list[str]:

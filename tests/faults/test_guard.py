@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents_app import guard
+from agents_app.runners import guard
 from tests.parts.processes import all_gone, is_gone
 from tests.parts.waiting import wait_for
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agents_app.lease import process_started
+from agents_app.worker.lease import process_started
 from tests.faults.conftest import NewFleet
 from tests.faults.real_fleet import (
     LEASE_SECONDS,

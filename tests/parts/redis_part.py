@@ -8,7 +8,7 @@ from pathlib import Path
 
 import redis
 
-from agents_app.stack.redis_server import (
+from agents_app.installation.redis_server import (
     client_url,
     embedded_server,
     local_url,

@@ -8,9 +8,10 @@ from functools import partial
 
 from django.db import DatabaseError, connection
 
-from agents_app import due, firings, schedule_states
-from agents_app.commit import in_transaction
+from agents_app.database.transactions import in_transaction
 from agents_app.models import Schedule
+from agents_app.runs import schedule_states
+from agents_app.schedules import due, firings
 from tests.races import breaking
 from tests.races.checks import EPOCH
 

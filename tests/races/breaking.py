@@ -12,7 +12,11 @@ from django.db import connection
 from django.db.backends.signals import connection_created
 from django.db.models import QuerySet
 
-from agents_app import commit, dispatch, due, execute, lifecycle, rows, slots
+from agents_app.database import sql as rows
+from agents_app.database import transactions
+from agents_app.runs import dispatch, lifecycle, slots
+from agents_app.schedules import due
+from agents_app.worker import execute
 
 
 def drop_index(model: str, name: str) -> None:
@@ -110,4 +114,4 @@ def die_at(at_sql: str, *, after: bool) -> None:
     _replace(
         due, "insert_many", lambda table, *rest: watch(_inserting(insert), f"INTO {table}", *rest)
     )
-    assert commit._current is None
+    assert transactions._current is None

@@ -8,13 +8,14 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from agents_app import agent_signals, calls, dispatch, lifecycle
-from agents_app.commit import in_transaction
-from agents_app.dispatch import Request
+from agents_app.database.transactions import in_transaction
 from agents_app.errors import DroverError
-from agents_app.job import Ending, Job
 from agents_app.models import Agent, Run, Trigger
 from agents_app.models.run import LENT
+from agents_app.runs import dispatch, lifecycle
+from agents_app.runs.dispatch import Request
+from agents_app.runs.job import Ending, Job
+from agents_app.signals import calls, handlers
 from tests.races.beats import PAUSE_SECONDS, wait_until
 from tests.races.checks import EPOCH
 from tests.races.field import make_worker
@@ -73,7 +74,7 @@ class Troupe:
             if _signal(one, "wait", ids=one.made).get("done", True):
                 self._end(one)
         elif one.made and chance < 0.95:
-            agent_signals.leave(one.job.token, "wait", {}, EPOCH)
+            handlers.leave(one.job.token, "wait", {}, EPOCH)
         else:
             self._end(one)
 
@@ -102,7 +103,7 @@ class Troupe:
 def _signal(one: Acting, name: str, **fields: Any) -> dict[str, Any]:
     """What the product refuses, such as a call of oneself, is an answer."""
     try:
-        return dict(agent_signals.obey(one.job.token, name, fields, EPOCH).content)
+        return dict(handlers.obey(one.job.token, name, fields, EPOCH).content)
     except DroverError:
         return {}
 

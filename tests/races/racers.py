@@ -19,7 +19,7 @@ if __name__ == "__main__":
 from django.conf import settings
 from django.db import connection
 
-from agents_app import relay
+from agents_app.events import relay
 from tests.races import beats, breaking, callers, field, rulers, spenders, workers
 
 ACTS: dict[str, Callable[..., Any]] = {

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from agents_app.models import RuleState, WorkItem
-from agents_app.rules.actions import perform
-from agents_app.rules.decide import Errand
-from agents_app.rules.doing import Doer
-from agents_app.rules.outcome import write_down
-from agents_app.rules.source import FILE_NAME
-from agents_app.rules.tick import tick as look
+from agents_app.rules.engine.actions import perform
+from agents_app.rules.engine.decide import Errand
+from agents_app.rules.engine.doing import Doer
+from agents_app.rules.engine.outcome import write_down
+from agents_app.rules.engine.tick import evaluate_rules as look
+from agents_app.rules.language.source import FILE_NAME
 from tests.races.beats import FastClock, wait_until
 from tests.races.checks import EPOCH
 

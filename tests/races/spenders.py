@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from agents_app import budgets
+from agents_app.budgets import holds
 from agents_app.models import Agent, Run, RunEvent, Tenant, Usage
 from tests.races.beats import PAUSE_SECONDS, wait_until
 from tests.races.checks import EPOCH
@@ -24,7 +24,7 @@ def spend(start_at: float, agent_id: int, times: int) -> list[str]:
     for _ in range(times):
         for run_id in runs:
             try:
-                budgets.note_usage(run_id, 1, 0, 0, 0.01, EPOCH)
+                holds.note_usage(run_id, 1, 0, 0, 0.01, EPOCH)
             except DatabaseError as error:
                 errors.append(repr(error))
                 connection.close()
@@ -36,7 +36,7 @@ def sweep_budgets(start_at: float, seconds: float) -> list[str]:
     wait_until(start_at)
     while time.time() < until:
         try:
-            budgets.sweep(EPOCH)
+            holds.sweep(EPOCH)
         except DatabaseError as error:
             errors.append(repr(error))
             connection.close()

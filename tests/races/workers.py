@@ -7,12 +7,13 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from agents_app import dispatch, execute, lifecycle
-from agents_app.commit import in_transaction
-from agents_app.dispatch import Request
-from agents_app.execute import Host
-from agents_app.job import Ending, Job
+from agents_app.database.transactions import in_transaction
 from agents_app.models import Agent, Run, Tenant, Trigger
+from agents_app.runs import dispatch, lifecycle
+from agents_app.runs.dispatch import Request
+from agents_app.runs.job import Ending, Job
+from agents_app.worker import execute
+from agents_app.worker.execute import Host
 from tests.races import breaking
 from tests.races.beats import PAUSE_SECONDS, wait_until
 from tests.races.checks import EPOCH

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from agents_app import due, firings, schedules
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
-from agents_app.schedules import Draft
+from agents_app.schedules import due, edit, firings
+from agents_app.schedules.edit import Draft
 from tests.races import breaking
 from tests.races.beats import wait_until
 
@@ -21,7 +21,7 @@ def create(now: str, drafts: list[dict[str, Any]]) -> None:
     )
     for number, draft in enumerate(drafts):
         values = {"name": f"{number}", "overlap": "queue", "timezone": "UTC", **draft}
-        schedules.create(agent, Draft(**values), "ann", datetime.fromisoformat(now))
+        edit.create(agent, Draft(**values), "ann", datetime.fromisoformat(now))
 
 
 def look_at(start_at: float, moments: list[str], broken: bool = False) -> list[str]:

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agents_app import due, plan, schedule_states
+from agents_app.runs import schedule_states
+from agents_app.schedules import due, plan
 from agents_app.triggers import dst, fires
 
 Patch = pytest.MonkeyPatch

@@ -9,7 +9,7 @@ import pytest
 
 from agents_app.conf import database_settings
 from agents_app.models import Agent, Tenant
-from tests.agents.fleet import Fleet
+from tests.agents_app.fleet import Fleet
 from tests.parts.stack_part import PrivateStack
 from tests.races.arena import Arena
 from tests.simulation.beats import Beats, BeatStarter

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
-from agents_app import schedule_states
-from agents_app.commit import in_transaction
+from agents_app.database.transactions import in_transaction
 from agents_app.models import Firing, Trigger, WorkItem
+from agents_app.runs import schedule_states
 
 
 class Runs:

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from django.db.models import Min
 
-from agents_app import due, schedules
-from agents_app.commit import in_transaction
+from agents_app.database.transactions import in_transaction
 from agents_app.models import Agent, Firing, Schedule
-from agents_app.schedules import Draft
+from agents_app.schedules import due, edit
+from agents_app.schedules.edit import Draft
 from tests.simulation.ledger import Entry, Ledger, expected, of_claims
 from tests.simulation.meanings import AfterEachRun
 from tests.simulation.mixture import Case
@@ -90,7 +90,7 @@ class Simulation:
 
 def _create(agent: Agent, cases: list[Case], now: datetime) -> list[int]:
     rows = [
-        schedules.drafted(
+        edit.drafted(
             agent,
             Draft(
                 text=case.text,

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from agents_app.models import Schedule
-from tests.agents.fleet import NOON, Fleet, at
-from tests.agents.timely import create, look, outcomes, tick
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.agents_app.timely import create, look, outcomes, tick
 from tests.simulation.beats import Beats, Draft
 
 DAY_SECONDS = 86_400.0

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.agents.fleet import NOON, Fleet, at
-from tests.agents.timely import create, last_work, look, outcomes, start, states, tick
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.agents_app.timely import create, last_work, look, outcomes, start, states, tick
 from tests.simulation.beats import Beats, Draft, Entry
 
 HOUR = timedelta(hours=1)

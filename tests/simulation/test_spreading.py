@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import transaction
 
-from agents_app import due, firings
 from agents_app.conf import CONF
 from agents_app.models import Firing
-from agents_app.plan import jittered
-from tests.agents.fleet import NOON, Fleet, at
-from tests.agents.timely import create, look, outcomes, tick
+from agents_app.schedules import due, firings
+from agents_app.schedules.plan import jittered
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.agents_app.timely import create, look, outcomes, tick
 from tests.simulation.beats import Beats, Draft
 from tests.simulation.conftest import NewBeats
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.calls import Branch, call_tree
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_run, find_tenant
+from agents_app.cli import DroverCommand, find_run, find_tenant
+from agents_app.signals import Branch, call_tree
 
 
 class Command(DroverCommand):

@@ -5,8 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.completion import SHELLS, script
+from agents_app.cli import SHELLS, DroverCommand, script
 from agents_app.conf import ROOT
 
 

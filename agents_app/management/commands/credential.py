@@ -5,17 +5,21 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app import sealing
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_tenant
-from agents_app.cli.secret_input import read_values
+from agents_app.cli import DroverCommand, find_tenant, read_values
 from agents_app.conf import CONF
-from agents_app.credential_book import name_of
-from agents_app.credential_types import CREDENTIAL_TYPES, parse_name
-from agents_app.credentials import find_credential, remove_credential, set_credential
 from agents_app.errors import Refused
 from agents_app.models import Credential, Tenant
-from agents_app.resealing import Resealed, reseal_all
+from agents_app.secrets import (
+    CREDENTIAL_TYPES,
+    Resealed,
+    find_credential,
+    name_of,
+    parse_name,
+    remove_credential,
+    reseal_all,
+    sealing,
+    set_credential,
+)
 
 COLUMNS = ("credential", "set", "by", "agents")
 

@@ -8,16 +8,22 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
-from agents_app import deliveries
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.deliveries import LONGEST_BODY, described, reason_rows, shown
-from agents_app.cli.find import did_you_mean, find_delivery, find_tenant
-from agents_app.cli.schedule_when import past_moment_of
-from agents_app.cli.screen import shortened
-from agents_app.cli.times import local
-from agents_app.conf import HOST_ZONE
+from agents_app.cli import (
+    LONGEST_BODY,
+    DroverCommand,
+    delivery_as_json,
+    did_you_mean,
+    find_delivery,
+    find_tenant,
+    reason_rows,
+    shortened,
+    shown,
+)
+from agents_app.clock import HOST_ZONE, local
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Delivery, Tenant
+from agents_app.triggers import past_moment_of
+from agents_app.webhooks import deliveries
 
 COLUMNS = ("delivery", "received", "source", "event", "outcome", "matched", "skipped", "reason")
 ID_HELP = "Its number, or its sender's id."
@@ -64,7 +70,7 @@ class Command(DroverCommand):
         found = narrowed(tenant, source, outcome).select_related("source").defer("body")
         latest = list(found.order_by("-pk")[: max(1, limit)])
         if json:
-            self.screen.json({"deliveries": [described(each) for each in latest]})
+            self.screen.json({"deliveries": [delivery_as_json(each) for each in latest]})
         elif latest:
             self.screen.table(COLUMNS, [_row(each) for each in latest])
         else:

@@ -5,13 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.screen import shortened
+from agents_app.cli import DroverCommand, shortened
 from agents_app.conf import CONF
-from agents_app.skills.discover import Discovery, discover
-from agents_app.skills.errors import SkillError
-from agents_app.skills.specs import AgentSpec
-from agents_app.skills.sync import sync_project
+from agents_app.project import sync_project
+from agents_app.skills import AgentSpec, Discovery, SkillError, discover_project
 
 COLUMNS = ("agent", "scale", "schedules", "command", "description")
 
@@ -30,7 +27,7 @@ class Command(DroverCommand):
         )
 
     def handle(self, *, sync: bool, json: bool, **_: Any) -> None:
-        found = sync_project(CONF.project, self.now) if sync else discover(CONF.project)
+        found = sync_project(CONF.project, self.now) if sync else discover_project(CONF.project)
         if json:
             self.screen.json(described(found) | {"synced": sync})
         else:

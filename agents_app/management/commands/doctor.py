@@ -6,9 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli.command import DroverCommand
-from agents_app.maintenance import doctor
-from agents_app.maintenance.findings import WRONG
+from agents_app.cli import DroverCommand
+from agents_app.maintenance import WRONG, doctor
 
 
 class Command(DroverCommand):

@@ -4,13 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app import control
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_lock, find_tenant
-from agents_app.cli.screen import shortened
+from agents_app.cli import DroverCommand, find_lock, find_tenant, shortened
 from agents_app.errors import NotFound
-from agents_app.locks import held_locks
 from agents_app.models import ResourceLock, Tenant
+from agents_app.runs import control
+from agents_app.signals import held_locks
 
 COLUMNS = ("lock", "uri", "holder", "since", "until")
 

@@ -7,15 +7,20 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import Max
 
-from agents_app.cli.asking import ending_of
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_agent, find_run_or_agent, find_tenant
-from agents_app.cli.fleet import last_run
-from agents_app.cli.follow import as_lines, output_until_end
-from agents_app.cli.voices import Chorus, Voices, together
+from agents_app.cli import (
+    Chorus,
+    DroverCommand,
+    Voices,
+    ending_of,
+    find_agent,
+    find_run_or_agent,
+    find_tenant,
+    together,
+)
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Agent, Run, Tenant
-from agents_app.printed import Piece, output_so_far
+from agents_app.output import Piece, as_lines, output_so_far, output_until_end
+from agents_app.reports import last_run
 
 
 class Command(DroverCommand):

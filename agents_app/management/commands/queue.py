@@ -6,12 +6,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
-from agents_app import control
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_agent, find_tenant, find_work_item
-from agents_app.cli.screen import shortened
+from agents_app.cli import DroverCommand, find_agent, find_tenant, find_work_item, shortened
 from agents_app.errors import Refused
 from agents_app.models import Tenant, WorkItem
+from agents_app.runs import control
 
 COLUMNS = ("item", "agent", "trigger", "asked by", "since", "not before", "prompt")
 

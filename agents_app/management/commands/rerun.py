@@ -4,11 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app import dispatch
-from agents_app.cli.asking import AskingCommand
-from agents_app.cli.find import find_run, find_tenant
+from agents_app.cli import AskingCommand, find_run, find_tenant
 from agents_app.errors import Refused
 from agents_app.models import Run
+from agents_app.runs import dispatch
 
 
 class Command(AskingCommand):

@@ -4,9 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app import control
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_agent, find_tenant
+from agents_app.cli import DroverCommand, find_agent, find_tenant
+from agents_app.runs import control
 
 
 class Command(DroverCommand):

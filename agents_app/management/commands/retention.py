@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli.command import DroverCommand
-from agents_app.maintenance.retention import old_rows, retention
+from agents_app.cli import DroverCommand
+from agents_app.maintenance import old_rows, remove_old_rows
 
 
 class Command(DroverCommand):
@@ -26,7 +26,7 @@ class Command(DroverCommand):
             self.result(f"{_rows(old)} would be removed", {"old": old, "removed": 0}, json=json)
             return
         with self.progress("removing", old) as tell:
-            removed = retention(now, tell)
+            removed = remove_old_rows(now, tell)
         self.result(f"{_rows(removed)} removed", {"old": old, "removed": removed}, json=json)
 
 

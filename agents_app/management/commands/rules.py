@@ -8,26 +8,27 @@ from zoneinfo import ZoneInfo
 
 from django.core.management.base import CommandParser
 
+from agents_app.cli import DroverCommand, find_tenant, seconds_of
 from agents_app.cli import rules as screens
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_tenant
-from agents_app.cli.schedule_when import moment_of
-from agents_app.cli.times import local, seconds_of
-from agents_app.conf import CONF, HOST_ZONE
+from agents_app.clock import HOST_ZONE, local
+from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Tenant
-from agents_app.rules.listing import (
+from agents_app.rules.engine import (
+    Rehearsed,
     book_of,
+    dry_run_rules,
+    end_silence,
     indicator,
     not_read_yet,
     rule_lines,
     silence_text,
     silence_told,
     source_of,
+    start_silence,
 )
-from agents_app.rules.rehearse import Rehearsed, rehearse
-from agents_app.rules.silence import end_silence, silence
-from agents_app.rules.source import FILE_NAME, parsed, read_source
+from agents_app.rules.language import FILE_NAME, parsed, read_source
+from agents_app.triggers import moment_of
 
 
 class Command(DroverCommand):
@@ -94,7 +95,7 @@ class Command(DroverCommand):
         source = read_source(place) if path else source_of(tenant)
         if path and not source.fingerprint:
             raise Refused(f"there is no file {place}")
-        rules = rehearse(tenant, parsed(source).rules, now)
+        rules = dry_run_rules(tenant, parsed(source).rules, now)
         if json:
             told = [one.told for one in rules]
             ok = not source.errors
@@ -125,7 +126,7 @@ class Command(DroverCommand):
     def _silence(self, tenant: Tenant, *, json: bool, switch: str | None, **when: str) -> None:
         now = self.now
         if switch == "on":
-            silence(tenant, self.by, now, _end(when["span"], when["until"], now))
+            start_silence(tenant, self.by, now, _end(when["span"], when["until"], now))
         elif when["span"] or when["until"]:
             raise Refused("--for and --until say when a silence ends: write silence on --for 2h")
         elif switch == "off":

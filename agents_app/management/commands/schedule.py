@@ -6,19 +6,26 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db.models import Case, QuerySet, Value, When
 
-from agents_app import schedules
+from agents_app.cli import (
+    NAME_HELP,
+    AnyOrder,
+    AskingCommand,
+    add_create,
+    cell,
+    draft_of,
+    find_agent,
+    find_schedule,
+    find_tenant,
+    schedule_as_json,
+    whole_of,
+    with_distance,
+)
 from agents_app.cli import schedule_screens as screens
-from agents_app.cli.asking import AskingCommand
-from agents_app.cli.find import find_agent, find_schedule, find_tenant
-from agents_app.cli.schedule_arguments import NAME_HELP, AnyOrder, add_create, draft_of
-from agents_app.cli.schedule_values import described, with_distance
-from agents_app.cli.schedule_when import moment_of, past_moment_of, with_accepted
-from agents_app.cli.screen import cell
-from agents_app.cli.times import whole_of
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.models import Run, Schedule, Tenant
-from agents_app.triggers import zone
-from agents_app.why import PASSING, explain, explain_then, find_obstacles
+from agents_app.schedules import edit
+from agents_app.schedules.why import PASSING, explain, explain_then, find_obstacles
+from agents_app.triggers import moment_of, past_moment_of, with_accepted, zone
 
 LONGEST_NOTE = 500
 MOST_SHOWN = 100_000
@@ -110,9 +117,9 @@ class Command(AskingCommand):
         now = self.now
         draft = draft_of(options, agent, now)
         if dry_run:
-            screens.show_created(self.screen, schedules.drafted(agent, draft, now), now, json)
+            screens.show_created(self.screen, edit.drafted(agent, draft, now), now, json)
             return
-        schedule = schedules.create(agent, draft, self.by, now)
+        schedule = edit.create(agent, draft, self.by, now)
         screens.show_created(self.screen, schedule, now, json)
         for obstacle in find_obstacles(schedule, now):
             if obstacle.code not in PASSING:
@@ -123,7 +130,7 @@ class Command(AskingCommand):
             raise Refused(f"the note has {len(note)} characters: write at most {LONGEST_NOTE}")
         now, local = self.now, zone(schedule.timezone)
         end = moment_of("--until", until, now, local) if until else None
-        changed = schedules.pause(schedule, self.by, now, note, end)
+        changed = edit.pause(schedule, self.by, now, note, end)
         schedule.refresh_from_db()
         if not changed and schedule.state != S.PAUSED:
             raise Refused(f"{schedule} is {schedule.state}: only an active one can be paused")
@@ -133,7 +140,7 @@ class Command(AskingCommand):
 
     def _resume(self, schedule: Schedule, *, json: bool, **options: Any) -> None:
         now = self.now
-        changed = schedules.resume(schedule, self.by, now, at_once=options["now"])
+        changed = edit.resume(schedule, self.by, now, at_once=options["now"])
         schedule.refresh_from_db()
         if not changed and schedule.state != S.ACTIVE:
             raise Refused(f"{schedule} is {schedule.state}: only a paused one can be resumed")
@@ -143,7 +150,7 @@ class Command(AskingCommand):
         self._done(text, schedule, {"changed": changed}, json=json)
 
     def _cancel(self, schedule: Schedule, *, json: bool, **_: Any) -> None:
-        called_off = schedules.cancel(schedule, self.by, self.now)
+        called_off = edit.cancel(schedule, self.by, self.now)
         schedule.refresh_from_db()
         for run in Run.objects.filter(schedule=schedule, slot__isnull=False):
             self.remark(f"run {run.pk} goes on (manage.py stop run:{run.pk} ends it)")
@@ -153,10 +160,10 @@ class Command(AskingCommand):
         self._done(text, schedule, {"called_off": called_off}, json=json)
 
     def _retry(self, schedule: Schedule, *, json: bool, wait: bool, **_: Any) -> None:
-        self.report(schedules.retry(schedule, self.by, self.now), json=json, wait=wait)
+        self.report(edit.retry(schedule, self.by, self.now), json=json, wait=wait)
 
     def _done(self, text: str, schedule: Schedule, more: dict[str, Any], *, json: bool) -> None:
-        self.result(text, {"schedule": described(schedule), **more}, json=json)
+        self.result(text, {"schedule": schedule_as_json(schedule), **more}, json=json)
 
     # --- what only looks --------------------------------------------------------------------
 

@@ -8,15 +8,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_agent, find_tenant
-from agents_app.cli.fleet import AgentStatus, Fleet, LastRun, SchedulerStatus, read_fleet
-from agents_app.cli.screen import Part, grid, shortened
-from agents_app.cli.times import local, seconds_of
+from agents_app.cli import DroverCommand, Part, find_agent, find_tenant, grid, seconds_of, shortened
+from agents_app.clock import local
 from agents_app.errors import Refused
-from agents_app.maintenance.readiness import readiness
-from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.spans import relative
+from agents_app.models import DEFAULT_TENANT
+from agents_app.reports import AgentStatus, Fleet, LastRun, SchedulerStatus, read_fleet
+from agents_app.runs import missing_processes
+from agents_app.text import relative
 
 AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire", "note")
 WORKER_COLUMNS = ("worker", "host", "pid", "state", "running", "lease until")
@@ -82,7 +80,7 @@ def interval_of(text: str) -> float:
 
 def picture(fleet: Fleet, now: datetime) -> Sequence[Part]:
     parts: list[Part] = [scheduler_line(fleet.scheduler)]
-    if fleet.scheduler.state == "running" and (missing := readiness(now)):
+    if fleet.scheduler.state == "running" and (missing := missing_processes(now)):
         parts.append(f"no sign of life: {', '.join(missing)} (manage.py doctor says more)")
     if fleet.agents:
         parts += ["", grid(AGENT_COLUMNS, [agent_row(agent, now) for agent in fleet.agents])]

@@ -4,13 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app import control
-from agents_app.cli import shutdown
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_run_or_agent, find_tenant
-from agents_app.cli.times import seconds_of
+from agents_app.cli import DroverCommand, find_run_or_agent, find_tenant, seconds_of
 from agents_app.errors import Refused
 from agents_app.models import Agent, Run, WorkItem
+from agents_app.runs import control, shutdown
 
 
 class Command(DroverCommand):

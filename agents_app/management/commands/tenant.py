@@ -5,13 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app import tenants
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import find_tenant
+from agents_app.accounts import NewToken, rotate_tokens, tenants
+from agents_app.cli import DroverCommand, find_tenant
 from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Tenant
-from agents_app.tokens import NewToken, rotate_tokens
 
 COLUMNS = ("tenant", "state", "agents", "scale", "since")
 LOOK_EVERY_SECONDS = 0.2

@@ -4,11 +4,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.find import did_you_mean, find_tenant
+from agents_app.accounts import create_token, revoke_token
+from agents_app.cli import DroverCommand, did_you_mean, find_tenant
 from agents_app.errors import NotFound, Refused
 from agents_app.models import ApiToken, Tenant
-from agents_app.tokens import create_token, revoke_token
 
 COLUMNS = ("#", "name", "scope", "made", "revoked")
 

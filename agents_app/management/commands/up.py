@@ -11,19 +11,15 @@ from django.core.checks import CheckMessage, run_checks
 from django.core.management.base import BaseCommand
 from django.db import connections
 
-from agents_app import control
+from agents_app.accounts import ensure_bootstrap_token
 from agents_app.conf import CONF, ROOT, read_conf
 from agents_app.errors import ConfigError
-from agents_app.models import Tenant
-from agents_app.models.tenant import DEFAULT_TENANT
-from agents_app.skills.discover import discover
-from agents_app.skills.sync import sync_project
-from agents_app.stack import first_start, preflight
-from agents_app.stack.banner import STARTED_AT
-from agents_app.stack.lock import hold_lock
-from agents_app.stack.roles import ONLY_FOR_UP
-from agents_app.stack.supervisor import STOP_SIGNALS
-from agents_app.tokens import ensure_bootstrap_token
+from agents_app.installation import hold_lock
+from agents_app.models import DEFAULT_TENANT, Tenant
+from agents_app.project import sync_project
+from agents_app.runs import control
+from agents_app.skills import discover_project
+from agents_app.stack import ONLY_FOR_UP, STARTED_AT, STOP_SIGNALS, first_start, preflight
 
 
 class Command(BaseCommand):
@@ -59,7 +55,7 @@ class Command(BaseCommand):
 
 def from_project() -> dict[str, str]:
     """`[gateway]` of config.toml as variables; the environment has the last word."""
-    gateway = discover(CONF.project).project.gateway
+    gateway = discover_project(CONF.project).project.gateway
     said = {"DROVER_PORT": str(gateway.port), "DROVER_GATEWAY_URL": gateway.url}
     return {name: value for name, value in said.items() if value and not os.environ.get(name)}
 

@@ -5,14 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli.command import DroverCommand
-from agents_app.cli.deliveries import reason_rows
-from agents_app.cli.find import did_you_mean, find_tenant
+from agents_app.cli import DroverCommand, did_you_mean, find_tenant, reason_rows
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Tenant
-from agents_app.webhook_book import Source, read_source
-from agents_app.webhook_trial import EVENT_HEADERS, try_letter
-from agents_app.webhooks import Reading
+from agents_app.webhooks import EVENT_HEADERS, Source, read_source, try_letter
+from agents_app.webhooks.providers import Reading
 
 
 class Command(DroverCommand):

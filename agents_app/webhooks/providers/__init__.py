@@ -1,27 +1,54 @@
-"""Every provider by the name it has in addresses and in config.toml."""
+"""Webhook providers: signed bytes to a context, and the agents whose filters match.
 
-from agents_app.webhooks.provider import Provider
-from agents_app.webhooks.providers.discord import DISCORD
-from agents_app.webhooks.providers.generic import GENERIC
-from agents_app.webhooks.providers.github import GITHUB
-from agents_app.webhooks.providers.linear import LINEAR
-from agents_app.webhooks.providers.mintlify import MINTLIFY
-from agents_app.webhooks.providers.sentry import SENTRY
-from agents_app.webhooks.providers.slack import SLACK
-from agents_app.webhooks.providers.standard import STANDARD
-from agents_app.webhooks.providers.trial import TRIAL
-from agents_app.webhooks.providers.twitter import TWITTER
+Belongs here: signatures, payload formats and filters, without tables or clock.
+Does not belong here: rows of deliveries (webhooks).
+"""
 
-PROVIDERS: dict[str, Provider] = {
-    "github": GITHUB,
-    "sentry": SENTRY,
-    "linear": LINEAR,
-    "mintlify": MINTLIFY,
-    "slack": SLACK,
-    "discord": DISCORD,
-    "standard": STANDARD,
-    "generic": GENERIC,
-    "twitter": TWITTER,
-}
-# Not among the others: only a source that config.toml names, with allowUnsigned, may use it.
-TRIAL_PROVIDERS: dict[str, Provider] = {"test": TRIAL}
+from agents_app.webhooks.providers.check import UNSIGNED, Verdict, check_signature
+from agents_app.webhooks.providers.configured import provider_for
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.decide import (
+    Decision,
+    Letter,
+    Listener,
+    Reading,
+    match_listeners,
+    payload_of,
+)
+from agents_app.webhooks.providers.filters import UnknownFilter, unknown_filters
+from agents_app.webhooks.providers.match import Match, Miss, match_filters
+from agents_app.webhooks.providers.provider import BODY_HASH_WINDOW_SECONDS, Provider
+from agents_app.webhooks.providers.reading import Unparseable, read_json
+from agents_app.webhooks.providers.registry import PROVIDERS, TRIAL_PROVIDERS
+from agents_app.webhooks.providers.shown_headers import HIDDEN, visible_headers
+from agents_app.webhooks.providers.signing import Signed, mac, raw
+
+__all__ = [
+    "BODY_HASH_WINDOW_SECONDS",
+    "HIDDEN",
+    "PROVIDERS",
+    "TRIAL_PROVIDERS",
+    "UNSIGNED",
+    "Context",
+    "Decision",
+    "Letter",
+    "Listener",
+    "Match",
+    "Miss",
+    "Provider",
+    "Reading",
+    "Signed",
+    "UnknownFilter",
+    "Unparseable",
+    "Verdict",
+    "check_signature",
+    "mac",
+    "match_filters",
+    "match_listeners",
+    "payload_of",
+    "provider_for",
+    "raw",
+    "read_json",
+    "unknown_filters",
+    "visible_headers",
+]

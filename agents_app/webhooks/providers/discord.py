@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks import ed25519
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import FilterField, looks_at
-from agents_app.webhooks.provider import MEGABYTE, Provider, usable_id
-from agents_app.webhooks.reading import dig, first, iso, items, read_json, text, whole
-from agents_app.webhooks.signing import Headers, Secrets, Signed, is_fresh, matching, raw
+from agents_app.webhooks.providers import ed25519
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import FilterField, looks_at
+from agents_app.webhooks.providers.provider import MEGABYTE, Provider, usable_id
+from agents_app.webhooks.providers.reading import dig, first, iso, items, read_json, text, whole
+from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, is_fresh, matching, raw
 
 PING = PONG = 1
 _EVENTS = {2: "application_command", 3: "message_component", 4: "autocomplete", 5: "modal_submit"}

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import looks_at
-from agents_app.webhooks.options import GenericOptions
-from agents_app.webhooks.provider import Provider, id_in_header
-from agents_app.webhooks.reading import as_text, iso, text
-from agents_app.webhooks.signing import Headers
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.options import GenericOptions
+from agents_app.webhooks.providers.provider import Provider, id_in_header
+from agents_app.webhooks.providers.reading import as_text, iso, text
+from agents_app.webhooks.providers.signing import Headers
 
 
 def generic(options: GenericOptions) -> Provider:

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import FilterField, looks_at
-from agents_app.webhooks.provider import MEGABYTE, Provider, id_in_header
-from agents_app.webhooks.reading import dig, first, iso, items, text, texts, whole
-from agents_app.webhooks.signing import Headers, Secrets, Signed, signed_by_mac
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import FilterField, looks_at
+from agents_app.webhooks.providers.provider import MEGABYTE, Provider, id_in_header
+from agents_app.webhooks.providers.reading import dig, first, iso, items, text, texts, whole
+from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, signed_by_mac
 
 Fields = dict[str, Any]
 

@@ -3,11 +3,26 @@
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import looks_at
-from agents_app.webhooks.provider import Provider, id_in_header
-from agents_app.webhooks.reading import dig, first, iso, items, read_json, text, texts, whole
-from agents_app.webhooks.signing import WINDOW_SECONDS, Headers, Secrets, Signed, signed_by_mac
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.provider import Provider, id_in_header
+from agents_app.webhooks.providers.reading import (
+    dig,
+    first,
+    iso,
+    items,
+    read_json,
+    text,
+    texts,
+    whole,
+)
+from agents_app.webhooks.providers.signing import (
+    WINDOW_SECONDS,
+    Headers,
+    Secrets,
+    Signed,
+    signed_by_mac,
+)
 
 # Linear tries again after a minute, an hour and six hours, and does not say whether the time in the
 # body is then a new one: a shorter window could refuse what was never delivered.

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import looks_at
-from agents_app.webhooks.options import SignatureOptions
-from agents_app.webhooks.provider import MEGABYTE, Provider
-from agents_app.webhooks.reading import cut, first, iso, text
-from agents_app.webhooks.signing import Headers, body_hash
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.options import SignatureOptions
+from agents_app.webhooks.providers.provider import MEGABYTE, Provider
+from agents_app.webhooks.providers.reading import cut, first, iso, text
+from agents_app.webhooks.providers.signing import Headers, body_hash
 
 HEADERS = ("x-mintlify-signature", "mintlify-signature")
 _CONCLUSIONS = {

@@ -3,11 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import FilterField, looks_at
-from agents_app.webhooks.provider import MEGABYTE, Provider, usable_id
-from agents_app.webhooks.reading import dig, first, iso, read_json, text
-from agents_app.webhooks.signing import Headers, Secrets, Signed, is_fresh, raw, signed_by_mac
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import FilterField, looks_at
+from agents_app.webhooks.providers.provider import MEGABYTE, Provider, usable_id
+from agents_app.webhooks.providers.reading import dig, first, iso, read_json, text
+from agents_app.webhooks.providers.signing import (
+    Headers,
+    Secrets,
+    Signed,
+    is_fresh,
+    raw,
+    signed_by_mac,
+)
 
 CHANNEL = "channel:"
 

@@ -6,12 +6,20 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks import ed25519
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import looks_at
-from agents_app.webhooks.provider import Provider, id_in_header
-from agents_app.webhooks.reading import as_text, dig, iso, text
-from agents_app.webhooks.signing import Headers, Secrets, Signed, is_fresh, mac, matching, raw
+from agents_app.webhooks.providers import ed25519
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.provider import Provider, id_in_header
+from agents_app.webhooks.providers.reading import as_text, dig, iso, text
+from agents_app.webhooks.providers.signing import (
+    Headers,
+    Secrets,
+    Signed,
+    is_fresh,
+    mac,
+    matching,
+    raw,
+)
 
 MAX_SIGNATURES = 8
 SYMMETRIC, PUBLIC = "whsec_", "whpk_"

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import looks_at
-from agents_app.webhooks.provider import MEGABYTE, Provider
-from agents_app.webhooks.reading import iso, items, text, texts, whole
-from agents_app.webhooks.signing import Headers, Secrets, Signed, body_hash
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.provider import MEGABYTE, Provider
+from agents_app.webhooks.providers.reading import iso, items, text, texts, whole
+from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, body_hash
 
 _TEXTS = ("action", "title", "body", "url", "author", "assignee", "branch", "conclusion", "comment")
 

@@ -5,11 +5,19 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from agents_app.webhooks.context import Context
-from agents_app.webhooks.filters import looks_at
-from agents_app.webhooks.provider import MEGABYTE, Provider
-from agents_app.webhooks.reading import first, iso, text
-from agents_app.webhooks.signing import Headers, Secrets, Signed, body_hash, mac, raw, signed_by_mac
+from agents_app.webhooks.providers.context import Context
+from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.provider import MEGABYTE, Provider
+from agents_app.webhooks.providers.reading import first, iso, text
+from agents_app.webhooks.providers.signing import (
+    Headers,
+    Secrets,
+    Signed,
+    body_hash,
+    mac,
+    raw,
+    signed_by_mac,
+)
 
 PREFIX = "sha256="
 _TOKEN = re.compile(r"[A-Za-z0-9+/=_.~-]{1,200}")

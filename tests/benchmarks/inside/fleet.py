@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agents_app import dispatch, relay
-from agents_app.commit import in_transaction
+from agents_app.database.transactions import in_transaction
+from agents_app.events import relay
 from agents_app.models import Agent, Schedule, Tenant, Trigger, WorkItem
+from agents_app.runs import dispatch
 
 # Not the tenant of the project directory: beat removes agents from that one that have no files.
 TENANT = "bench"

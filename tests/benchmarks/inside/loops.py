@@ -4,9 +4,11 @@ import os
 import subprocess
 import time
 
-from agents_app import dispatch, execute, relay
-from agents_app.lease import Lease, utc_now
+from agents_app.events import relay
 from agents_app.models import Agent, Run, Tenant
+from agents_app.runs import dispatch
+from agents_app.worker import execute
+from agents_app.worker.lease import Lease, utc_now
 from tests.benchmarks.inside.fleet import write_work
 
 COMMAND = ["/bin/true"]

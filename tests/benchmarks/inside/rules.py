@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 
 from agents_app.models import Agent, RuleState, Run, RunOutput, Tenant, Trigger, WorkItem
-from agents_app.rules.source import FILE_NAME
-from agents_app.rules.tick import tick
+from agents_app.rules.engine.tick import evaluate_rules
+from agents_app.rules.language.source import FILE_NAME
 
 PIECES = 20
 # One of each kind, half of them true.
@@ -66,11 +66,11 @@ def look(rules: int, agents: int, times: int) -> dict[str, float]:
         project = Path(directory)
         (project / FILE_NAME).write_text("\n".join(lines))
         now, taken = datetime.now(UTC), list[float]()
-        tick(now, project, _nobody)
+        evaluate_rules(now, project, _nobody)
         for _ in range(times):
             now += timedelta(seconds=60)
             began = time.perf_counter()
-            fired = tick(now, project, _nobody)
+            fired = evaluate_rules(now, project, _nobody)
             taken.append(time.perf_counter() - began)
             assert fired >= rules * 0.4, f"only {fired} of {rules} fired"
             RuleState.objects.update(held_by="")

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from agents_app import dispatch, lifecycle
-from agents_app.commit import in_transaction
-from agents_app.dispatch import Request
+from agents_app.database.transactions import in_transaction
 from agents_app.models import Agent, Run, Trigger, Worker
+from agents_app.runs import dispatch, lifecycle
+from agents_app.runs.dispatch import Request
 from tests.benchmarks.inside.fleet import write_agents
 
 

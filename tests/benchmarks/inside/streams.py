@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from agents_app.accounts.tokens import create_token
 from agents_app.models import Tenant
-from agents_app.tokens import create_token
 from tests.benchmarks.inside.fleet import TENANT
 
 

@@ -8,9 +8,9 @@ from statistics import median
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
-from agents_app import due
-from agents_app.commit import in_transaction
+from agents_app.database.transactions import in_transaction
 from agents_app.models import Schedule
+from agents_app.schedules import due
 
 
 def drover(ticks: int, edits: int) -> dict[str, float]:

@@ -14,8 +14,8 @@ from typing import Any
 from celery import Celery, signals
 
 from agents_app.conf import CONF
+from agents_app.installation.redis_server import redis_url
 from agents_app.stack.ready import tell_ready
-from agents_app.stack.redis_server import redis_url
 
 app = Celery("peer", broker=redis_url(CONF))
 app.conf.update(

@@ -8,8 +8,8 @@ from pathlib import Path
 import redis
 
 from agents_app.conf import ROOT
+from agents_app.installation.redis_server import client_url, redis_url
 from agents_app.stack.ready import READY_FILE, http_answers
-from agents_app.stack.redis_server import client_url, redis_url
 from agents_app.stack.role import Role
 from tests.parts.stack_part import PrivateStack
 

@@ -1,0 +1,25 @@
+"""Times as text: the zone of the host for people, UTC for programs."""
+
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
+
+import tzlocal
+
+# Read when settings are loaded: Django then puts its own zone into the environment.
+HOST_ZONE = tzlocal.get_localzone_name() or "UTC"
+
+
+def iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def iso_local(moment: datetime | None, zone: tzinfo) -> str | None:
+    return moment.astimezone(zone).isoformat() if moment else None
+
+
+def local(moment: datetime, zone: tzinfo | None = None) -> str:
+    return f"{moment.astimezone(zone or host_zone()):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def host_zone() -> tzinfo:
+    return ZoneInfo(HOST_ZONE)

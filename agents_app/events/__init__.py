@@ -1,0 +1,27 @@
+"""What happened: the journal, hints to Redis, totals for metrics and trace ids.
+
+Belongs here: writing and reading events in order.
+Does not belong here: decisions about runs.
+"""
+
+from agents_app.events import journal, relay
+from agents_app.events.tail import MOST_AT_ONCE, Tail, Told, newest_entry, told_between
+from agents_app.events.totals import Key, add, buckets, observe, read_totals, sum_of
+from agents_app.events.trace import trace_id_of
+
+__all__ = [
+    "MOST_AT_ONCE",
+    "Key",
+    "Tail",
+    "Told",
+    "add",
+    "buckets",
+    "journal",
+    "newest_entry",
+    "observe",
+    "read_totals",
+    "relay",
+    "sum_of",
+    "told_between",
+    "trace_id_of",
+]

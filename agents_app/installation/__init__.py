@@ -1,0 +1,40 @@
+"""Files and addresses of one installation: keys, sockets, the embedded Redis.
+
+Belongs here: locations and private files below the data directory.
+Does not belong here: settings (conf) and processes (stack).
+"""
+
+from agents_app.installation.broker import transport_options
+from agents_app.installation.gateway_socket import (
+    SOCKET_MODE,
+    gateway_socket_path,
+    socket_directory,
+)
+from agents_app.installation.loopback import is_loopback
+from agents_app.installation.private_files import kept_secret
+from agents_app.installation.redis_server import (
+    client_url,
+    find_server,
+    redis_socket_path,
+    redis_url,
+    server_argv,
+)
+from agents_app.installation.secret_key import read_secret_key
+from agents_app.installation.up_lock import hold_lock, running_up
+
+__all__ = [
+    "SOCKET_MODE",
+    "client_url",
+    "find_server",
+    "gateway_socket_path",
+    "hold_lock",
+    "is_loopback",
+    "kept_secret",
+    "read_secret_key",
+    "redis_socket_path",
+    "redis_url",
+    "running_up",
+    "server_argv",
+    "socket_directory",
+    "transport_options",
+]

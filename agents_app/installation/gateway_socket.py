@@ -1,0 +1,40 @@
+"""Where the gateway's socket for runs is: the one way to it for a run that has no network.
+
+Its directory holds nothing else, because runs see the whole of it. Others may pass through it but
+not list it; whoever connects still needs the token of a run that goes on.
+"""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from agents_app.errors import ConfigError
+
+# The kernel's limit is 108 bytes with the closing NUL.
+_LONGEST_PATH = 107
+# Not tempfile.gettempdir(): the gateway and the workers must come to the same.
+_SHORT_ROOT = Path("/tmp")  # noqa: S108
+DIRECTORY_MODE, SOCKET_MODE = 0o711, 0o666
+
+
+def gateway_socket_path(data: Path) -> Path:
+    """In the data directory, unless its path is too long for a socket's address."""
+    path = data / "gateway" / "gateway.sock"
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        return path
+    digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+    return _SHORT_ROOT / f"drover-gateway-{os.getuid()}-{digest}" / "gateway.sock"
+
+
+def socket_directory(data: Path) -> Path:
+    """Made if it is not there, and ours in any case."""
+    directory = gateway_socket_path(data).parent
+    directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    # lstat: a link planted in a shared directory must not pass for ours.
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise ConfigError(f"{directory} must be a directory of its own that belongs to this user")
+    if stat.S_IMODE(status.st_mode) != DIRECTORY_MODE:
+        directory.chmod(DIRECTORY_MODE)
+    return directory

@@ -1,0 +1,27 @@
+"""Everything a runner needs before a program starts: directory, prompt, environment, hooks.
+
+Belongs here: preparing a RunSpec and cleaning up after it.
+Does not belong here: starting processes (runners).
+"""
+
+from agents_app.launch.definition import Definition, definition_of
+from agents_app.launch.hooks import Stage, output_of, run_post_hooks, run_pre_hooks
+from agents_app.launch.injection import has_commands, inject
+from agents_app.launch.prepare import prepare_run
+from agents_app.launch.workdir import left_rooms, remove_room, remove_rooms, signal_directory
+
+__all__ = [
+    "Definition",
+    "Stage",
+    "definition_of",
+    "has_commands",
+    "inject",
+    "left_rooms",
+    "output_of",
+    "prepare_run",
+    "remove_room",
+    "remove_rooms",
+    "run_post_hooks",
+    "run_pre_hooks",
+    "signal_directory",
+]

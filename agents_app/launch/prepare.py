@@ -1,0 +1,148 @@
+"""Everything a runner needs to know of a run: its room, prompt, environment, secrets and mounts."""
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from agents_app.conf import CONF, ROOT
+from agents_app.errors import Refused
+from agents_app.harness import SCRIPT
+from agents_app.installation import gateway_socket_path, socket_directory
+from agents_app.launch.definition import Definition
+from agents_app.launch.prompt import build_prompt
+from agents_app.launch.workdir import (
+    add_file,
+    make_room,
+    room_of,
+    secret_file,
+    signal_directory,
+    write_secret,
+)
+from agents_app.runners import Mount, RunSpec, base_environment, run_environment
+from agents_app.runs import Job
+from agents_app.secrets import Secrets, located
+
+AGENT_BIN = ROOT / "agents_app" / "agent_bin"
+
+
+def prepare_run(
+    job: Job, definition: Definition, secrets: Secrets, instructions: str, *, begun: bool = False
+) -> RunSpec:
+    """A private directory with the prompt and secret files in it, and the environment.
+
+    Of a run that has begun no file is touched: its program is reading them."""
+    words = "" if definition.body_is_script else instructions
+    prompt = build_prompt(words, definition.params, job.trigger, job.prompt, job.context)
+    room, prompt_file = room_of(job.run_id) if begun else make_room(job.run_id, prompt)
+    if definition.body_is_script and not begun:
+        add_file(room, SCRIPT, instructions)
+    state_dir, shared = _state_dir(job.agent_id), _shared_dir()
+    given = _given(secrets, room, begun=begun) | (
+        {"DROVER_SHARED_DIR": str(shared)} if shared else {}
+    )
+    return RunSpec(
+        run_id=job.run_id,
+        argv=_resolve(definition),
+        env=_environment(job, definition, given, prompt, prompt_file, state_dir),
+        cwd=room,
+        prompt_file=prompt_file,
+        timeout_seconds=job.timeout_seconds,
+        grace_seconds=CONF.grace_seconds,
+        trace_id=job.trace_id,
+        runtime=definition.runtime,
+        mounts=_mounts(definition, room, state_dir, shared),
+        hears=definition.messages_on_stdin,
+    )
+
+
+def _given(secrets: Secrets, room: Path, *, begun: bool) -> dict[str, str]:
+    """The variables of the run's credentials; some say where a file is."""
+    env: dict[str, str] = {}
+    for file in secrets.files:
+        known = secret_file(room, file.name)
+        path = known if begun else write_secret(room, file.name, file.text)
+        env = located(file.variables, path) | env
+    return {**env, **secrets.env}
+
+
+def _environment(
+    job: Job,
+    definition: Definition,
+    given: dict[str, str],
+    prompt: str,
+    prompt_file: Path,
+    state_dir: Path,
+) -> dict[str, str]:
+    return run_environment(
+        _server_environment(),
+        {**definition.env, **given},
+        run_id=job.run_id,
+        agent=definition.name,
+        agent_dir=definition.directory,
+        state_dir=state_dir,
+        trigger=job.trigger,
+        schedule_id=job.schedule_id,
+        attempt=job.attempt,
+        timeout_seconds=job.timeout_seconds,
+        prompt=prompt,
+        prompt_file=prompt_file,
+        trace_id=job.trace_id,
+        gateway_url=CONF.gateway_url,
+        gateway_socket=gateway_socket_path(CONF.data),
+        signal_dir=signal_directory(job.run_id),
+        token=job.token,
+    )
+
+
+def _resolve(definition: Definition) -> tuple[str, ...]:
+    """A program named `./x` is a file of the agent, wherever the run's own directory is."""
+    if not definition.command:
+        raise Refused("no command: name the program to run in the agent's `command` or a `harness`")
+    program, *arguments = definition.command
+    if program.startswith("./"):
+        program = os.path.join(definition.directory, program[2:])  # noqa: PTH118
+    return program, *arguments
+
+
+def _mounts(
+    definition: Definition, room: Path, state_dir: Path, shared: Path | None
+) -> tuple[Mount, ...]:
+    """What a run that sees no other files must see, each at the path that it has outside."""
+    return (
+        Mount(room, writable=True),
+        Mount(state_dir, writable=True),
+        Mount(Path(definition.directory)),
+        Mount(AGENT_BIN),
+        Mount(_gateway_directory()),
+        *([Mount(shared, definition.shared_writable)] if shared else ()),
+    )
+
+
+@lru_cache(maxsize=1)
+def _gateway_directory() -> Path:
+    """There before the first gateway is, which puts its socket into it."""
+    return socket_directory(CONF.data)
+
+
+def _shared_dir() -> Path | None:
+    """What all agents of the project may read; not if it leads out of the project."""
+    path = f"{CONF.project}/shared"
+    if not os.path.isdir(path):  # noqa: PTH112
+        return None
+    shared = Path(path)
+    return shared if shared.resolve().is_relative_to(CONF.project) else None
+
+
+@lru_cache(maxsize=1)
+def _server_environment() -> dict[str, str]:
+    """The commands an agent has come first on its PATH."""
+    base = base_environment(os.environ)
+    return base | {"PATH": f"{AGENT_BIN}:{base['PATH']}"}
+
+
+@lru_cache(maxsize=4096)
+def _state_dir(agent_id: int) -> Path:
+    """Kept between the runs of an agent, unlike the room of a run."""
+    path = CONF.data / "state" / str(agent_id)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path

@@ -1,0 +1,12 @@
+"""Notifications about runs and rules to HTTP endpoints.
+
+Belongs here: targets, payloads, signatures and delivery.
+Does not belong here: webhooks that arrive (webhooks).
+"""
+
+from agents_app.notifications.outgoing import Blocked, read_target
+from agents_app.notifications.payloads import EVENTS, FAILURES, Format
+from agents_app.notifications.send import notify
+from agents_app.notifications.targets import shown
+
+__all__ = ["EVENTS", "FAILURES", "Blocked", "Format", "notify", "read_target", "shown"]

@@ -1,0 +1,84 @@
+"""What others are told of runs and rules, and how: payloads and their signature; pure."""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from agents_app.webhooks.providers import mac, raw
+
+Format = Literal["json", "slack"]
+FAILURES = ("run.failed", "run.timed_out", "run.lost", "run.dead")
+OF_RULES = ("rule.failed", "rules.invalid", "rules.disabled")
+EVENTS = ("run.started", "run.succeeded", *FAILURES, "run.stopped", *OF_RULES)
+WHSEC = "whsec_"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One event of a run or a rule; the id stays the same however often it is sent."""
+
+    id: int
+    name: str
+    at: datetime
+    detail: str
+    agent: str
+    run_id: int | None
+    trigger: str = ""
+    attempt: int = 1
+    exit_code: int | None = None
+    url: str = ""
+
+
+def body_of(notice: Notice, form: str) -> bytes:
+    return json.dumps({"text": _sentence(notice)} if form == "slack" else _event(notice)).encode()
+
+
+def headers_of(notice: Notice, body: bytes, secret: str, now: datetime) -> dict[str, str]:
+    """Standard Webhooks; without a secret it is not signed."""
+    identity, sent = f"drover-event-{notice.id}", str(int(now.timestamp()))
+    headers = {
+        "Content-Type": "application/json",
+        "webhook-id": identity,
+        "webhook-timestamp": sent,
+    }
+    if secret:
+        message = b".".join((raw(identity), raw(sent), body))
+        headers["webhook-signature"] = f"v1,{mac(_key(secret), message, 'base64').decode()}"
+    return headers
+
+
+def _key(secret: str) -> bytes:
+    written = secret.removeprefix(WHSEC)
+    try:
+        return base64.b64decode(raw(written), validate=True) or raw(written)
+    except ValueError:
+        return raw(written)
+
+
+def _event(notice: Notice) -> Mapping[str, Any]:
+    return {
+        "type": notice.name,
+        "timestamp": notice.at.isoformat(),
+        "data": {
+            "run_id": notice.run_id,
+            "agent": notice.agent,
+            "trigger": notice.trigger,
+            "attempt": notice.attempt,
+            "exit_code": notice.exit_code,
+            "error": notice.detail,
+            "url": notice.url,
+        },
+    }
+
+
+def _sentence(notice: Notice) -> str:
+    """Slack reads `<`, `>` and `&` as markup: an error message must not ring a whole channel."""
+    what = notice.name.removeprefix("run.").replace("_", " ").replace(".", " ")
+    detail = f": {notice.detail}" if notice.detail else ""
+    text = f"{notice.agent}: run {notice.run_id} {what}{detail}" if notice.run_id else what + detail
+    for char, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(char, written)
+    return f"{text} {notice.url}".strip()

@@ -1,0 +1,125 @@
+"""Where a run's output goes: pieces into the database while it runs, the rest when it ends."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+import structlog
+from django.db import DatabaseError, connection
+
+from agents_app.database import in_transaction, one, run, stamp
+from agents_app.output.buffer import MARKER_STREAM, OutputBuffer, Segment
+from agents_app.runners import OutputSink
+
+log = structlog.get_logger("drover.transcript")
+_INSERT = (
+    "INSERT INTO drover_run_output (tenant_id, run_id, seq, stream, at, data) "
+    "VALUES (%s, %s, %s, %s, %s, %s)"
+)
+# What a superseded worker still reads from its program is nobody's business any more.
+_OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
+_PRINTED = (
+    "UPDATE drover_run SET printed_at = %s WHERE id = %s AND worker_id = %s AND slot IS NOT NULL"
+)
+TELL_EVERY_SECONDS = 5.0
+_STORED = (
+    "SELECT stream, length(data), CASE WHEN stream = 0 THEN data END FROM drover_run_output "
+    "WHERE run_id = %s ORDER BY seq"
+)
+_PRE_HOOKS_DONE = b"[hooks.pre: done]\n"
+
+
+class Transcript:
+    """The sink of one run; it never raises into the runner."""
+
+    def __init__(self, tenant_id: int, run_id: int, worker_id: int) -> None:
+        self.tenant_id = tenant_id
+        self.run_id = run_id
+        self.worker_id = worker_id
+        self.buffer = OutputBuffer()
+        self.total_bytes = 0
+        self._unstored: list[Segment] = []
+        self._printed_at = self._told_at = 0.0
+
+    def go_on(self) -> dict[int, int]:
+        """After what a worker that died has stored: how many bytes of each stream are the
+        program's own, whose log does not have what hooks printed before it."""
+        segments, programs = 0, dict[int, int]()
+        for stream, size, remark in run(_STORED, [self.run_id]).fetchall():
+            segments += 1
+            self.total_bytes += size
+            programs[stream] = programs.get(stream, 0) + size
+            if stream == MARKER_STREAM and bytes(remark).endswith(_PRE_HOOKS_DONE):
+                programs.clear()
+        self.buffer = OutputBuffer(segments, self.total_bytes)
+        return programs
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        self.total_bytes += len(data)
+        self._printed_at = at
+        self.buffer.feed(stream, data, at)
+
+    def remark(self, text: str, at: float) -> None:
+        """Drover's own words between those of the program."""
+        self.buffer.feed(MARKER_STREAM, text.encode(errors="replace"), at)
+
+    def flush(self) -> None:
+        self._unstored += self.buffer.take()
+        try:
+            if self._unstored:
+                in_transaction(self.store_rest)
+                self.forget()
+            elif self.buffer.head_is_full:
+                self._say_it_prints()
+        except DatabaseError as error:
+            # Kept for the next try: memory is bounded by what a run may keep at all.
+            log.warning("output.not_stored", run_id=self.run_id, error=str(error))
+
+    def _say_it_prints(self) -> None:
+        """Nothing more of it is stored before it ends: all that can be seen is that it prints."""
+        if self._printed_at - self._told_at >= TELL_EVERY_SECONDS:
+            at = stamp(datetime.fromtimestamp(self._printed_at, UTC))
+            in_transaction(partial(run, _PRINTED, [at, self.run_id, self.worker_id]))
+            self._told_at = self._printed_at
+
+    def close(self) -> None:
+        """What is left is stored by `store_rest`, in the transaction that ends the run."""
+        self._unstored += self.buffer.finish()
+
+    @property
+    def is_stored(self) -> bool:
+        return not self._unstored
+
+    def forget(self) -> None:
+        self._unstored = []
+
+    def store_rest(self) -> None:
+        if self._unstored and one(_OWNED, [self.run_id, self.worker_id]):
+            insert_output(self.tenant_id, self.run_id, self._unstored)
+
+
+def insert_output(tenant_id: int, run_id: int, segments: Sequence[Segment]) -> None:
+    rows = [
+        [tenant_id, run_id, s.seq, s.stream, stamp(datetime.fromtimestamp(s.at, UTC)), s.data]
+        for s in segments
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(_INSERT, rows)
+
+
+class AfterWhatIsStored:
+    """A sink for output that is read once more from its beginning: lets only the rest pass."""
+
+    def __init__(self, sink: OutputSink, stored_bytes: Mapping[int, int]) -> None:
+        self._sink = sink
+        self._stored = dict(stored_bytes)
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        known = min(len(data), self._stored.get(stream, 0))
+        if known:
+            self._stored[stream] -= known
+        if known < len(data):
+            self._sink.feed(stream, data[known:], at)
+
+    def flush(self) -> None:
+        self._sink.flush()

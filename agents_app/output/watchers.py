@@ -1,0 +1,79 @@
+"""Those who look at a run's output while it comes: whole lines of stdout, of a bounded length."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from agents_app.runners import OutputSink
+
+STDOUT = 1
+LONGEST_LINE = 2**20
+
+
+class Watcher(Protocol):
+    """It must not raise, and it must not keep the program waiting."""
+
+    def line(self, text: bytes, at: float) -> None:
+        """Without its end; a longer line than LONGEST_LINE is not shown to anybody."""
+        ...
+
+
+class Lines:
+    """Cuts a stream of bytes into lines."""
+
+    def __init__(self, tell: Callable[[bytes, float], None]) -> None:
+        self._tell = tell
+        self._begun = bytearray()
+        self._too_long = False
+
+    def feed(self, data: bytes, at: float) -> None:
+        first, *rest = data.split(b"\n")
+        self._add(first)
+        for piece in rest:
+            self._end(at)
+            self._add(piece)
+
+    def finish(self, at: float) -> None:
+        if self._begun:
+            self._end(at)
+
+    def _add(self, piece: bytes) -> None:
+        if self._too_long or len(self._begun) + len(piece) > LONGEST_LINE:
+            self._too_long = True
+            self._begun.clear()
+        else:
+            self._begun += piece
+
+    def _end(self, at: float) -> None:
+        if not self._too_long:
+            self._tell(bytes(self._begun).removesuffix(b"\r"), at)
+        self._begun.clear()
+        self._too_long = False
+
+
+class Watched:
+    """A sink that passes everything on, and shows the lines of stdout to watchers."""
+
+    def __init__(self, sink: OutputSink, watchers: Sequence[Watcher]) -> None:
+        self._sink = sink
+        self._watchers = watchers
+        self._lines = Lines(self._show)
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        self._sink.feed(stream, data, at)
+        if stream == STDOUT and self._watchers:
+            self._lines.feed(data, at)
+
+    def flush(self) -> None:
+        self._sink.flush()
+
+    def __enter__(self) -> "Watched":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The program has ended: its last line may lack an end."""
+        self._lines.finish(time.time())
+
+    def _show(self, text: bytes, at: float) -> None:
+        for watcher in self._watchers:
+            watcher.line(text, at)

@@ -1,0 +1,256 @@
+"""Specs become rows: what is on disk is what runs, and what left the disk keeps its history."""
+
+import hashlib
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from agents_app.budgets import holds
+from agents_app.clock import HOST_ZONE
+from agents_app.database import in_transaction
+from agents_app.models import DEFAULT_TENANT, Agent, Schedule, Tenant
+from agents_app.project.config_rows import sync_sources, sync_targets
+from agents_app.runs import AGENT_MISSING, dispatch, schedule_states
+from agents_app.schedules import arm, goes_on_at, understand
+from agents_app.skills import (
+    AgentSpec,
+    BudgetSpec,
+    Discovery,
+    ProjectBudgetSpec,
+    ProjectSpec,
+    ScheduleSpec,
+    discover_project,
+)
+
+log = structlog.get_logger("drover.skills")
+DISABLED_IN_FILE = "enabled: false in the agent's file"
+SAME_IN_BOTH = (
+    *("prompt", "overlap", "catch_up", "catch_up_window_seconds", "gap", "overlap_hour", "anchor"),
+    *("jitter_percent", "jitter_seconds", "pause_after_failures"),
+)
+UNDERSTOOD = ("expression", "timezone", "one_shot")
+# If one of these changes, what follows from them is found anew.
+OF_THE_TIME = ("expression", "timezone", "gap", "overlap_hour", "anchor")
+ARMED = ("interval_seconds", "next_fire_at")
+S = Schedule.State
+
+
+# A config.toml that no longer parses leaves the last one that did in force.
+_last_good: dict[Path, ProjectSpec] = {}
+
+
+def sync_project(project: Path, now: datetime) -> Discovery:
+    """Read the directory, write what changed, and let waiting work use new slots."""
+    discovery = discover_project(project, _last_good.get(project))
+    changed = in_transaction(lambda: _sync(discovery, project in _last_good, now))
+    if not _config_is_broken(discovery):
+        _last_good[project] = discovery.project
+    if changed:
+        holds.settle_all(changed, now)
+        dispatch.admit_tenant(changed, now)
+    return discovery
+
+
+def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> int | None:
+    """The tenant, if anything changed that may let waiting work start."""
+    tenant, created = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+    _sync_errors(tenant, discovery)
+    if _config_is_broken(discovery) and not has_last_good and not created:
+        # Broken since before this start: the rows are all there is of the last good one.
+        return None
+    changed = [_sync_project_settings(tenant, discovery, now)]
+    changed += [_sync_agent(tenant, spec, now) for spec in discovery.agents]
+    if discovery.complete:
+        _remove_missing(tenant, discovery, now)
+    return tenant.pk if any(changed) else None
+
+
+def _config_is_broken(discovery: Discovery) -> bool:
+    return any(e.agent is None and Path(e.path).name == "config.toml" for e in discovery.errors)
+
+
+def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None:
+    present = {spec.name for spec in discovery.agents} | set(discovery.broken)
+    for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
+        Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
+        for schedule in agent.schedules.filter(state=S.ACTIVE):
+            schedule_states.pause_schedule(schedule.pk, AGENT_MISSING)
+        log.info("agent.removed", agent=agent.name)
+
+
+def _sync_project_settings(tenant: Tenant, discovery: Discovery, now: datetime) -> bool:
+    fingerprint = _fingerprint(discovery.project)
+    if tenant.settings.get("fingerprint") == fingerprint:
+        return False
+    tenant.settings = _settings(discovery.project) | {"fingerprint": fingerprint}
+    tenant.scale = discovery.project.scale
+    tenant.save(update_fields=["settings", "scale"])
+    sync_sources(tenant, discovery.project.webhooks, now)
+    sync_targets(tenant, discovery.project.notify)
+    return True
+
+
+def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
+    errors = [str(one) for error in discovery.errors for one in error.each]
+    for name, problems in discovery.broken.items():
+        _sync_broken_agent(tenant, name, problems)
+    if errors != tenant.definition_errors:
+        for error in errors:
+            log.warning("project.invalid", error=error)
+        tenant.definition_errors = errors
+        tenant.save(update_fields=["definition_errors"])
+
+
+def _settings(project: ProjectSpec) -> dict[str, object]:
+    caps = _given(project.budget)
+    return {
+        "history_retention_days": project.history_retention_days,
+        "resource_lock_timeout_seconds": project.resource_lock_timeout_seconds,
+        # Whose midnight ends a day of a budget.
+        "timezone": project.timezone or HOST_ZONE,
+        **({"budget": caps} if caps else {}),
+    }
+
+
+def _given(spec: BudgetSpec | ProjectBudgetSpec) -> dict[str, object]:
+    return {name: value for name, value in asdict(spec).items() if value is not None}
+
+
+# --- agents ---------------------------------------------------------------------------------
+
+
+def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
+    """True if anything changed."""
+    fingerprint = _fingerprint(spec)
+    agent = Agent.objects.filter(tenant=tenant, name=spec.name).first()
+    if agent and agent.definition_hash == fingerprint and not agent.definition_error:
+        return False
+    columns = _columns(spec) | {
+        "definition_hash": fingerprint,
+        "definition_error": "",
+        "removed_at": None,
+        "revision": agent.revision + 1 if agent else 1,
+    }
+    agent = agent or Agent.objects.create(tenant=tenant, name=spec.name)
+    # Only these columns: a pause that a person sets at this moment must not be written over.
+    Agent.objects.filter(pk=agent.pk).update(**columns, updated_at=now)
+    agent.refresh_from_db()
+    # Before the file has its say, which may switch them off.
+    for schedule in agent.schedules.filter(state=S.PAUSED, pause_note=AGENT_MISSING):
+        _resume(schedule, now)
+    _sync_schedules(agent, spec, now)
+    log.info("agent.defined", agent=agent.name, revision=agent.revision, scale=agent.scale)
+    return True
+
+
+def _columns(spec: AgentSpec) -> dict[str, object]:
+    return {
+        "description": spec.description,
+        "instructions": spec.instructions,
+        "command": list(spec.command),
+        "harness": spec.harness or "",
+        "budget": _given(spec.budget),
+        "directory": str(spec.directory),
+        "scale": spec.scale,
+        "timeout_seconds": spec.timeout_seconds,
+        "work_queue_size": spec.work_queue_size,
+        "timezone": spec.timezone or "",
+        "max_reruns": spec.max_reruns,
+        "max_call_depth": spec.max_call_depth,
+        "retries": spec.retries,
+        "on_lost": spec.on_lost,
+        "schedules_from_output": spec.schedules_from_output,
+        "messages_on_stdin": spec.messages == "stdin",
+        "runtime": asdict(spec.runtime),
+        "env": dict(spec.env),
+        "params": dict(spec.params),
+        "hooks": asdict(spec.hooks),
+        "credentials": list(spec.credentials),
+        "webhooks": [asdict(webhook) for webhook in spec.webhooks],
+    }
+
+
+def _sync_broken_agent(tenant: Tenant, name: str, problems: str) -> None:
+    """The last good definition goes on; an agent that never had one is shown, disabled."""
+    agent, _ = Agent.objects.get_or_create(tenant=tenant, name=name, defaults={"scale": 0})
+    if agent.definition_error != problems or agent.removed_at:
+        Agent.objects.filter(pk=agent.pk).update(definition_error=problems, removed_at=None)
+
+
+# --- schedules ------------------------------------------------------------------------------
+
+
+def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
+    named = {schedule_spec.name for schedule_spec in spec.schedules}
+    for schedule_spec in spec.schedules:
+        _sync_schedule(agent, schedule_spec, now)
+    # A one-shot that is over is not canceled: it might come back, and must not fire again.
+    in_use = agent.schedules.filter(source=Schedule.Source.FILE, state__in=[S.ACTIVE, S.PAUSED])
+    for gone in in_use.exclude(name__in=named):
+        schedule_states.cancel_schedule(gone.pk, gone.state)
+
+
+def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
+    """A person's schedule of the same name becomes the file's."""
+    known = agent.schedules.filter(name=spec.name).first()
+    columns = _schedule_columns(agent, spec)
+    read = Schedule(**columns, last_completed_at=known.last_completed_at if known else None)
+    understand(read, now, allow_past=True)
+    renewed = known is None or any(getattr(known, n) != getattr(read, n) for n in OF_THE_TIME)
+    if renewed:
+        arm(read, now)
+    understood = (*UNDERSTOOD, *ARMED) if renewed else UNDERSTOOD
+    columns |= {name: getattr(read, name) for name in understood}
+    if known is None:
+        known = agent.schedules.create(name=spec.name, **columns)
+    else:
+        Schedule.objects.filter(pk=known.pk).update(**columns, updated_at=now)
+        known.refresh_from_db()
+    _sync_schedule_state(known, spec, now, renewed=renewed)
+
+
+def _schedule_columns(agent: Agent, spec: ScheduleSpec) -> dict[str, Any]:
+    values = asdict(spec)
+    columns = {name: values[name] for name in SAME_IN_BOTH}
+    return columns | {
+        "tenant_id": agent.tenant_id,
+        "source": Schedule.Source.FILE,
+        "text": spec.expression,
+        "timezone": spec.timezone or HOST_ZONE,
+    }
+
+
+def _sync_schedule_state(
+    schedule: Schedule, spec: ScheduleSpec, now: datetime, *, renewed: bool
+) -> None:
+    """What a person paused stays paused; what the file switched off, the file switches on."""
+    over = renewed and schedule.state in {S.COMPLETED, S.FAILED}
+    switched_off = schedule.state == S.PAUSED and schedule.pause_note == DISABLED_IN_FILE
+    if not spec.enabled:
+        schedule_states.pause_schedule(schedule.pk, DISABLED_IN_FILE)
+    elif over or schedule.state == S.CANCELED or switched_off:
+        _resume(schedule, now)
+
+
+def _resume(schedule: Schedule, now: datetime) -> None:
+    if schedule.one_shot and schedule.state == S.PAUSED:
+        schedule.next_fire_at = goes_on_at(schedule, now)
+    else:
+        arm(schedule, now)
+        if _has_fired_then(schedule):
+            Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=None)
+            return
+    schedule_states.resume_schedule(schedule.pk, schedule.state, schedule.next_fire_at)
+
+
+def _has_fired_then(schedule: Schedule) -> bool:
+    """A date that is back in the file, or that is written otherwise, is no new one."""
+    at = schedule.next_fire_at
+    return schedule.one_shot and at is not None and schedule.firings.filter(due_at=at).exists()
+
+
+def _fingerprint(spec: AgentSpec | ProjectSpec) -> str:
+    return hashlib.sha256(repr(spec).encode()).hexdigest()

@@ -1,0 +1,25 @@
+"""Removes secrets from output and log lines, in every encoding.
+
+Belongs here: finding and replacing secret values in bytes.
+Does not belong here: storing secrets (secrets).
+"""
+
+from agents_app.redaction import log_filter
+from agents_app.redaction.log_filter import clean_line
+from agents_app.redaction.redact import (
+    SHORTEST_LINE,
+    SHORTEST_SECRET,
+    RedactingRunner,
+    Redactor,
+    parts_of,
+)
+
+__all__ = [
+    "SHORTEST_LINE",
+    "SHORTEST_SECRET",
+    "RedactingRunner",
+    "Redactor",
+    "clean_line",
+    "log_filter",
+    "parts_of",
+]

@@ -1,0 +1,44 @@
+"""Keeps secrets out of Drover's own log lines: those of live runs, and whatever looks like one."""
+
+import re
+
+from agents_app.redaction.redact import Redactor
+
+_SHAPES = {
+    "GitHub token": r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{20,}",
+    "Slack token": r"xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    "API key": r"sk-[A-Za-z0-9_-]{16,}",
+    "AWS key": r"(?:AKIA|ASIA)[A-Z0-9]{16}",
+    "run token": r"drover_run_[0-9]+_[A-Za-z0-9_-]{43}",
+    "private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*KEY-----|\Z)",
+}
+_NAMES = {f"_{number}": name for number, name in enumerate(_SHAPES)}
+_SHAPE = re.compile(
+    "|".join(f"(?P<{group}>{_SHAPES[name]})" for group, name in _NAMES.items()), re.DOTALL
+)
+# Looked for first: an expression takes ten times as long to find that there is nothing.
+_HINTS = ("gh", "github_pat_", "xox", "sk-", "AKIA", "ASIA", "drover_run_", "-----BEGIN")
+# Of the runs that go on in this process and were given credentials.
+_live: dict[int, Redactor] = {}
+
+
+def watch_for(run_id: int, redactor: Redactor) -> Redactor:
+    """From now on, until the run is forgotten."""
+    _live[run_id] = redactor
+    return redactor
+
+
+def forget(run_id: int) -> None:
+    _live.pop(run_id, None)
+
+
+def clean_line(line: str) -> str:
+    if _live:
+        # A copy: another thread may begin or end a run meanwhile.
+        for redactor in list(_live.values()):
+            line = redactor.clean_text(line)
+    return _SHAPE.sub(_mark, line) if any(hint in line for hint in _HINTS) else line
+
+
+def _mark(found: re.Match[str]) -> str:
+    return f"[redacted {_NAMES[found.lastgroup or '_0']}]"

@@ -1,0 +1,115 @@
+"""What runs and firings were like lately, counted in equal pieces of time; reads only.
+
+The database does the counting, over as many rows as it can count in a blink: with more than that
+in the time that is asked for, only the latest of them are counted.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from agents_app.database import moment, on_sqlite, stamp
+
+MOST_ROWS = 20_000
+MOST_LATEST = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Runs of one agent that ended the same way within one piece of time."""
+
+    agent_id: int
+    state: str
+    count: int
+    began_at: datetime
+    ended_at: datetime
+    # The latest of them, and the longest that any of them waited for a worker.
+    run_id: int
+    waited_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Of the firings recorded within one piece of time: how long after they were due, at most."""
+
+    at: datetime
+    seconds: float
+    count: int
+
+
+def ended_runs(since: datetime, piece_seconds: float) -> list[Pile]:
+    rows = _rows(_ended_sql(), [stamp(since), MOST_ROWS, piece_seconds])
+    return [
+        Pile(agent_id, state, count, moment(began), moment(ended), run_id, _positive(waited))
+        for agent_id, state, count, began, ended, run_id, waited in rows
+    ]
+
+
+def firing_lateness(since: datetime, piece_seconds: float) -> list[Lateness]:
+    rows = _rows(_late_sql(), [stamp(since), MOST_ROWS, piece_seconds])
+    return [Lateness(moment(at), _positive(late), count) for at, late, count in rows]
+
+
+def latest_triggers() -> dict[int, set[str]]:
+    """What the latest runs of all agents were started by."""
+    triggers: dict[int, set[str]] = {}
+    for agent_id, trigger in _rows(_TRIGGERS, [MOST_LATEST]):
+        triggers.setdefault(agent_id, set()).add(trigger)
+    return triggers
+
+
+def _positive(seconds: Any) -> float:
+    """A decimal, a float or nothing, and a clock that went back."""
+    return max(0.0, float(seconds or 0))
+
+
+# --- the statements -------------------------------------------------------------------------
+
+
+def _seconds(later: str, earlier: str) -> str:
+    if on_sqlite():
+        return f"(julianday({later}) - julianday({earlier})) * 86400.0"
+    return f"extract(epoch FROM {later} - {earlier})"
+
+
+def _piece(column: str) -> str:
+    """The number of the piece of time that it falls into; its length is a parameter."""
+    if on_sqlite():
+        return f"CAST((julianday({column}) - 2440587.5) * 86400.0 / %s AS INTEGER)"
+    return f"floor(extract(epoch FROM {column}) / %s)"
+
+
+def _ended_sql() -> str:
+    return f"""
+SELECT agent_id, state, count(*), min(coalesce(started_at, created_at)), max(finished_at), max(id),
+    max({_seconds("started_at", "created_at")})
+FROM (
+    SELECT id, agent_id, state, created_at, started_at, finished_at FROM drover_run
+    WHERE finished_at >= %s ORDER BY finished_at DESC LIMIT %s
+) AS lately
+GROUP BY agent_id, state, {_piece("finished_at")}
+ORDER BY max(finished_at), max(id)"""  # noqa: S608
+
+
+def _late_sql() -> str:
+    return f"""
+SELECT max(recorded_at), max({_seconds("recorded_at", "due_at")}), count(*)
+FROM (
+    SELECT due_at, recorded_at FROM drover_firing
+    WHERE recorded_at >= %s ORDER BY recorded_at DESC LIMIT %s
+) AS lately
+GROUP BY {_piece("recorded_at")}
+ORDER BY max(recorded_at)"""  # noqa: S608
+
+
+_TRIGGERS = """
+SELECT DISTINCT agent_id, lately.trigger
+FROM (SELECT agent_id, drover_run.trigger FROM drover_run ORDER BY id DESC LIMIT %s) AS lately"""
+
+
+def _rows(sql: str, values: list[Any]) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return list(cursor.fetchall())

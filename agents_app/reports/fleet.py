@@ -1,0 +1,178 @@
+"""The fleet at a glance: scheduler, agents and workers as values; reads rows, prints nothing."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
+
+from agents_app.clock import local
+from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, Worker, WorkItem
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerStatus:
+    state: str
+    started_at: datetime | None
+    check_count: int
+    trigger_count: int
+    last_check_at: datetime | None
+    paused: bool
+    paused_at: datetime | None
+    pause_note: str
+    running_runs: int
+    queue_depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    id: int
+    state: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    exit_code: int | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    name: str
+    state: str
+    note: str
+    scale: int
+    running: int
+    pending: int
+    queue_depth: int
+    queue_size: int
+    last_run: LastRun | None
+    next_fire_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    name: str
+    host: str
+    pid: int
+    state: str
+    running: int
+    concurrency: int
+    started_at: datetime
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    scheduler: SchedulerStatus
+    agents: list[AgentStatus] = field(default_factory=list)
+    workers: list[WorkerStatus] = field(default_factory=list)
+
+
+def read_fleet(tenant_name: str, now: datetime) -> Fleet:
+    """By name: a tenant whose project was not read yet is an empty fleet."""
+    agents = read_agents(tenant_name)
+    return Fleet(read_scheduler(tenant_name, agents), agents, read_workers(now))
+
+
+def read_scheduler(tenant_name: str, agents: list[AgentStatus]) -> SchedulerStatus:
+    row = Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
+    tenant = Tenant.objects.filter(name=tenant_name).first() or Tenant()
+    return SchedulerStatus(
+        state=str(row.state),
+        started_at=row.started_at,
+        check_count=row.check_count,
+        trigger_count=row.trigger_count,
+        last_check_at=row.last_check_at,
+        paused=tenant.paused_at is not None,
+        paused_at=tenant.paused_at,
+        pause_note=tenant.pause_note,
+        running_runs=sum(agent.running for agent in agents),
+        queue_depth=sum(agent.queue_depth for agent in agents),
+    )
+
+
+# --- agents ---------------------------------------------------------------------------------
+
+
+def read_agents(tenant_name: str) -> list[AgentStatus]:
+    newest = Run.objects.filter(agent=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    agents = Agent.objects.filter(tenant__name=tenant_name).annotate(last_run_id=Subquery(newest))
+    unfinished = Run.objects.filter(slot__isnull=False)
+    running = _count(unfinished.filter(state=Run.State.RUNNING), "agent_id")
+    pending = _count(unfinished.filter(state=Run.State.PENDING), "agent_id")
+    queued = _count(WorkItem.objects.filter(state=WorkItem.State.QUEUED), "agent_id")
+    last = Run.objects.in_bulk([agent.last_run_id for agent in agents])
+    fires = _next_fires(tenant_name)
+    return [
+        AgentStatus(
+            name=agent.name,
+            state=state_of(agent),
+            note=note_of(agent),
+            scale=agent.scale,
+            running=running.get(agent.pk, 0),
+            pending=pending.get(agent.pk, 0),
+            queue_depth=queued.get(agent.pk, 0),
+            queue_size=agent.work_queue_size,
+            last_run=last_run(last.get(agent.last_run_id)),
+            next_fire_at=fires.get(agent.pk) if agent.enabled else None,
+        )
+        for agent in agents.order_by("name")
+    ]
+
+
+def state_of(agent: Agent) -> str:
+    """Invalid first: whatever else holds, somebody must mend the file."""
+    if agent.definition_error:
+        return "invalid"
+    if not agent.enabled:
+        return "disabled"
+    return "paused" if agent.paused_at else "enabled"
+
+
+def note_of(agent: Agent) -> str:
+    if agent.definition_error:
+        return agent.definition_error.splitlines()[0]
+    if agent.removed_at:
+        return "its directory was removed"
+    if agent.scale == 0:
+        return "scale is 0"
+    if not agent.paused_at and agent.over_budget_until:
+        return f"its budget is used up until {local(agent.over_budget_until)}"
+    return agent.pause_note
+
+
+def last_run(run: Run | None) -> LastRun | None:
+    if run is None:
+        return None
+    times = (run.started_at, run.finished_at)
+    return LastRun(run.pk, str(run.state), *times, run.exit_code, run.error)
+
+
+def _count(rows: QuerySet[Any], key: str) -> dict[int, int]:
+    # order_by() without names: a model's own order would become part of the grouping.
+    return dict(rows.order_by().values_list(key).annotate(Count("pk")))
+
+
+def _next_fires(tenant_name: str) -> dict[int, datetime]:
+    active = Schedule.objects.filter(tenant__name=tenant_name, state=Schedule.State.ACTIVE)
+    armed = active.filter(next_fire_at__isnull=False)
+    return dict(armed.order_by().values_list("agent_id").annotate(Min("next_fire_at")))
+
+
+# --- workers --------------------------------------------------------------------------------
+
+
+def read_workers(now: datetime) -> list[WorkerStatus]:
+    running = _count(Run.objects.filter(state=Run.State.RUNNING, slot__isnull=False), "worker_id")
+    return [
+        WorkerStatus(
+            name=worker.name,
+            host=worker.host,
+            pid=worker.pid,
+            state=str(worker.state) if worker.lease_until > now else "silent",
+            running=running.get(worker.pk, 0),
+            concurrency=worker.concurrency,
+            started_at=worker.started_at,
+            lease_until=worker.lease_until,
+        )
+        for worker in Worker.objects.filter(ended_at__isnull=True).order_by("host", "name")
+    ]

@@ -1,0 +1,124 @@
+"""Why a run exists and what came of it, as a tree: its cause, the work, each run of it, its calls.
+
+The number of queries grows with the depth of the calls, not with their number.
+"""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from agents_app.models import AgentCall, Message, RuleState, Run, WorkItem
+from agents_app.rules.language import BY_RULE
+from agents_app.signals import lineage
+from agents_app.webhooks import delivery_of
+
+# In one tree; the list of calls has the others.
+MOST_CALLS = 1000
+MOST_RUNS = 1000
+_RERUN_OF = re.compile(r"rerun of run (\d{1,18})$", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A row that has a page, or only words, and what followed from it."""
+
+    label: str
+    table: str = ""
+    key: int = 0
+    state: str = ""
+    detail: str = ""
+    here: bool = False
+    below: "tuple[Cause, ...]" = ()
+
+
+@dataclass
+class _Tree:
+    """What was read of a tree of calls: the runs of each work item, and what each run called."""
+
+    here: int
+    runs: dict[int, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    calls: dict[int, list[AgentCall]] = field(default_factory=lambda: defaultdict(list))
+    left: int = MOST_CALLS
+
+
+def cause_tree(run: Run) -> Cause:
+    """The whole tree, whichever of its runs is asked about."""
+    first = lineage(run)[0].work_item_id
+    item = WorkItem.objects.select_related("agent", "firing", "schedule").get(pk=first)
+    tree = _Tree(run.pk)
+    items = [item.pk]
+    while items:
+        items = _read_level(tree, items)
+    work = Cause(
+        f"Work {item.pk}", "workitem", item.pk, item.state, item.reason, below=_runs(tree, item)
+    )
+    return _origin(item, work)
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+def _read_level(tree: _Tree, items: list[int]) -> list[int]:
+    """The runs of these, and what they called: the work to look at next."""
+    runs = Run.objects.filter(work_item__in=items).select_related("agent").order_by("pk")
+    found = list(runs[:MOST_RUNS])
+    for run in found:
+        tree.runs[run.work_item_id].append(run)
+    calls = AgentCall.objects.filter(caller_run__in=[run.pk for run in found])
+    made = list(calls.select_related("agent", "work_item").order_by("pk")[: tree.left])
+    tree.left -= len(made)
+    for call in made:
+        tree.calls[call.caller_run_id].append(call)
+    return [call.work_item_id for call in made]
+
+
+def _origin(item: WorkItem, work: Cause) -> Cause:
+    """What the work is for; if nothing else is known, who asked."""
+    below, said = (work,), item.requested_by
+    if delivery := delivery_of(item.idempotency_key or ""):
+        return Cause(f"Delivery {delivery}", "delivery", delivery, detail=said, below=below)
+    if item.schedule:
+        due = f"due {item.firing.due_at:%Y-%m-%d %H:%M:%S} UTC" if item.firing else ""
+        name = f"Schedule {item.schedule.name}"
+        return Cause(name, "schedule", item.schedule.pk, detail=due, below=below)
+    if item.trigger == "rule" and (rule := _rule_of(item)):
+        return Cause(f"Rule {rule.name}", "rulestate", rule.pk, below=below)
+    if again := _RERUN_OF.search(said):
+        return Cause(f"Run {again[1]}", "run", int(again[1]), detail=said, below=below)
+    if item.trigger == "message" and (sent := Message.objects.filter(work_item=item).first()):
+        return Cause(f"Message {sent.pk}", "message", sent.pk, detail=said, below=below)
+    return Cause(f"Asked by {said}" if said else item.trigger.capitalize(), below=below)
+
+
+def _rule_of(item: WorkItem) -> RuleState | None:
+    """None: it has left the file since."""
+    name = item.requested_by.removeprefix(BY_RULE)
+    return RuleState.objects.filter(tenant=item.tenant_id, name=name).first()
+
+
+# --- the tree -------------------------------------------------------------------------------
+
+
+def _runs(tree: _Tree, item: WorkItem) -> tuple[Cause, ...]:
+    return tuple(_run(tree, run) for run in tree.runs[item.pk])
+
+
+def _run(tree: _Tree, run: Run) -> Cause:
+    which = [run.trigger_detail] if run.rerun else []
+    which += [f"attempt {run.attempt}"] if run.attempt > 1 else []
+    calls = (each for call in tree.calls[run.pk] for each in _call(tree, call))
+    return Cause(
+        f"{run.agent.name}, run {run.pk}",
+        *("run", run.pk, run.state, ", ".join(which)),
+        here=run.pk == tree.here,
+        below=tuple(calls),
+    )
+
+
+def _call(tree: _Tree, call: AgentCall) -> tuple[Cause, ...]:
+    """The runs it led to, or the work that waits for one."""
+    item = call.work_item
+    waiting = Cause(
+        f"{call.agent.name}, work {item.pk}", "workitem", item.pk, item.state, call.error
+    )
+    return _runs(tree, item) or (waiting,)

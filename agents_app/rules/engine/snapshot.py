@@ -1,0 +1,155 @@
+"""One look at the fleet, by which all rules of a tick are judged.
+
+The number of queries is the same whatever the number of agents, runs and rules, as long as they
+count failures within no more than 500 different times.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from agents_app.budgets import day_of, month_window, percent_used
+from agents_app.conf import CONF
+from agents_app.database import ITS_ZONE, fetch_each, moment, on_sqlite, stamp
+from agents_app.models import Run, Tenant
+from agents_app.rules.language import AgentState, Needs, Snapshot
+
+Rows = Sequence[tuple[Any, ...]]
+Question = tuple[str, list[Any]]
+# What no rule needs is not looked up.
+_NOTHING: Question = ("SELECT 0, 0 WHERE 1 = 0", [])
+_AGENTS = """
+SELECT id, name, paused_at IS NOT NULL, scale > 0, {budget} FROM drover_agent
+WHERE tenant_id = %s AND removed_at IS NULL ORDER BY name"""
+# Indexes of a tenant's and of an agent's runs have all that ever were: a plus keeps them out of it.
+_QUEUED = """
+SELECT agent_id, count(*) FROM drover_work_item
+WHERE state = 'queued' AND +tenant_id = %s GROUP BY agent_id"""
+_FAILED = """
+SELECT +agent_id, {counts} FROM drover_run
+WHERE finished_at > %s AND +tenant_id = %s AND state IN ({states}) GROUP BY 1"""
+_BADLY = ", ".join(f"'{state}'" for state in Run.ENDED_BADLY)
+_USED = """
+SELECT agent_id, coalesce(sum(tokens) FILTER (WHERE day = %s), 0),
+  coalesce(sum(cost_usd) FILTER (WHERE day = %s), 0), sum(tokens), sum(cost_usd)
+FROM drover_usage WHERE day BETWEEN %s AND %s AND tenant_id = %s GROUP BY agent_id"""
+# Pieces of output are in an index by their order, so the last one of a run is one step away.
+_PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
+_SIGNS = ("r.started_at", "r.signaled_at", "r.printed_at")
+_LAST_SIGNS = """
+SELECT r.agent_id, max({latest}(r.created_at, {signs})){zone}
+FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
+_NONE: Mapping[int, int] = MappingProxyType({})
+# A query has no more than 1,600 columns in PostgreSQL and 2,000 in SQLite.
+WINDOWS_IN_ONE_QUERY = 500
+
+
+class Fate(NamedTuple):
+    """What may change about an agent so that a rule that failed deserves another chance."""
+
+    alive: bool
+    paused: bool
+    enabled: bool
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What rules are judged by, and how it is with each agent apart from that."""
+
+    snapshot: Snapshot
+    # As they were read.
+    agents: Rows
+
+    @cached_property
+    def fates(self) -> Mapping[str, Fate]:
+        """Only rules that fail ask for them."""
+        alive = self.snapshot.idle
+        return {
+            name: Fate(name in alive, bool(paused), bool(enabled))
+            for _, name, paused, enabled, _ in self.agents
+        }
+
+
+def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
+    windows = [
+        needs.failed_within[start : start + WINDOWS_IN_ONE_QUERY]
+        for start in range(0, len(needs.failed_within), WINDOWS_IN_ONE_QUERY)
+    ]
+    asked = [*_questions(tenant, needs, now), *(_ended_badly(tenant, w, now) for w in windows)]
+    agents, active, waiting, used, *ended = fetch_each(asked)
+    idle = {pk: max(0.0, (now - moment(at)).total_seconds()) for pk, at in active}
+    queued, failed = dict(waiting), _failures(windows, ended)
+    caps = {pk: json.loads(caps) for pk, name, _, _, caps in agents if name in needs.spent}
+    spent = _spent(tenant, caps, used)
+    states = {
+        name: AgentState(idle.get(pk), queued.get(pk, 0), failed.get(pk, _NONE), spent.get(pk))
+        for pk, name, *_ in agents
+    }
+    return Fleet(Snapshot(now, CONF.project.name, states), agents)
+
+
+# --- what is asked --------------------------------------------------------------------------
+
+
+def _questions(tenant: Tenant, needs: Needs, now: datetime) -> Iterator[Question]:
+    yield _AGENTS.format(budget="CAST(budget AS text)" if needs.spent else "''"), [tenant.pk]
+    yield _last_signs(needs), [tenant.pk]
+    yield (_QUEUED, [tenant.pk]) if needs.queued else _NOTHING
+    yield (_USED, [*_days(tenant, now), tenant.pk]) if needs.spent else _NOTHING
+
+
+def _last_signs(needs: Needs) -> str:
+    """Of each agent that has unfinished runs: when the last of them did anything."""
+    signs = (*_SIGNS, f"({_PIECE})") if needs.idle else _SIGNS
+    return _LAST_SIGNS.format(
+        latest="max" if on_sqlite() else "greatest",
+        signs=", ".join(f"coalesce({sign}, r.created_at)" for sign in signs),
+        zone=ITS_ZONE if on_sqlite() else "",
+    )
+
+
+def _days(tenant: Tenant, now: datetime) -> list[str]:
+    month, today = month_window(now, tenant.zone), day_of(now, tenant.zone)
+    return [str(day) for day in (today, today, month.first, month.last)]
+
+
+def _ended_badly(tenant: Tenant, windows: tuple[int, ...], now: datetime) -> Question:
+    since = [stamp(now - timedelta(seconds=seconds)) for seconds in windows]
+    counts = ", ".join(["count(*) FILTER (WHERE finished_at > %s)"] * len(since))
+    sql = _FAILED.format(counts=counts, states=_BADLY)
+    return sql, [*since, min(since), tenant.pk]
+
+
+# --- what that says -------------------------------------------------------------------------
+
+
+def _failures(
+    windows: Sequence[tuple[int, ...]], ended: Sequence[Rows]
+) -> Mapping[int, Mapping[int, int]]:
+    """Of each agent with failures; a window that is not there has none."""
+    failed: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for some, found in zip(windows, ended, strict=True):
+        for agent_id, *numbers in found:
+            failed[agent_id].update(zip(some, numbers, strict=True))
+    return failed
+
+
+def _spent(
+    tenant: Tenant, caps: Mapping[int, Mapping[str, Any]], found: Rows
+) -> dict[int, float | None]:
+    """Of the tightest cap that counts: the agent's own of the day, the project's of the month."""
+    used = {agent_id: sums for agent_id, *sums in found}
+    tokens, cost = (sum(sums[at] for sums in used.values()) for at in (2, 3))
+    project = percent_used(tenant.settings.get("budget", {}), "month", tokens, cost)
+
+    def tightest(agent_id: int) -> float | None:
+        tokens, cost, *_ = used.get(agent_id, (0, 0))
+        own = percent_used(caps[agent_id], "day", tokens, cost)
+        return max((one for one in (own, project) if one is not None), default=None)
+
+    return {agent_id: tightest(agent_id) for agent_id in caps}

@@ -1,0 +1,281 @@
+"""What people do to a fleet: run, pause, resume, scale, stop; each act is noted in the journal.
+
+What they do to a single schedule is in schedules.py.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from agents_app.database import in_transaction
+from agents_app.errors import Refused
+from agents_app.events import journal
+from agents_app.models import (
+    DEFAULT_TENANT,
+    Agent,
+    ResourceLock,
+    Run,
+    Scheduler,
+    Tenant,
+    Trigger,
+    WorkItem,
+)
+from agents_app.runs import dispatch, lifecycle
+from agents_app.runs.dispatch import Request
+from agents_app.runs.slots import lock_agents
+
+RESTORABLE = frozenset({WorkItem.State.DROPPED, WorkItem.State.CLEARED})
+
+# --- run ------------------------------------------------------------------------------------
+
+
+def run_agent(
+    agent: Agent,
+    by: str,
+    now: datetime,
+    *,
+    prompt: str = "",
+    idempotency_key: str | None = None,
+    trace_id: str = "",
+) -> WorkItem:
+    """At once if a slot is free, else it is queued; the same key once more does nothing."""
+    request = Request(
+        tenant_id=agent.tenant_id,
+        agent_id=agent.pk,
+        trigger=Trigger.MANUAL,
+        prompt=prompt,
+        requested_by=by,
+        idempotency_key=idempotency_key,
+        trace_id=trace_id,
+    )
+
+    def change() -> WorkItem:
+        item = dispatch.enqueue_here(request, now)
+        if item.created_at == now:
+            about = f"{by}: work item {item.pk}"
+            whose = (agent.tenant_id, agent.pk, None)
+            journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
+        return item
+
+    return in_transaction(change)
+
+
+# --- pause and resume -----------------------------------------------------------------------
+
+
+def pause_tenant(tenant: Tenant, by: str, now: datetime, note: str = "") -> bool:
+    """The whole scheduler, as far as this tenant is concerned; it lasts across restarts."""
+    free = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=True)
+    return _act(
+        lambda: free.update(paused_at=now, pause_note=note),
+        journal.Entry("scheduler.paused", now, tenant.pk, detail=_said(by, note)),
+    )
+
+
+def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
+    paused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=False)
+    resumed = _act(
+        lambda: paused.update(paused_at=None, pause_note=""),
+        journal.Entry("scheduler.resumed", now, tenant.pk, detail=by),
+    )
+    dispatch.admit_tenant(tenant.pk, now)
+    return resumed
+
+
+def pause_agent(agent: Agent, by: str, now: datetime, note: str = "") -> bool:
+    free = Agent.objects.filter(pk=agent.pk, paused_at__isnull=True)
+    return _act(
+        lambda: free.update(paused_at=now, pause_note=note),
+        journal.Entry("agent.paused", now, agent.tenant_id, agent.pk, detail=_said(by, note)),
+    )
+
+
+def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
+    paused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=False)
+    resumed = _act(
+        lambda: paused.update(paused_at=None, pause_note=""),
+        journal.Entry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by),
+    )
+    dispatch.admit_tenant(agent.tenant_id, now)
+    return resumed
+
+
+# --- scale ----------------------------------------------------------------------------------
+
+
+def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
+    """Holds until the agent's file changes; a lower scale lets what runs finish."""
+    if not 0 <= scale <= 10_000:
+        raise Refused(f"a scale of {scale} is out of range: give a number from 0 to 10000")
+    _act(
+        lambda: Agent.objects.filter(pk=agent.pk).update(scale=scale),
+        journal.Entry("agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}"),
+    )
+    dispatch.admit_tenant(agent.tenant_id, now)
+
+
+# --- start and stop -------------------------------------------------------------------------
+
+
+def begin(now: datetime) -> None:
+    """The scheduler runs (again): what a shutdown held back may start."""
+    set_scheduler_state(Scheduler.State.RUNNING, started_at=now)
+
+
+def begin_if_stopped(now: datetime) -> None:
+    """For a beat that is started by itself, not by `up`."""
+    if not Scheduler.objects.filter(pk=1).exclude(state=Scheduler.State.STOPPED).exists():
+        begin(now)
+
+
+def unfinished(runs: "QuerySet[Run]") -> "QuerySet[Run]":
+    return runs.filter(slot__isnull=False)
+
+
+def stop_run(run: Run, by: str, now: datetime) -> bool:
+    """False: it was told to end before. What has ended cannot be stopped."""
+    if run.slot is None:
+        raise Refused(f"run {run.pk} has ended already: {run.state}")
+    return dispatch.request_stop([run], now, f"stopped by {by}") == 1
+
+
+def stop_agent(agent: Agent, by: str, now: datetime) -> int:
+    def change() -> int:
+        runs = unfinished(agent.runs.all())
+        stopping = dispatch.request_stop(runs, now, f"stopped by {by}")
+        about = f"{by}: {stopping} run{'' if stopping == 1 else 's'} told to end"
+        entry = journal.Entry("agent.stopped", now, agent.tenant_id, agent.pk, detail=about)
+        if stopping:
+            journal.record(entry)
+        return stopping
+
+    return in_transaction(change)
+
+
+def begin_shutdown(by: str, now: datetime, *, keep_queue: bool) -> int:
+    """No new runs from here on; returns how many items were cleared, for `restore_cleared`."""
+
+    def change() -> int:
+        Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
+        cleared = 0 if keep_queue else _clear_all(now, "the scheduler was stopped")
+        # It is everybody's, but who did it is only the business of those who look after it.
+        owner, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+        about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"
+        journal.record(journal.Entry("scheduler.stopping", now, owner.pk, detail=about))
+        return cleared
+
+    return in_transaction(change)
+
+
+# --- the queue ------------------------------------------------------------------------------
+
+
+def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
+    """What waits among these; restorable."""
+
+    def change() -> int:
+        cleared = _clear(items, now, f"cleared by {by}")
+        for tenant_id, count in Counter(tenant_id for tenant_id, _ in cleared).items():
+            agents = {agent_id for owner, agent_id in cleared if owner == tenant_id}
+            agent_id = agents.pop() if len(agents) == 1 else None
+            about = f"{by}: {count} of {'all queues' if agent_id is None else 'this queue'}"
+            journal.record(journal.Entry("queue.cleared", now, tenant_id, agent_id, detail=about))
+        return len(cleared)
+
+    return in_transaction(change)
+
+
+def _clear_all(now: datetime, reason: str) -> int:
+    """With the runs that no worker has started."""
+    pending = list(Run.objects.filter(state=Run.State.PENDING))
+    lock_agents(run.agent_id for run in pending)
+    cleared = WorkItem.State.CLEARED
+    ended = sum(lifecycle.stop_pending(run, now, reason, cleared) for run in pending)
+    return ended + len(_clear(WorkItem.objects.all(), now, reason))
+
+
+def _clear(items: "QuerySet[WorkItem]", now: datetime, reason: str) -> list[tuple[int, int]]:
+    """Whose they were: tenant and agent of each."""
+    # In this order, as whoever else drops or clears several: two never wait for each other.
+    waiting = items.filter(state=WorkItem.State.QUEUED).order_by("pk")
+    found = list(waiting.values_list("pk", "tenant_id", "agent_id"))
+    return [(owner, agent) for pk, owner, agent in found if lifecycle.clear(pk, now, reason)]
+
+
+def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
+    reason = f"dropped by {by}"
+    about = f"work item {item.pk}: {reason}"
+
+    def drop() -> bool:
+        # First, as everywhere: the end of a one-shot's work is the end of its schedule.
+        lock_agents([item.agent_id])
+        return lifecycle.drop(item.pk, now, reason)
+
+    return _act(
+        drop,
+        journal.Entry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
+    )
+
+
+def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
+    about = f"work item {item.pk}: restored by {by}"
+    restored = item.state in RESTORABLE and _act(
+        lambda: lifecycle.restore(item.pk, item.state, now),
+        journal.Entry("work.restored", now, item.tenant_id, item.agent_id, detail=about),
+    )
+    if restored:
+        dispatch.admit_waiting(item.agent_id, now)
+    return restored
+
+
+def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
+    """Somebody else may have it from now on; its holder's release will find nothing."""
+    about = f"{lock.uri}, held by {lock.holder}: {by}"
+    return _act(
+        lambda: ResourceLock.objects.filter(pk=lock.pk).delete()[0],
+        journal.Entry("lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about),
+    )
+
+
+def restore_cleared(tenant: Tenant, by: str, now: datetime) -> int:
+    """What a shutdown cleared goes back to its queue, in its old order."""
+    cleared = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.CLEARED).order_by("id")
+    items = list(cleared.values_list("pk", flat=True))
+
+    def change() -> int:
+        restored = sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk in items)
+        entry = journal.Entry("queue.restored", now, tenant.pk, detail=f"{by}: {restored}")
+        if restored:
+            journal.record(entry)
+        return restored
+
+    restored = in_transaction(change)
+    dispatch.admit_tenant(tenant.pk, now)
+    return restored
+
+
+def set_scheduler_state(state: str, **columns: datetime) -> None:
+    in_transaction(
+        lambda: Scheduler.objects.update_or_create(pk=1, defaults={"state": state, **columns})
+    )
+
+
+# --- the parts ------------------------------------------------------------------------------
+
+
+def _act(change: Callable[[], int | bool], entry: journal.Entry) -> bool:
+    """The change and its entry, or neither."""
+
+    def both() -> bool:
+        moved = bool(change())
+        if moved:
+            journal.record(entry)
+        return moved
+
+    return in_transaction(both)
+
+
+def _said(by: str, note: str) -> str:
+    return f"{by}: {note}" if note else by

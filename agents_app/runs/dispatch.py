@@ -1,0 +1,275 @@
+"""Work is written, then admitted to a free slot, oldest first; and stopped, and asked for again."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from agents_app.database import in_transaction, insert_many, one, stamp
+from agents_app.errors import NotFound, Refused
+from agents_app.events import journal, relay
+from agents_app.models import LENT, Run, Tenant, Trigger, WorkItem
+from agents_app.runs import lifecycle, loans
+from agents_app.runs.job import Job
+from agents_app.runs.slots import Gate, free_place, lock_agents, lock_tenant, read_gate
+
+MOST_LOOKED_AT = 1000
+TAKES_NO_WORK = frozenset({"disabled", "tenant_disabled"})
+_QUEUE = """
+SELECT work_queue_size, (
+    SELECT count(*) FROM drover_work_item w WHERE w.agent_id = a.id AND w.state = 'queued')
+FROM drover_agent a WHERE a.id = %s"""
+_WORK = {
+    **dict.fromkeys(("tenant_id", "agent_id"), "bigint"),
+    **dict.fromkeys(("state", "reason", "trigger", "prompt", "context"), "text"),
+    **dict.fromkeys(("requested_by", "idempotency_key", "trace_id"), "text"),
+    "attempts": "integer",
+    **dict.fromkeys(("created_at", "available_at"), "timestamptz"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something somebody wants an agent to do."""
+
+    tenant_id: int
+    agent_id: int
+    trigger: Trigger
+    prompt: str = ""
+    context: str = ""
+    requested_by: str = ""
+    idempotency_key: str | None = None
+    schedule_id: int | None = None
+    firing_id: int | None = None
+    # Of a call: the run that asks, and how deep it is itself.
+    parent_run_id: int | None = None
+    depth: int = 0
+    # Of whoever asks, so that what they see and what runs is one story; empty: a new one.
+    trace_id: str = ""
+
+
+# --- asking ---------------------------------------------------------------------------------
+
+
+def enqueue(request: Request, now: datetime) -> WorkItem:
+    """Durable when it returns; started at once if a slot is free, else queued, oldest first."""
+    return in_transaction(lambda: enqueue_here(request, now))
+
+
+def enqueue_here(request: Request, now: datetime) -> WorkItem:
+    """In the caller's transaction."""
+    gate = read_gate(request.agent_id)
+    if gate is None:
+        raise NotFound("there is no such agent")
+    if gate.closed_because in TAKES_NO_WORK:
+        raise Refused(
+            f"the agent is {gate.closed_because.replace('_', ' ')}: give it a scale above 0, "
+            "put its directory back, or enable its tenant"
+        )
+    item, created = _write(request, now)
+    if created:
+        _admit(request.agent_id, now, at_most=1)
+        _drop_overflow(request.agent_id, now)
+        item.refresh_from_db()
+    return item
+
+
+def enqueue_all_here(requests: Sequence[Request], now: datetime) -> dict[int, str]:
+    """Many at once, each with a key of its own, in the caller's transaction.
+
+    Returns the agents that take no work, and why: what was for them is not written.
+    """
+    gates = {agent_id: read_gate(agent_id) for agent_id in sorted({r.agent_id for r in requests})}
+    closed = {
+        agent_id: gate.closed_because if gate else "disabled"
+        for agent_id, gate in gates.items()
+        if gate is None or gate.closed_because in TAKES_NO_WORK
+    }
+    wanted = [request for request in requests if request.agent_id not in closed]
+    insert_many("drover_work_item", _WORK, [_work_values(each, now) for each in wanted], "id")
+    # Every agent is locked by now; tenants that have a cap are, too, always in one order.
+    for agent_id in sorted(gates.keys() - closed.keys(), key=lambda each: _tenant(gates[each])):
+        _admit(agent_id, now, gate=gates[agent_id])
+        _drop_overflow(agent_id, now)
+    return closed
+
+
+def _tenant(gate: Gate | None) -> int:
+    return gate.tenant_id if gate else 0
+
+
+def _work_values(request: Request, now: datetime) -> tuple[Any, ...]:
+    return (
+        *(request.tenant_id, request.agent_id, str(WorkItem.State.QUEUED), ""),
+        *(str(request.trigger), request.prompt, request.context, request.requested_by),
+        *(request.idempotency_key, request.trace_id or uuid4().hex, 0, stamp(now), stamp(now)),
+    )
+
+
+def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
+    values = {
+        "agent_id": request.agent_id,
+        "trigger": request.trigger,
+        "prompt": request.prompt,
+        "context": request.context,
+        "requested_by": request.requested_by,
+        "schedule_id": request.schedule_id,
+        "firing_id": request.firing_id,
+        "parent_run_id": request.parent_run_id,
+        "depth": request.depth,
+        "trace_id": request.trace_id or uuid4().hex,
+        "created_at": now,
+        "available_at": now,
+    }
+    if request.idempotency_key is None:
+        return WorkItem.objects.create(tenant_id=request.tenant_id, **values), True
+    return WorkItem.objects.get_or_create(
+        tenant_id=request.tenant_id, idempotency_key=request.idempotency_key, defaults=values
+    )
+
+
+def _drop_overflow(agent_id: int, now: datetime) -> None:
+    """A full queue loses its oldest item, never silently."""
+    row = one(_QUEUE, [agent_id])
+    size, count = (max(1, row[0]), row[1]) if row else (1, 0)
+    if count <= size:
+        return
+    waiting = WorkItem.objects.filter(agent=agent_id, state=WorkItem.State.QUEUED).order_by("id")
+    reason = f"overflow: more than {size} items were waiting"
+    for item in waiting[: count - size]:
+        if lifecycle.drop(item.pk, now, reason):
+            journal.record(_overflow(item, now, reason))
+
+
+def _overflow(item: WorkItem, now: datetime, reason: str) -> journal.Entry:
+    about = f"work item {item.pk}: {reason}"
+    whose = (item.tenant_id, item.agent_id, None)
+    return journal.Entry("work.overflowed", now, *whose, about, item.trace_id)
+
+
+# --- admitting ------------------------------------------------------------------------------
+
+
+def admit_waiting(agent_id: int, now: datetime) -> int:
+    """Fill the agent's free slots: after a resume, a raised scale, a retry whose time has come."""
+    return in_transaction(lambda: _admit(agent_id, now))
+
+
+def admit_tenant(tenant_id: int, now: datetime) -> int:
+    """Fill whatever is free for any agent of the tenant."""
+    capped = admit_under_cap(tenant_id, now)
+    if capped is not None:
+        return capped
+    agents = list(_waiting(tenant_id, now).order_by().values_list("agent_id", flat=True).distinct())
+    return sum(admit_waiting(agent_id, now) for agent_id in agents)
+
+
+def admit_under_cap(tenant_id: int, now: datetime) -> int | None:
+    """Under a project's cap a free place belongs to who waits longest; None: there is no cap."""
+    scale = Tenant.objects.filter(pk=tenant_id).values_list("scale", flat=True).first()
+    if scale is None:
+        return None
+    taken = Run.objects.filter(tenant=tenant_id, slot__isnull=False)
+    free = scale - taken.exclude(project_slot__gte=LENT).count()
+    admitted = 0
+    for agent_id in _waiting(tenant_id, now).values_list("agent_id", flat=True)[:MOST_LOOKED_AT]:
+        if admitted >= free:
+            break
+        admitted += in_transaction(partial(_admit, agent_id, now, at_most=1))
+    return admitted
+
+
+def _waiting(tenant_id: int, now: datetime) -> "QuerySet[WorkItem]":
+    queued = WorkItem.objects.filter(tenant=tenant_id, state=WorkItem.State.QUEUED)
+    return queued.filter(available_at__lte=now).order_by("id")
+
+
+def _admit(agent_id: int, now: datetime, at_most: int = 1000, gate: Gate | None = None) -> int:
+    gate = gate or read_gate(agent_id)
+    if gate is None or gate.closed_because:
+        return 0
+    for admitted in range(at_most):
+        place = free_place(agent_id, gate)
+        job = lifecycle.admit_next(agent_id, gate, place, now) if place else None
+        if job is None:
+            return admitted
+        hint_after_commit(job)
+    return at_most
+
+
+def admit_on_loan(work_item_id: int, now: datetime) -> bool:
+    """For whoever waits for the answer: the work runs in a place of its waiting callers."""
+
+    def change() -> bool:
+        found = loans.find_loan(work_item_id, now)
+        job = lifecycle.admit_on_loan(work_item_id, *found, now) if found else None
+        if job is not None:
+            hint_after_commit(job)
+        return job is not None
+
+    return loans.has_lender(work_item_id, now) and in_transaction(change)
+
+
+def hint_after_commit(job: Job) -> None:
+    transaction.on_commit(lambda: relay.hint(job.run_id, job.agent_id))
+
+
+# --- stopping and rerunning -----------------------------------------------------------------
+
+
+def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
+    """Pending runs end here; running ones are told, and their worker ends them within a second."""
+
+    def change() -> int:
+        found = list(runs)
+        lock_agents(run.agent_id for run in found)
+        # Before any of their rows, as whoever gives a place back holds it.
+        for tenant_id in sorted({run.tenant_id for run in found if _on_loan(run)}):
+            lock_tenant(tenant_id)
+        return sum(_request_stop(run, now, reason) for run in found)
+
+    return in_transaction(change)
+
+
+def _on_loan(run: Run) -> bool:
+    lends = max(run.slot or 0, run.project_slot or 0) >= LENT
+    return lends or bool(run.borrowed_from_id or run.project_borrowed_from_id)
+
+
+def _request_stop(run: Run, now: datetime, reason: str) -> bool:
+    if lifecycle.stop_pending(run, now, reason):
+        _admit(run.agent_id, now, at_most=1)
+        return True
+    running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
+    if not running.update(stop_requested_at=now, error=reason):
+        return False
+    whose = (run.tenant_id, run.agent_id, run.pk)
+    journal.record(journal.Entry("run.stop_requested", now, *whose, reason, run.trace_id))
+    return True
+
+
+def rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> WorkItem:
+    """The same input as new work; a person's rerun never counts as the schedule's."""
+    same = Request(
+        tenant_id=run.tenant_id,
+        agent_id=run.agent_id,
+        trigger=Trigger.MANUAL,
+        prompt=run.work_item.prompt,
+        context=run.work_item.context,
+        requested_by=f"{requested_by}, rerun of run {run.pk}",
+        trace_id=trace_id,
+    )
+
+    def change() -> WorkItem:
+        item = enqueue_here(same, now)
+        about = f"{requested_by}: work item {item.pk}"
+        whose = (run.tenant_id, run.agent_id, run.pk)
+        journal.record(journal.Entry("run.rerun", now, *whose, about, item.trace_id))
+        return item
+
+    return in_transaction(change)

@@ -1,0 +1,76 @@
+"""A run on its way through the core, and how it ended: values, no tables."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents_app.harness import Report
+
+# Says what it is to whoever finds one; the run's number saves an index on the hash.
+TOKEN_PREFIX = "drover_run_"  # noqa: S105
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def secret_hash(secret: str) -> str:
+    # No salt: a secret is random and long.
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run that holds a slot, with what it takes to execute and finish it."""
+
+    run_id: int
+    tenant_id: int
+    agent_id: int
+    work_item_id: int
+    schedule_id: int | None
+    trigger: str
+    attempt: int
+    rerun: int
+    revision: int
+    timeout_seconds: float
+    prompt: str
+    context: str
+    requested_by: str
+    trace_id: str
+    depth: int = 0
+    parent_run_id: int | None = None
+    # What the run proves with who it is; made when it starts, known to it alone.
+    secret: str = field(default="", repr=False)
+
+    @property
+    def token(self) -> str:
+        return f"{TOKEN_PREFIX}{self.run_id}_{self.secret}"
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What every line about the run says."""
+        whose = {"tenant_id": self.tenant_id, "agent_id": self.agent_id}
+        return {"trace_id": self.trace_id, **whose, "run_id": self.run_id}
+
+    @property
+    def secret_sha256(self) -> str:
+        return secret_hash(self.secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended, as its row will say it."""
+
+    state: str
+    error: str = ""
+    exit_code: int | None = None
+    pid: int | None = None
+    wants_rerun: bool = False
+    output_bytes: int = 0
+    output_cut_bytes: int = 0
+    # What its tool said of it, if that is one that says anything.
+    report: Report | None = None
+    # Signals that the run left in files; None: none.
+    said: Mapping[str, str] | None = None

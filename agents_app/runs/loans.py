@@ -1,0 +1,182 @@
+"""A run that waits for one it called lends it its place, so that no tree of calls waits for itself.
+
+A lender keeps a number above LENT, which counts for nothing, and its borrower has the real one:
+there are never more places than before. Whoever changes a loan holds the lock on the tenant.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agents_app.database import one, run, stamp
+from agents_app.models import LENT
+from agents_app.runs.slots import (
+    Gate,
+    Place,
+    free_project_slot,
+    free_slot,
+    lock_agents,
+    lock_tenant,
+    read_gate,
+)
+
+# One that still says so has lost its gateway, and may be doing something else by now.
+LONGEST_WAIT = timedelta(seconds=60)
+_PLACES = (("slot", "borrowed_from_id"), ("project_slot", "project_borrowed_from_id"))
+_WAITING_WORK = """
+SELECT w.agent_id, w.parent_run_id, t.scale IS NOT NULL
+FROM drover_work_item w JOIN drover_tenant t ON t.id = w.tenant_id
+WHERE w.id = %s AND w.state = 'queued' AND w.available_at <= %s AND w.parent_run_id IS NOT NULL"""
+_LINEAGE = """
+WITH RECURSIVE lineage (id, agent_id, slot, project_slot, parent_run_id, waiting_since, step) AS (
+    SELECT id, agent_id, slot, project_slot, parent_run_id, waiting_since, 0
+    FROM drover_run WHERE id = %s
+    UNION ALL
+    SELECT r.id, r.agent_id, r.slot, r.project_slot, r.parent_run_id, r.waiting_since, step + 1
+    FROM drover_run r JOIN lineage ON r.id = lineage.parent_run_id)
+SELECT id, agent_id, slot, project_slot FROM lineage
+WHERE slot IS NOT NULL AND waiting_since > %s ORDER BY step"""
+_LEND = "UPDATE drover_run SET {place} = %s WHERE id = %s"
+_OWE = """
+UPDATE drover_run SET borrowed_from_id = %s, project_borrowed_from_id = %s WHERE id = %s"""
+_GIVE_BACK = "UPDATE drover_run SET {place} = %s WHERE id = %s AND {place} >= %s"
+_HAND_ON = "UPDATE drover_run SET {debt} = %s WHERE {debt} = %s AND slot IS NOT NULL"
+_DEBTS = """
+SELECT slot, project_slot, borrowed_from_id, project_borrowed_from_id
+FROM drover_run WHERE id = %s"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """A run that waits for what it called, or for what that one called."""
+
+    run_id: int
+    agent_id: int
+    slot: int
+    project_slot: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """A place of which at least one half is somebody else's; the halves may have two lenders."""
+
+    place: Place
+    slot_lender: int | None
+    project_lender: int | None
+
+    @property
+    def detail(self) -> str:
+        lenders = sorted({one for one in (self.slot_lender, self.project_lender) if one})
+        return "in the place that " + " and ".join(f"run {one} lent" for one in lenders)
+
+
+# --- lending --------------------------------------------------------------------------------
+
+
+def has_lender(work_item_id: int, now: datetime) -> bool:
+    """A look without locks, because those who wait look often, and most wait for strangers."""
+    work = one(_WAITING_WORK, [work_item_id, stamp(now)])
+    if work is None:
+        return False
+    agent_id, parent_run_id, capped = work
+    lineage = _lineage(parent_run_id, now)
+    return any(_lends_slot(each, agent_id) or (capped and _lends_place(each)) for each in lineage)
+
+
+def find_loan(work_item_id: int, now: datetime) -> tuple[Gate, Loan] | None:
+    """A place for work that was called and waits; None: it has none, or one is free anyway."""
+    work = one(_WAITING_WORK, [work_item_id, stamp(now)])
+    if work is None:
+        return None
+    agent_id, parent_run_id, _ = work
+    before = _lineage(parent_run_id, now)
+    # All agents first, and in one order: whoever ends a lender holds the lock on its agent.
+    lock_agents([agent_id, *(ancestor.agent_id for ancestor in before)])
+    gate = read_gate(agent_id)
+    if gate is None or gate.closed_because or not before:
+        return None
+    lock_tenant(gate.tenant_id)
+    known = {ancestor.run_id for ancestor in before}
+    lineage = [each for each in _lineage(parent_run_id, now) if each.run_id in known]
+    loan = match(agent_id, gate, lineage)
+    return (gate, loan) if loan else None
+
+
+def match(agent_id: int, gate: Gate, lineage: Sequence[Ancestor]) -> Loan | None:
+    """What is free is taken, what is missing is borrowed, from the nearest who has it."""
+    slot, project_slot = free_slot(agent_id, gate.scale), None
+    slot_lender = project_lender = None
+    if slot is None:
+        slot_lender = _first([each for each in lineage if _lends_slot(each, agent_id)])
+        slot = slot_lender.slot if slot_lender else None
+    if slot is None:
+        return None
+    if gate.tenant_scale is not None:
+        project_slot = free_project_slot(gate)
+        if project_slot is None:
+            project_lender = _first([each for each in lineage if _lends_place(each)])
+            if project_lender is None:
+                return None
+            project_slot = project_lender.project_slot
+    if slot_lender is None and project_lender is None:
+        return None
+    return Loan(Place(slot, project_slot), _id(slot_lender), _id(project_lender))
+
+
+def lend(loan: Loan) -> None:
+    """Before the borrower takes the place: until then the index holds it for the lender."""
+    for (place, _), lender in zip(_PLACES, (loan.slot_lender, loan.project_lender), strict=True):
+        if lender is not None:
+            run(_LEND.format(place=place), [LENT + lender % LENT, lender])
+
+
+def owe(run_id: int, loan: Loan) -> None:
+    run(_OWE, [loan.slot_lender, loan.project_lender, run_id])
+
+
+# --- giving back ----------------------------------------------------------------------------
+
+
+def settle(run_id: int, held: Place, debts: tuple[int | None, int | None]) -> None:
+    """The run has ended: its place is its lender's again, and never the next work item's.
+
+    What it has itself lent stays with the borrower, who now owes it to the lender before.
+    """
+    for (place, debt), number, lender in zip(
+        _PLACES, (held.slot, held.project_slot), debts, strict=True
+    ):
+        if number is not None and number >= LENT:
+            run(_HAND_ON.format(debt=debt), [lender, run_id])
+        elif lender is not None:
+            run(_GIVE_BACK.format(place=place), [number, lender, LENT])
+
+
+def place_and_debts(run_id: int) -> tuple[Place, tuple[int | None, int | None]]:
+    row = one(_DEBTS, [run_id])
+    assert row is not None
+    return Place(row[0], row[1]), (row[2], row[3])
+
+
+# --- the parts ------------------------------------------------------------------------------
+
+
+def _lineage(parent_run_id: int, now: datetime) -> list[Ancestor]:
+    rows = run(_LINEAGE, [parent_run_id, stamp(now - LONGEST_WAIT)]).fetchall()
+    return [Ancestor(*row) for row in rows]
+
+
+def _lends_slot(ancestor: Ancestor, agent_id: int) -> bool:
+    return ancestor.agent_id == agent_id and ancestor.slot < LENT
+
+
+def _lends_place(ancestor: Ancestor) -> bool:
+    # One without a number counts as well: the cap was set while it ran.
+    return (ancestor.project_slot or 0) < LENT
+
+
+def _first(ancestors: Sequence[Ancestor]) -> Ancestor | None:
+    return ancestors[0] if ancestors else None
+
+
+def _id(ancestor: Ancestor | None) -> int | None:
+    return ancestor.run_id if ancestor else None

@@ -1,0 +1,109 @@
+"""Every change of state of a schedule: the other half of lifecycle.py.
+
+    active <--> paused              a person, a missing agent, too many failures, a time that comes
+    active | paused | failed --> completed | failed     a one-shot, by how its work ended
+    any --> canceled
+    completed | failed | canceled --> active            retry, or the agent's file
+
+As there, a move names the old state, and runs in a transaction that the caller opened.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from agents_app.database import move, on_sqlite, one, stamp
+from agents_app.models import Schedule
+
+S = Schedule.State
+SCHEDULE_MOVES: Mapping[str, frozenset[str]] = {
+    S.ACTIVE: frozenset({S.ACTIVE, S.PAUSED, S.COMPLETED, S.FAILED, S.CANCELED}),
+    S.PAUSED: frozenset({S.ACTIVE, S.COMPLETED, S.FAILED, S.CANCELED}),
+    S.COMPLETED: frozenset({S.ACTIVE, S.CANCELED}),
+    S.FAILED: frozenset({S.ACTIVE, S.COMPLETED, S.FAILED, S.CANCELED}),
+    S.CANCELED: frozenset({S.ACTIVE}),
+}
+
+# Why schedules are paused that nobody paused; what ends the reason looks for these words.
+AGENT_MISSING = "the agent's directory is missing"
+TENANT_DISABLED = "the tenant is disabled"
+# Its work may end, or be restored, after a person paused it or all had given it up.
+MAY_END = frozenset({S.ACTIVE, S.PAUSED, S.FAILED})
+
+_SCHEDULE = """
+SELECT state, one_shot, next_fire_at IS NOT NULL, interval_seconds, pause_after_failures,
+    failure_count
+FROM drover_schedule WHERE id = %s"""
+
+
+def pause_schedule(schedule_id: int, note: str, until: datetime | None = None) -> bool:
+    columns = {"pause_note": note[:500], "pause_until": until and stamp(until)}
+    return _move_schedule(schedule_id, S.ACTIVE, S.PAUSED, columns)
+
+
+def resume_schedule(schedule_id: int, was: str, next_fire_at: datetime | None) -> bool:
+    columns = {
+        "pause_note": "",
+        "pause_until": None,
+        "failure_count": 0,
+        "next_fire_at": next_fire_at and stamp(next_fire_at),
+    }
+    return _move_schedule(schedule_id, was, S.ACTIVE, columns)
+
+
+def cancel_schedule(schedule_id: int, was: str) -> bool:
+    columns = {"next_fire_at": None, "pause_until": None}
+    return was != S.CANCELED and _move_schedule(schedule_id, was, S.CANCELED, columns)
+
+
+def end_one_shot(schedule_id: int, state: str, note: str) -> bool:
+    """Its only firing has come to nothing, or its work; one that was armed anew goes on."""
+    row = _read(schedule_id)
+    if row is None:
+        return False
+    was, one_shot, armed, *_ = row
+    if armed or not one_shot or was not in MAY_END:
+        return False
+    columns = {"pause_note": note[:500], "pause_until": None}
+    return _move_schedule(schedule_id, was, state, columns)
+
+
+def settle_schedule(
+    schedule_id: int | None, now: datetime, error: str, *, stopped: bool = False
+) -> None:
+    """What the end of its work means for a schedule; without an error it went well.
+
+    What somebody stopped is neither a failure nor a success, as far as those are counted.
+    """
+    row = _read(schedule_id) if schedule_id is not None else None
+    if schedule_id is None or row is None:
+        return
+    was, one_shot, armed, interval_seconds, patience, failures = row
+    # One whose time was edited since it fired will fire again: this is not its end.
+    over = one_shot and not armed
+    if was not in (MAY_END if over else {S.ACTIVE}):
+        return
+    failures = failures + (not stopped) if error else 0
+    columns = {"last_completed_at": stamp(now), "failure_count": failures}
+    state: str = S.ACTIVE
+    if over:
+        state = S.FAILED if error else S.COMPLETED
+        columns |= {"pause_note": error[:500], "pause_until": None}
+    elif patience and failures >= patience:
+        state = S.PAUSED
+        columns["pause_note"] = f"paused after {failures} failures: {error}"[:500]
+    elif interval_seconds is not None:
+        # An interval is the pause between a run's end and the next one's beginning.
+        columns["next_fire_at"] = stamp(now + timedelta(seconds=interval_seconds))
+    _move_schedule(schedule_id, was, state, columns)
+
+
+def _read(schedule_id: int) -> tuple[Any, ...] | None:
+    """Locked, so that a pause at this very moment does not make the move miss."""
+    lock = "" if on_sqlite() else " FOR NO KEY UPDATE"
+    return one(_SCHEDULE + lock, [schedule_id])
+
+
+def _move_schedule(schedule_id: int, old: str, new: str, columns: dict[str, Any]) -> bool:
+    assert new in SCHEDULE_MOVES[old], f"a schedule never goes from {old} to {new}"
+    return move("drover_schedule", schedule_id, old, new, columns)

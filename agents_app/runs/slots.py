@@ -1,0 +1,109 @@
+"""May an agent start another run now? Its slots, its tenant's, its pauses, in one look."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agents_app.database import column, on_sqlite, one
+from agents_app.models import LENT
+
+_GATE = """
+SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds,
+       a.removed_at IS NOT NULL, t.disabled_at IS NOT NULL,
+       a.paused_at IS NOT NULL OR t.paused_at IS NOT NULL, t.scale,
+       a.over_budget_until IS NOT NULL OR t.over_budget_until IS NOT NULL,
+       EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
+FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
+WHERE a.id = %s"""
+# Whoever has lent its place waits, and counts for nothing: its borrower does.
+_USED = f"SELECT slot FROM drover_run WHERE agent_id = %s AND slot < {LENT}"  # noqa: S608
+_USED_OF_TENANT = f"""
+SELECT project_slot FROM drover_run
+WHERE tenant_id = %s AND slot IS NOT NULL AND (project_slot IS NULL OR project_slot < {LENT})"""  # noqa: S608
+_LOCK_TENANT = "SELECT 1 FROM drover_tenant WHERE id = %s FOR NO KEY UPDATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What decides about an agent's next run."""
+
+    tenant_id: int
+    scale: int
+    max_reruns: int
+    retries: int
+    revision: int
+    timeout_seconds: float
+    removed: bool
+    tenant_disabled: bool
+    paused: bool
+    tenant_scale: int | None
+    over_budget: bool
+    stopping: bool
+
+    @property
+    def closed_because(self) -> str:
+        """The reason for which nothing may start, or nothing."""
+        if self.stopping:
+            return "stopping"
+        if self.tenant_disabled:
+            return "tenant_disabled"
+        if self.removed or self.scale == 0:
+            return "disabled"
+        if self.paused:
+            return "paused"
+        return "budget" if self.over_budget else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The slot a run takes, and its place under the project's cap if there is one."""
+
+    slot: int
+    project_slot: int | None
+
+
+def read_gate(agent_id: int) -> Gate | None:
+    """Locks the agent until the transaction ends: its admissions go one after the other."""
+    lock = "" if on_sqlite() else " FOR NO KEY UPDATE OF a"
+    row = one(_GATE + lock, [agent_id])
+    return Gate(*row) if row else None
+
+
+def lock_agents(agent_ids: Iterable[int]) -> None:
+    """For a change that touches several: always in one order and before any tenant, so that two
+    such changes, or one and a finishing run, never wait for each other."""
+    for agent_id in sorted(set(agent_ids)):
+        read_gate(agent_id)
+
+
+def lock_tenant(tenant_id: int) -> None:
+    """After any agents, never before: the cap's places, and loans, change one after the other."""
+    if not on_sqlite():
+        column(_LOCK_TENANT, [tenant_id])
+
+
+def free_place(agent_id: int, gate: Gate) -> Place | None:
+    slot = free_slot(agent_id, gate.scale)
+    if slot is None:
+        return None
+    if gate.tenant_scale is None:
+        return Place(slot, None)
+    lock_tenant(gate.tenant_id)
+    project_slot = free_project_slot(gate)
+    return None if project_slot is None else Place(slot, project_slot)
+
+
+def free_slot(agent_id: int, scale: int) -> int | None:
+    return lowest_free(scale, column(_USED, [agent_id]))
+
+
+def free_project_slot(gate: Gate) -> int | None:
+    assert gate.tenant_scale is not None
+    return lowest_free(gate.tenant_scale, column(_USED_OF_TENANT, [gate.tenant_id]))
+
+
+def lowest_free(scale: int, used: list[int | None]) -> int | None:
+    """Counts first: after a scale was lowered, or a cap set, runs outside the range still count."""
+    if len(used) >= scale:
+        return None
+    taken = set(used)
+    return next(number for number in range(scale) if number not in taken)

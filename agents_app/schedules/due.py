@@ -1,0 +1,255 @@
+"""It is due: each instant of each active schedule becomes one firing, and the next is armed."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import structlog
+from django.db import connection
+from django.db.models import QuerySet
+
+from agents_app.conf import CONF
+from agents_app.database import in_transaction, insert_many, moment, on_sqlite, one, run, stamp
+from agents_app.errors import TriggerParseError
+from agents_app.models import Firing, Schedule, Tenant
+from agents_app.runs import read_gate, schedule_states
+from agents_app.schedules.firings import live_states
+from agents_app.schedules.plan import LATE, Plan, after_pause, fire_after, fraction, jittered, plan
+
+log = structlog.get_logger("drover.due")
+SCHEDULES_IN_ONE_COMMIT = 500
+AHEAD = timedelta(seconds=1.5)
+MOST_AHEAD = 2000
+FIRST_COMES = timedelta(milliseconds=50)
+FIRED_BEFORE = "it had fired at this time before"
+
+
+def claim_due_schedules(now: datetime) -> int:
+    """Record what is due. Any number of beats may do this at once: the rows decide."""
+    claimed = 0
+    while batch := in_transaction(lambda: _claim_batch(now)):
+        claimed += batch
+        if batch < SCHEDULES_IN_ONE_COMMIT:
+            break
+    return claimed
+
+
+# The states stand in the text: SQLite uses a partial index only if it can read them there.
+_NEXT = """
+SELECT (SELECT min(next_fire_at) FROM drover_schedule
+        WHERE state = 'active' AND next_fire_at IS NOT NULL),
+       (SELECT min(pause_until) FROM drover_schedule
+        WHERE state = 'paused' AND pause_until IS NOT NULL),
+       (SELECT min(decide_at) FROM drover_firing WHERE outcome = '')"""
+
+
+def next_due_at() -> datetime | None:
+    """When beat has something to do: what it does nearly always is only to look at this."""
+    found = one(_NEXT, []) or ()
+    return min((moment(at) for at in found if at is not None), default=None)
+
+
+def look_ahead(now: datetime, clock: Callable[[], datetime]) -> None:
+    """Find out, before thousands are due at once, what each has next: it is half of a claim.
+
+    The answers stay in the caches of `fire_after`; the first fire ends the search.
+    """
+    soon = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__gt=now)
+    soon = soon.filter(next_fire_at__lte=now + AHEAD).order_by("next_fire_at")[:MOST_AHEAD]
+    first_at = None
+    for schedule in soon:
+        assert schedule.next_fire_at is not None
+        first_at = first_at or schedule.next_fire_at
+        if first_at - clock() < FIRST_COMES:
+            return
+        with suppress(TriggerParseError):
+            fire_after(schedule, schedule.next_fire_at)
+
+
+# --- after a pause --------------------------------------------------------------------------
+
+
+def resume_what_waited(now: datetime) -> int:
+    """Schedules that were paused until a time that has come."""
+    waited = Schedule.objects.filter(state=Schedule.State.PAUSED, pause_until__lte=now)
+    return sum(in_transaction(partial(_resume, waited, schedule, now)) for schedule in waited)
+
+
+def _resume(waited: "QuerySet[Schedule]", seen: Schedule, now: datetime) -> bool:
+    read_gate(seen.agent_id)
+    schedule = waited.filter(pk=seen.pk).first()
+    if schedule is None:
+        return False  # somebody resumed it, and perhaps paused it again
+    try:
+        upcoming = goes_on_at(schedule, now)
+    except TriggerParseError:
+        upcoming = now  # the claim will say what is wrong with it
+    resumed = schedule_states.resume_schedule(schedule.pk, Schedule.State.PAUSED, upcoming)
+    if resumed:
+        log.info("schedule.resumed", schedule_id=schedule.pk, until=str(schedule.pause_until))
+    return resumed
+
+
+def goes_on_at(schedule: Schedule, now: datetime, *, at_once: bool = False) -> datetime | None:
+    """When a paused schedule fires next; a one-shot whose time came meanwhile is due now.
+
+    In the caller's transaction, with the agent locked: what is on its way must not end meanwhile.
+    """
+    fired = schedule.one_shot and schedule.next_fire_at is None
+    if fired and _is_on_its_way(schedule):
+        return None  # that will end it
+    upcoming = now if at_once else after_pause(schedule, now)
+    return upcoming or (now if schedule.one_shot else None)
+
+
+def _is_on_its_way(schedule: Schedule) -> bool:
+    undecided = schedule.firings.filter(outcome=Firing.Outcome.UNDECIDED)
+    return bool(live_states([schedule.pk])) or undecided.exists()
+
+
+# --- the claim ------------------------------------------------------------------------------
+
+
+def _claim_batch(now: datetime) -> int:
+    schedules = _due(now)
+    if not schedules:
+        return 0
+    # Only such an interval wants to know: it counts from the end of its last run.
+    busy = live_states([s.pk for s in schedules if s.interval_seconds is not None])
+    disabled = set(Tenant.objects.filter(disabled_at__isnull=False).values_list("pk", flat=True))
+    plans = [
+        (s, p)
+        for s in schedules
+        if (p := _plan(s, now, busy=s.pk in busy, disabled=s.tenant_id in disabled))
+    ]
+    firings = [firing for s, p in plans for firing in _firings(s, p)]
+    _spread(firings, now)
+    _record(firings, now)
+    _arm(plans, now)
+    return len(schedules)
+
+
+def _due(now: datetime) -> list[Schedule]:
+    due = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__lte=now)
+    due = due.order_by("next_fire_at")
+    if connection.vendor == "postgresql":
+        due = due.select_for_update(skip_locked=True)
+    return list(due[:SCHEDULES_IN_ONE_COMMIT])
+
+
+def _plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> Plan | None:
+    if disabled and schedule.one_shot:
+        schedule_states.pause_schedule(schedule.pk, schedule_states.TENANT_DISABLED)
+        return None
+    try:
+        return plan(schedule, now, busy=busy, disabled=disabled)
+    except (TriggerParseError, OverflowError) as error:
+        # Stored by an older or newer Drover: nobody's fires may wait for it.
+        log.warning("schedule.unreadable", schedule_id=schedule.pk, error=str(error))
+        schedule_states.pause_schedule(schedule.pk, str(error))
+        return None
+
+
+@dataclass(slots=True)
+class _Due:
+    """A firing before it is a row."""
+
+    schedule: Schedule
+    due_at: datetime
+    decide_at: datetime
+    outcome: str = Firing.Outcome.UNDECIDED
+    reason: str = ""
+
+
+def _firings(schedule: Schedule, p: Plan) -> list[_Due]:
+    if p.missed_count:
+        log.warning("schedule.missed", schedule_id=schedule.pk, count=p.missed_count)
+    skipped = [_Due(schedule, at, at, Firing.Outcome.SKIPPED, p.reason) for at in p.skipped]
+    return skipped + [_Due(schedule, at, jittered(schedule, at)) for at in p.fire]
+
+
+def _record(firings: list[_Due], now: datetime) -> None:
+    """One that exists already was recorded by a beat that died before it could arm the next."""
+    recorded_at = stamp(now)
+    rows = [
+        [
+            *(f.schedule.tenant_id, f.schedule.pk, stamp(f.due_at), recorded_at),
+            *(stamp(f.decide_at), str(f.outcome), str(f.reason)),
+        ]
+        for f in firings
+    ]
+    insert_many("drover_firing", _FIRING, rows, "id")
+
+
+def _spread(firings: list[_Due], now: datetime) -> None:
+    """After a downtime much is late at once: it need not all start in the same second."""
+    undecided = [f for f in firings if f.outcome == Firing.Outcome.UNDECIDED]
+    # One that waits for its jitter is not late yet.
+    late = [f for f in undecided if now - f.decide_at > LATE]
+    if len(late) <= CONF.spread_after:
+        return
+    for firing in late:
+        share = fraction(firing.schedule.pk, firing.due_at)
+        firing.decide_at = now + timedelta(seconds=CONF.spread_seconds * share)
+
+
+_FIRING = {
+    **dict.fromkeys(("tenant_id", "schedule_id"), "bigint"),
+    **dict.fromkeys(("due_at", "recorded_at", "decide_at"), "timestamptz"),
+    **dict.fromkeys(("outcome", "reason"), "text"),
+}
+_ARM = """
+UPDATE drover_schedule
+SET next_fire_at = %s, last_fire_at = COALESCE(%s, last_fire_at), fire_count = fire_count + %s,
+    skipped_count = skipped_count + %s, missed_count = missed_count + %s,
+    late_count = late_count + %s
+WHERE id = %s AND next_fire_at = %s"""
+# The same for all at once: on PostgreSQL a statement for each costs more than the rest of a claim.
+_ARM_ALL = """
+UPDATE drover_schedule s
+SET next_fire_at = v.next, last_fire_at = COALESCE(v.last, s.last_fire_at),
+    fire_count = s.fire_count + v.fired, skipped_count = s.skipped_count + v.skipped,
+    missed_count = s.missed_count + v.missed, late_count = s.late_count + v.late
+FROM unnest(%s::timestamptz[], %s::timestamptz[], %s::int[], %s::int[], %s::int[], %s::int[],
+    %s::bigint[], %s::timestamptz[]) AS v (next, last, fired, skipped, missed, late, id, was)
+WHERE s.id = v.id AND s.next_fire_at = v.was"""
+
+
+def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
+    """Compare and set: a schedule edited or claimed meanwhile keeps what it was given there."""
+    if not plans:
+        return
+    rows: list[list[Any]] = [
+        [
+            stamp(p.next_fire_at) if p.next_fire_at else None,
+            stamp(p.fire[-1]) if p.fire else None,
+            len(p.fire),
+            0 if p.missed_count else len(p.skipped),
+            p.missed_count,
+            sum(now - at > LATE for at in p.fire),
+            s.pk,
+            stamp(s.next_fire_at) if s.next_fire_at else None,
+        ]
+        for s, p in plans
+    ]
+    if not on_sqlite():
+        run(_ARM_ALL, [list(column) for column in zip(*rows, strict=True)])
+    else:
+        with connection.cursor() as cursor:
+            cursor.executemany(_ARM, rows)
+    _end_one_shots([(s, p) for s, p in plans if s.one_shot])
+
+
+def _end_one_shots(plans: list[tuple[Schedule, Plan]]) -> None:
+    """Those that are too late, and those that were given a time at which they had fired before."""
+    keys = [s.pk for s, p in plans if p.fire]
+    new = Firing.objects.filter(schedule__in=keys, outcome=Firing.Outcome.UNDECIDED)
+    to_come = set(new.values_list("schedule_id", flat=True)) if keys else set()
+    for schedule, p in plans:
+        if not p.fire:
+            schedule_states.end_one_shot(schedule.pk, "failed", f"skipped: {p.reason}")
+        elif schedule.pk not in to_come:
+            schedule_states.end_one_shot(schedule.pk, "completed", FIRED_BEFORE)

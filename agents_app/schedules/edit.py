@@ -1,0 +1,267 @@
+"""What people do to schedules: create, edit, pause, resume, cancel, retry; each act is noted."""
+
+import re
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, fields
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
+from agents_app.clock import HOST_ZONE
+from agents_app.database import in_transaction
+from agents_app.errors import Refused
+from agents_app.events import journal
+from agents_app.models import Agent, Firing, Schedule, Trigger, WorkItem
+from agents_app.runs import Request, enqueue_here, lifecycle, lock_agents, schedule_states
+from agents_app.schedules.due import goes_on_at
+from agents_app.schedules.plan import after_pause, arm, understand
+from agents_app.triggers import IntervalTrigger, parse_trigger
+
+S = Schedule.State
+# Another meaning of these is another time: the next fire is found anew.
+OF_THE_TIME = {"text", "timezone", "gap", "overlap_hour", "anchor"}
+MOST_JITTER_PERCENT = 10
+# Longer ones mean nothing here, and much longer ones are no timedelta.
+MOST_DAYS = 366
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A schedule as somebody asks for it; None is the usual."""
+
+    text: str
+    name: str = ""
+    prompt: str = ""
+    timezone: str | None = None
+    overlap: str | None = None
+    catch_up: str = "last"
+    catch_up_window_seconds: float = 3600.0
+    jitter_percent: float = 0.0
+    jitter_seconds: float = 0.0
+    gap: str = "shift"
+    overlap_hour: str = "first"
+    anchor: str = ""
+    pause_after_failures: int = 0
+
+
+def create(agent: Agent, draft: Draft, by: str, now: datetime) -> Schedule:
+    """Refuses a name that is in use; one that was canceled, completed or failed is free again.
+
+    Without a name it gets one that nobody had, so that two may be asked for in the same words.
+    """
+    checked = drafted(agent, draft, now)
+
+    def write() -> Schedule:
+        # A copy, because this may be undone and done again: what was saved once has a key.
+        schedule = copy(checked)
+        lock_agents([agent.pk])
+        if draft.name:
+            _free_name(schedule)
+        else:
+            schedule.name = _unused(schedule.name, agent)
+        schedule.save(force_insert=True)
+        _note("schedule.created", schedule, by, now)
+        return schedule
+
+    return in_transaction(write)
+
+
+def drafted(agent: Agent, draft: Draft, now: datetime) -> Schedule:
+    """The row that `create` would write, checked and armed; for a preview, too."""
+    values = {field.name: getattr(draft, field.name) for field in fields(draft)}
+    values["timezone"] = draft.timezone or agent.timezone or HOST_ZONE
+    values["overlap"] = draft.overlap or Schedule.Overlap.SKIP
+    values["name"] = draft.name or _name_from(draft.text)
+    schedule = Schedule(tenant_id=agent.tenant_id, agent=agent, **values)
+    understand(schedule, now)
+    if schedule.one_shot and draft.overlap is None:
+        # It fires once: better late than never.
+        schedule.overlap = Schedule.Overlap.QUEUE
+    arm(schedule, now)
+    _check(schedule)
+    return schedule
+
+
+def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) -> Schedule:
+    """Counts and history stay; the next fire moves only if the time was edited."""
+
+    def write() -> Schedule:
+        schedule = Schedule.objects.select_related("agent").get(pk=known.pk)
+        if schedule.state not in {S.ACTIVE, S.PAUSED}:
+            raise Refused(f"a {schedule.state} schedule is not edited: create a new one")
+        for column, value in changes.items():
+            setattr(schedule, column, value)
+        columns = set(changes)
+        if columns & {"text", "timezone"}:
+            understand(schedule, now)
+        if columns & OF_THE_TIME:
+            arm(schedule, now)
+            columns |= {"expression", "timezone", "one_shot", "interval_seconds", "next_fire_at"}
+        _check(schedule)
+        schedule.save(update_fields=[*columns, "updated_at"])
+        _note("schedule.edited", schedule, f"{by}: {', '.join(sorted(changes))}", now)
+        return schedule
+
+    return in_transaction(write)
+
+
+def pause(
+    schedule: Schedule, by: str, now: datetime, note: str = "", until: datetime | None = None
+) -> bool:
+    if until is not None and until <= now:
+        raise Refused(f"{until:%Y-%m-%d %H:%M %Z} is in the past: pause until a time to come")
+    return _act(
+        "schedule.paused",
+        lambda: schedule_states.pause_schedule(schedule.pk, note, until),
+        schedule,
+        f"{by}: {note}" if note else by,
+        now,
+    )
+
+
+def resume(known: Schedule, by: str, now: datetime, *, at_once: bool = False) -> bool:
+    """Fires at once only if asked to; but a one-shot whose time came meanwhile is due now."""
+
+    def change() -> bool:
+        schedule = _locked(known)
+        upcoming = goes_on_at(schedule, now, at_once=at_once)
+        return schedule_states.resume_schedule(schedule.pk, S.PAUSED, upcoming)
+
+    return _act("schedule.resumed", change, known, by, now)
+
+
+def cancel(known: Schedule, by: str, now: datetime) -> int:
+    """Returns how much of it was still to come: firings and queued work are called off with it."""
+
+    def write() -> int:
+        schedule = _locked(known)
+        if not schedule_states.cancel_schedule(schedule.pk, schedule.state):
+            raise Refused(f"{schedule.name} was canceled already")
+        _note("schedule.canceled", schedule, by, now)
+        return _call_off(schedule, now)
+
+    return in_transaction(write)
+
+
+def retry(known: Schedule, by: str, now: datetime) -> WorkItem:
+    """What failed last is asked for again, now; a one-shot that had failed is active again."""
+
+    def write() -> WorkItem:
+        schedule = _locked(known)
+        failed = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.FAILED)
+        _refuse_retry(schedule, failed)
+        if schedule.state in {S.FAILED, S.PAUSED}:
+            # This is what a one-shot does now, whenever it was to fire.
+            upcoming = None if schedule.one_shot else after_pause(schedule, now)
+            schedule_states.resume_schedule(schedule.pk, schedule.state, upcoming)
+        _note("schedule.retried", schedule, by, now)
+        return enqueue_here(_again(schedule, failed.order_by("-id").first(), by), now)
+
+    return in_transaction(write)
+
+
+# --- the parts ------------------------------------------------------------------------------
+
+
+def _locked(known: Schedule) -> Schedule:
+    """As it is now. The agent goes first, as everywhere: nothing of it is decided or ends now."""
+    lock_agents([known.agent_id])
+    return Schedule.objects.get(pk=known.pk)
+
+
+def _check(schedule: Schedule) -> None:
+    """What a form would refuse is refused wherever it comes from."""
+    trigger = parse_trigger(schedule.expression)
+    is_interval = isinstance(trigger, IntervalTrigger)
+    if schedule.jitter_percent and not is_interval:
+        raise Refused("a jitter in percent needs an interval; give a duration, such as 30s")
+    if not 0 <= schedule.jitter_percent <= MOST_JITTER_PERCENT:
+        raise Refused(f"a jitter is 0 to {MOST_JITTER_PERCENT} percent, or a duration")
+    for name in ("jitter_seconds", "catch_up_window_seconds"):
+        if not 0 <= getattr(schedule, name) <= MOST_DAYS * 86_400:
+            raise Refused(f"{name}: must be from 0 to {MOST_DAYS} days")
+    if schedule.anchor and not is_interval:
+        raise Refused("only an interval has an anchor: this schedule names its times itself")
+    try:
+        schedule.clean_fields(exclude=["agent", "tenant"])
+    except ValidationError as error:
+        first = next(iter(error.message_dict.items()))
+        raise Refused(f"{first[0]}: {' '.join(first[1])}") from None
+
+
+def _free_name(schedule: Schedule) -> None:
+    known = Schedule.objects.filter(agent=schedule.agent, name=schedule.name).first()
+    if known is None:
+        return
+    if known.state in {S.ACTIVE, S.PAUSED}:
+        raise Refused(
+            f"{schedule.agent.name} has a schedule {known.name!r} already ({known.state}): "
+            "choose another name, or cancel that one first"
+        )
+    # The old one keeps its history under a name of its own.
+    old_name = f"{known.name[: LONGEST_NAME - 20]}.{known.pk}"
+    Schedule.objects.filter(pk=known.pk).update(name=old_name)
+
+
+def _unused(name: str, agent: Agent) -> str:
+    taken = set(agent.schedules.filter(name__startswith=name).values_list("name", flat=True))
+    names = (f"{name}-{number}" for number in count(2))
+    return name if name not in taken else next(other for other in names if other not in taken)
+
+
+def _name_from(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-") or "schedule"
+
+
+def _refuse_retry(schedule: Schedule, failed: "QuerySet[WorkItem]") -> None:
+    if schedule.state == S.CANCELED:
+        raise Refused("a canceled schedule is not retried: create a new one")
+    undone = schedule.firings.exclude(outcome__in=["", "started", "queued"])
+    came_to_nothing = schedule.state == S.FAILED or failed.exists() or undone.exists()
+    if schedule.state == S.COMPLETED or not came_to_nothing:
+        raise Refused(f"nothing of {schedule.name} has failed or was skipped")
+
+
+def _call_off(schedule: Schedule, now: datetime) -> int:
+    undecided = schedule.firings.filter(outcome=Firing.Outcome.UNDECIDED)
+    firings = undecided.update(outcome=Firing.Outcome.SKIPPED, reason=Firing.Reason.DISABLED)
+    queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
+    reason = "its schedule was canceled"
+    items = list(queued.order_by("pk").values_list("pk", flat=True))
+    return firings + sum(lifecycle.drop(item, now, reason) for item in items)
+
+
+def _again(schedule: Schedule, item: WorkItem | None, by: str) -> Request:
+    return Request(
+        tenant_id=schedule.tenant_id,
+        agent_id=schedule.agent_id,
+        trigger=Trigger.SCHEDULE,
+        prompt=item.prompt if item else schedule.prompt,
+        context=item.context if item else "",
+        requested_by=f"{by}, retry of schedule {schedule.name}"[:200],
+        schedule_id=schedule.pk,
+    )
+
+
+def _act(
+    name: str, change: Callable[[], bool], schedule: Schedule, detail: str, now: datetime
+) -> bool:
+    """The change and its entry, or neither."""
+
+    def both() -> bool:
+        moved = change()
+        if moved:
+            _note(name, schedule, detail, now)
+        return moved
+
+    return in_transaction(both)
+
+
+def _note(name: str, schedule: Schedule, detail: str, now: datetime) -> None:
+    about = f"{schedule.name}: {detail}"
+    journal.record(journal.Entry(name, now, schedule.tenant_id, schedule.agent_id, detail=about))

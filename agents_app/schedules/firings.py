@@ -1,0 +1,208 @@
+"""Every recorded firing gets its outcome: work is asked for, or the reason why not is noted."""
+
+from collections import Counter
+from collections.abc import Collection
+from datetime import datetime
+from functools import partial
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models import F, QuerySet
+
+from agents_app.database import in_transaction, run
+from agents_app.models import Firing, Run, Schedule, Trigger, WorkItem
+from agents_app.runs import (
+    Gate,
+    Request,
+    enqueue_here,
+    free_place,
+    lifecycle,
+    read_gate,
+    request_stop,
+    schedule_states,
+)
+
+log = structlog.get_logger("drover.firings")
+FIRINGS_IN_ONE_LOOK = 2000
+MOST_NAMED = 10
+# A schedule that a person put out of use after its firing was recorded.
+OUT_OF_USE: dict[str, str] = {
+    Schedule.State.PAUSED: Firing.Reason.PAUSED,
+    Schedule.State.CANCELED: Firing.Reason.DISABLED,
+}
+Decision = tuple[str, str]
+AT_CAPACITY: Decision = (Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY)
+
+
+def decide_firings(now: datetime) -> int:
+    """The ones a crash left behind come first."""
+    decided = 0
+    while batch := _decide_some(now):
+        decided += batch
+    return decided
+
+
+def _decide_some(now: datetime) -> int:
+    """Agent by agent: a worker that ends a run of another agent must not wait for this."""
+    decided = 0
+    for agent_id, firing_ids in _undecided_by_agent(now).items():
+        try:
+            decided += in_transaction(partial(_decide_for, agent_id, firing_ids, now))
+        except (OperationalError, InterfaceError):
+            raise  # the database is away: beat will come again
+        except Exception:
+            log.exception("firing.undecidable", agent_id=agent_id)
+            decided += sum(_decide_alone(agent_id, firing_id, now) for firing_id in firing_ids)
+    return decided
+
+
+def _undecided_by_agent(now: datetime) -> dict[int, list[int]]:
+    waiting = Firing.objects.filter(outcome="", decide_at__lte=now).order_by("decide_at", "id")
+    by_agent: dict[int, list[int]] = {}
+    for firing_id, agent_id in waiting.values_list("pk", "schedule__agent")[:FIRINGS_IN_ONE_LOOK]:
+        by_agent.setdefault(agent_id, []).append(firing_id)
+    return by_agent
+
+
+def _decide_alone(agent_id: int, firing_id: int, now: datetime) -> int:
+    """The one that stood in the way of the others has failed."""
+    try:
+        return in_transaction(partial(_decide_for, agent_id, [firing_id], now))
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        return in_transaction(partial(_fail, firing_id, f"not asked for: {error}"))
+
+
+def _fail(firing_id: int, note: str) -> int:
+    firing = Firing.objects.filter(pk=firing_id, outcome="")
+    schedule_id = firing.values_list("schedule_id", flat=True).first()
+    failed = firing.update(outcome=Firing.Outcome.FAILED)
+    if failed and schedule_id is not None:
+        schedule_states.end_one_shot(schedule_id, "failed", note)
+    return failed
+
+
+def _decide_for(agent_id: int, firing_ids: list[int], now: datetime) -> int:
+    gate = read_gate(agent_id)
+    firings = list(_undecided(firing_ids))
+    live = live_states({firing.schedule_id for firing in firings})
+    decisions: dict[Decision, list[Firing]] = {}
+    for firing in firings:
+        # Its row is locked, so nothing of the agent ends meanwhile: once full, always full.
+        full = AT_CAPACITY in decisions
+        states = live.setdefault(firing.schedule_id, set())
+        decision = _decide(firing, gate, states, now, full=full)
+        decisions.setdefault(decision, []).append(firing)
+    for decision, decided in decisions.items():
+        _record(decision, decided)
+        if decision[0] == Firing.Outcome.SKIPPED:
+            _follow_up(decision[1], decided, missing=gate is None or gate.removed)
+    return len(firings)
+
+
+def _undecided(firing_ids: list[int]) -> "QuerySet[Firing]":
+    found = Firing.objects.filter(pk__in=firing_ids, outcome="").select_related("schedule")
+    if connection.vendor == "postgresql":
+        found = found.select_for_update(skip_locked=True, of=("self",))
+    return found.order_by("decide_at", "id")
+
+
+# The states stand in the text: SQLite uses a partial index only if it can read them there.
+_LIVE = """
+SELECT schedule_id, state FROM drover_work_item
+WHERE state IN ('queued', 'admitted') AND schedule_id IN ({})"""
+
+
+def live_states(schedule_ids: Collection[int]) -> dict[int, set[str]]:
+    """What is unfinished of each schedule's work."""
+    live: dict[int, set[str]] = {}
+    if schedule_ids:
+        marks = ", ".join(["%s"] * len(schedule_ids))
+        for schedule_id, state in run(_LIVE.format(marks), list(schedule_ids)):
+            live.setdefault(schedule_id, set()).add(state)
+    return live
+
+
+# --- one firing -----------------------------------------------------------------------------
+
+
+def _decide(
+    firing: Firing, gate: Gate | None, live: set[str], now: datetime, *, full: bool
+) -> Decision:
+    schedule = firing.schedule
+    if schedule.state in OUT_OF_USE:
+        return Firing.Outcome.SKIPPED, OUT_OF_USE[schedule.state]
+    if gate is None or gate.closed_because:
+        return Firing.Outcome.SKIPPED, gate.closed_because if gate else Firing.Reason.DISABLED
+    if reason := _overlap_reason(schedule, live, now):
+        return Firing.Outcome.SKIPPED, reason
+    if schedule.overlap == Schedule.Overlap.SKIP and (
+        full or free_place(schedule.agent_id, gate) is None
+    ):
+        return AT_CAPACITY
+    item = enqueue_here(_request_of(firing), now)
+    live.add(item.state)
+    queued = item.state == WorkItem.State.QUEUED
+    return (Firing.Outcome.QUEUED if queued else Firing.Outcome.STARTED), ""
+
+
+def _overlap_reason(schedule: Schedule, live: set[str], now: datetime) -> str:
+    """What the schedule's earlier, unfinished work means for a new firing."""
+    if schedule.overlap == Schedule.Overlap.CANCEL_OTHER:
+        _cancel_other(schedule, now)
+        return ""
+    busy = live if schedule.overlap == Schedule.Overlap.SKIP else live & {"queued"}
+    queueing = schedule.overlap == Schedule.Overlap.QUEUE
+    return Firing.Reason.ALREADY_RUNNING.value if busy and not queueing else ""
+
+
+def _cancel_other(schedule: Schedule, now: datetime) -> None:
+    queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
+    for work_item_id in queued.values_list("pk", flat=True):
+        lifecycle.drop(work_item_id, now, "replaced by a newer firing")
+    runs = Run.objects.filter(schedule=schedule, slot__isnull=False)
+    request_stop(runs, now, "replaced by a newer firing")
+
+
+def _request_of(firing: Firing) -> Request:
+    return Request(
+        tenant_id=firing.tenant_id,
+        agent_id=firing.schedule.agent_id,
+        trigger=Trigger.SCHEDULE,
+        prompt=firing.schedule.prompt,
+        requested_by=f"schedule {firing.schedule.name}",
+        schedule_id=firing.schedule_id,
+        firing_id=firing.pk,
+    )
+
+
+def _record(decision: Decision, firings: list[Firing]) -> None:
+    outcome, reason = decision
+    decided = Firing.objects.filter(pk__in=[firing.pk for firing in firings])
+    decided.update(outcome=outcome, reason=reason)
+
+
+def _follow_up(reason: str, firings: list[Firing], *, missing: bool) -> None:
+    """What it means for a schedule that nothing comes of a firing."""
+    _count_skipped(firings)
+    for schedule in (firing.schedule for firing in firings):
+        if schedule.state in OUT_OF_USE:
+            continue
+        if missing and reason == Firing.Reason.DISABLED:
+            schedule_states.pause_schedule(schedule.pk, schedule_states.AGENT_MISSING)
+        elif schedule.one_shot and reason == Firing.Reason.TENANT_DISABLED:
+            schedule_states.pause_schedule(schedule.pk, schedule_states.TENANT_DISABLED)
+        elif schedule.one_shot:
+            schedule_states.end_one_shot(schedule.pk, "failed", f"skipped: {reason}")
+    ids = sorted({firing.schedule_id for firing in firings})[:MOST_NAMED]
+    log.warning("firing.skipped", schedule_ids=ids, reason=reason, count=len(firings))
+
+
+def _count_skipped(firings: list[Firing]) -> None:
+    same: dict[int, list[int]] = {}
+    for schedule_id, count in Counter(firing.schedule_id for firing in firings).items():
+        same.setdefault(count, []).append(schedule_id)
+    for count, schedule_ids in same.items():
+        schedules = Schedule.objects.filter(pk__in=schedule_ids)
+        schedules.update(skipped_count=F("skipped_count") + count)

@@ -1,0 +1,79 @@
+"""A schedule's present state and its ledger, in words."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agents_app.models import Schedule
+from agents_app.schedules import Entry, Work, read_asked_again, read_ledger
+from agents_app.schedules.why.obstacles import Obstacle, find_obstacles
+from agents_app.triggers.preview import clock
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Over the whole life of the schedule, but `failures`, which are those in a row."""
+
+    fired: int
+    skipped: int
+    missed: int
+    late: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    id: int
+    agent: str
+    name: str
+    state: str
+    timezone: str
+    # The state of things in one sentence; what stands in the way follows it.
+    text: str
+    obstacles: tuple[Obstacle, ...]
+    next_fire_at: datetime | None
+    next_fire_local: str
+    counters: Counters
+    firings: tuple[Entry, ...]
+    # Work that people asked for once more.
+    asked_again: tuple[Work, ...]
+
+
+def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanation:
+    """The present state, and the last so many firings with what became of them."""
+    obstacles = find_obstacles(schedule, now)
+    local = clock(schedule.next_fire_at, schedule.timezone)
+    return Explanation(
+        id=schedule.pk,
+        agent=schedule.agent.name,
+        name=schedule.name,
+        state=str(schedule.state),
+        timezone=schedule.timezone,
+        text=_in_a_sentence(schedule, local),
+        obstacles=obstacles,
+        next_fire_at=schedule.next_fire_at,
+        next_fire_local=local,
+        counters=_counters(schedule),
+        firings=read_ledger(schedule, limit),
+        asked_again=read_asked_again(schedule, limit),
+    )
+
+
+def _in_a_sentence(schedule: Schedule, local: str) -> str:
+    if schedule.state != Schedule.State.ACTIVE:
+        return f"It is {schedule.state}: nothing fires."
+    if not local:
+        once = "It has fired, and ends with its work."
+        return once if schedule.one_shot else "It is active, but will never fire again."
+    return f"It is active and fires next at {local}."
+
+
+def _counters(schedule: Schedule) -> Counters:
+    return Counters(
+        fired=schedule.fire_count,
+        skipped=schedule.skipped_count,
+        missed=schedule.missed_count,
+        late=schedule.late_count,
+        failures=schedule.failure_count,
+    )

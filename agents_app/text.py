@@ -1,0 +1,88 @@
+"""Text for people: shortened, without terminal controls, and relative times; no tables."""
+
+import codecs
+import re
+from datetime import datetime
+
+LONGEST_BYTES = 4096
+CUT = "\n…[truncated]"
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+# Strings (OSC, DCS, SOS, PM, APC) end with their terminator, but never go past a line's end.
+# Each loop stops at the next opening, or a hostile output makes the search quadratic.
+_STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
+_STRING_BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f\r\n]*"
+_CSI_BODY = r"[0-?]*[ -/]*"
+CSI = r"(?:\x1b\[|\x9b)"
+# All that a terminal would act on, but for tabs and line ends.
+CONTROLS = (
+    rf"{_STRING}{_STRING_BODY}(?:\x07|\x1b\\|\x9c)?"
+    rf"|{CSI}{_CSI_BODY}[@-~]?"
+    r"|\x1b[ -/]*[0-~]?"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
+_REMOVED = re.compile(CONTROLS)
+# The groups are what must be kept of it for the rest to be understood later.
+_UNFINISHED = re.compile(
+    rf"({_STRING}){_STRING_BODY}(\x1b?)\Z"
+    rf"|({CSI})[0-?]*([ -/]?)[ -/]*\Z"
+    r"|(\x1b[ -/]?)[ -/]*\Z"
+)
+_LINE_END = re.compile(r"\r+\n?")
+
+
+def summary(text: str, longest_bytes: int = LONGEST_BYTES) -> str:
+    """Whole characters, and a mark where the rest was cut off; what was cut stays as it is."""
+    data = text.removesuffix(CUT).encode(errors="replace")
+    if len(data) <= longest_bytes:
+        return text
+    return data[:longest_bytes].decode(errors="ignore") + CUT
+
+
+def rough(seconds: float) -> str:
+    """In the largest unit of which there are at least two."""
+    size, name = next((unit for unit in _UNITS if seconds >= 2 * unit[0]), _UNITS[-1])
+    return f"{int(seconds // size)} {name}"
+
+
+def relative(moment: datetime, now: datetime) -> str:
+    """`in 5 min`, `2 h ago`."""
+    far = (moment - now).total_seconds()
+    if abs(far) < 1:
+        return "now"
+    return f"in {rough(far)}" if far > 0 else f"{rough(-far)} ago"
+
+
+class TextDecoder:
+    """Turns one stream's bytes into text for people, whatever was split where."""
+
+    def __init__(self) -> None:
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._escape = ""
+        self._return = ""
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        text = self._escape + self._utf8.decode(data, final)
+        self._escape = ""
+        if not final and (unfinished := _UNFINISHED.search(text)):
+            # Not the whole of it: that is dropped anyway, and may be endless.
+            self._escape = "".join(group for group in unfinished.groups() if group)
+            text = text[: unfinished.start()]
+        return self._lines(_REMOVED.sub("", text), final)
+
+    def _lines(self, text: str, final: bool) -> str:
+        text = self._return + text
+        self._return = ""
+        if not final and text.endswith("\r"):
+            self._return, text = "\r", text.rstrip("\r")
+        return _LINE_END.sub("\n", text)
+
+
+def as_text(data: bytes) -> str:
+    """Valid UTF-8 without escape sequences and controls other than tabs and line ends."""
+    return TextDecoder().decode(data, final=True)
+
+
+def harmless(text: str) -> str:
+    """Without what a terminal would obey: sentences quote what agents and senders wrote."""
+    return as_text(text.encode("utf-8", "replace"))

@@ -1,0 +1,149 @@
+"""From what people write on the command line to a text that says when; no rows."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from agents_app.clock import local
+from agents_app.errors import Refused, TriggerParseError
+from agents_app.triggers.cron import CronTrigger
+from agents_app.triggers.duration import parse_duration
+from agents_app.triggers.interval import IntervalTrigger
+from agents_app.triggers.once import OnceTrigger
+from agents_app.triggers.when import When, parse_when
+
+SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+_UNITS = ((timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"), (SECOND, "second"))
+_DATE = re.compile(r"[0-9]{4}-")
+ONE_OF_THEM = "--at, --in, --every, --cron, or a text such as 'every monday at 09:00'"
+
+
+def text_of(ways: Mapping[str, str], now: datetime, zone: ZoneInfo) -> str:
+    """`ways` has what was given with each option, and the plain text under `text`."""
+    given = {name: value for name, value in ways.items() if value}
+    if not given:
+        raise Refused(f"say when: {ONE_OF_THEM}")
+    if len(given) > 1:
+        both = " and ".join("a text" if name == "text" else f"--{name}" for name in given)
+        raise Refused(f"{both} say twice when: give one of {ONE_OF_THEM}")
+    [(name, value)] = given.items()
+    text = _TEXTS[name](value, now, zone)
+    _refuse_the_past(text, now, zone)
+    return text
+
+
+def moment_of(option: str, value: str, now: datetime, zone: ZoneInfo) -> datetime:
+    """One instant, still to come or not."""
+    trigger = _read(_moment(option, value, now, zone), now, zone).trigger
+    assert isinstance(trigger, OnceTrigger)
+    return trigger.at
+
+
+def past_moment_of(option: str, value: str, now: datetime, zone: ZoneInfo) -> datetime:
+    """As people speak of what is over: `9:00` is the last one, and `2 hours ago` has a meaning."""
+    words = value.lower().split()
+    if words[-1:] == ["ago"]:
+        return now - (moment_of(option, f"in {' '.join(words[:-1])}", now, zone) - now)
+    if words[:1] == ["yesterday"]:
+        return moment_of(option, " ".join(["tomorrow", *words[1:]]), now - 2 * DAY, zone)
+    bare_time = _reads(f"at {value.removeprefix('at ')}", now, zone) and not _DATE.match(value)
+    return moment_of(option, value, now - DAY if bare_time else now, zone)
+
+
+# --- each option ----------------------------------------------------------------------------
+
+
+def _at(value: str, now: datetime, zone: ZoneInfo) -> str:
+    return _moment("--at", value, now, zone)
+
+
+def _moment(option: str, value: str, now: datetime, zone: ZoneInfo) -> str:
+    """`17:00` wants an "at" before it, `2030-06-01` an "on", `tomorrow` nothing."""
+    likely = [f"at {value}", f"on {value}", value]
+    wrong = likely[0] if value[:1].isdigit() else value
+    text = next((text for text in likely if _reads(text, now, zone)), wrong)
+    if isinstance(_read(text, now, zone).trigger, OnceTrigger):
+        return text
+    raise Refused(f"{option} {value!r}: this comes again and again; write one time")
+
+
+def _in(value: str, now: datetime, zone: ZoneInfo) -> str:
+    text = f"in {value}"
+    return text if _reads(text, now, zone) else f"in {_spelled(_whole_seconds('--in', value))}"
+
+
+def _every(value: str, now: datetime, zone: ZoneInfo) -> str:
+    """A plain duration counts like the phrase: elapsed time, from the creation on."""
+    text = f"every {value}"
+    if _reads(text, now, zone) or not value[:1].isdigit():
+        return text
+    return IntervalTrigger(text, _whole_seconds("--every", value), anchor="start").expression
+
+
+def _cron(value: str, now: datetime, zone: ZoneInfo) -> str:
+    if not isinstance(_read(value, now, zone).trigger, CronTrigger) or value[:1].isalpha():
+        raise Refused(f"--cron {value!r}: write five fields, such as '0 9 * * 1-5', or @daily")
+    return value
+
+
+def _plain(value: str, now: datetime, zone: ZoneInfo) -> str:
+    _read(value, now, zone)
+    return value
+
+
+_TEXTS: dict[str, Callable[[str, datetime, ZoneInfo], str]] = {
+    "at": _at,
+    "in": _in,
+    "every": _every,
+    "cron": _cron,
+    "text": _plain,
+}
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+def _read(text: str, now: datetime, zone: ZoneInfo) -> When:
+    try:
+        return parse_when(text, now, zone, allow_past=True)
+    except TriggerParseError as error:
+        raise with_accepted(error) from None
+
+
+def _reads(text: str, now: datetime, zone: ZoneInfo) -> bool:
+    try:
+        parse_when(text, now, zone, allow_past=True)
+    except TriggerParseError:
+        return False
+    return True
+
+
+def with_accepted(error: TriggerParseError) -> Refused:
+    """A person at a terminal sees all that could be written."""
+    forms = "".join(f"\n  {line}" for line in error.accepted.splitlines())
+    return Refused(f"{error}\nAccepted:{forms}" if forms else str(error))
+
+
+def _whole_seconds(option: str, value: str) -> timedelta:
+    try:
+        span = parse_duration(value)
+    except TriggerParseError as error:
+        raise Refused(f"{option}: {error}") from None
+    if span % SECOND:
+        raise Refused(f"{option} {value!r}: give whole seconds")
+    return span
+
+
+def _spelled(span: timedelta) -> str:
+    """In words that a phrase may have, which knows no decimals."""
+    size, unit = next((size, unit) for size, unit in _UNITS if not span % size)
+    return f"{span // size} {unit}s"
+
+
+def _refuse_the_past(text: str, now: datetime, zone: ZoneInfo) -> None:
+    when = _read(text, now, zone)
+    if isinstance(when.trigger, OnceTrigger) and when.trigger.at <= now:
+        was = local(when.trigger.at.astimezone(UTC), when.zone)
+        raise Refused(f"Schedule time is in the past: {text!r} was {was}; give a time to come")

@@ -1,0 +1,32 @@
+"""When a schedule will fire, as people read it.
+
+Belongs here: previews of the next fires and of clock changes.
+Does not belong here: rows of schedules (schedules).
+"""
+
+from agents_app.triggers.preview.clock_change import ClockChange, Rule
+from agents_app.triggers.preview.days import Day, Fired, days_from, fires_by_day
+from agents_app.triggers.preview.preview import (
+    FROM_THE_END,
+    FROM_THE_START,
+    ONCE,
+    Preview,
+    preview_fires,
+)
+from agents_app.triggers.preview.wall_clock import Fire, clock
+
+__all__ = [
+    "FROM_THE_END",
+    "FROM_THE_START",
+    "ONCE",
+    "ClockChange",
+    "Day",
+    "Fire",
+    "Fired",
+    "Preview",
+    "Rule",
+    "clock",
+    "days_from",
+    "fires_by_day",
+    "preview_fires",
+]

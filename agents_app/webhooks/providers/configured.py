@@ -1,0 +1,32 @@
+"""A source's provider with the source's own settings; what is in config.toml is read elsewhere."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agents_app.errors import ConfigError
+from agents_app.webhooks.providers.generic import generic
+from agents_app.webhooks.providers.mintlify import HEADERS, mintlify
+from agents_app.webhooks.providers.options import (
+    SignatureOptions,
+    generic_options,
+    refuse_unknown,
+    signature_options,
+)
+from agents_app.webhooks.providers.provider import Provider
+from agents_app.webhooks.providers.registry import PROVIDERS, TRIAL_PROVIDERS
+
+_WITH_OPTIONS: dict[str, Callable[[Mapping[str, Any]], Provider]] = {
+    "mintlify": lambda table: mintlify(signature_options(table, SignatureOptions(headers=HEADERS))),
+    "generic": lambda table: generic(generic_options(table)),
+}
+
+
+def provider_for(kind: str, options: Mapping[str, Any]) -> Provider:
+    """The provider of a source that config.toml names; a ConfigError says what is wrong with it."""
+    every = {**PROVIDERS, **TRIAL_PROVIDERS}
+    if kind not in every:
+        raise ConfigError(f"type: no provider is called {kind!r}; there are {', '.join(every)}")
+    if kind in _WITH_OPTIONS:
+        return _WITH_OPTIONS[kind](options)
+    refuse_unknown(options, ())
+    return every[kind]

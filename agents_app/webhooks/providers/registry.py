@@ -1,0 +1,27 @@
+"""Every provider by the name it has in addresses and in config.toml."""
+
+from agents_app.webhooks.providers.discord import DISCORD
+from agents_app.webhooks.providers.generic import GENERIC
+from agents_app.webhooks.providers.github import GITHUB
+from agents_app.webhooks.providers.linear import LINEAR
+from agents_app.webhooks.providers.mintlify import MINTLIFY
+from agents_app.webhooks.providers.provider import Provider
+from agents_app.webhooks.providers.sentry import SENTRY
+from agents_app.webhooks.providers.slack import SLACK
+from agents_app.webhooks.providers.standard import STANDARD
+from agents_app.webhooks.providers.trial import TRIAL
+from agents_app.webhooks.providers.twitter import TWITTER
+
+PROVIDERS: dict[str, Provider] = {
+    "github": GITHUB,
+    "sentry": SENTRY,
+    "linear": LINEAR,
+    "mintlify": MINTLIFY,
+    "slack": SLACK,
+    "discord": DISCORD,
+    "standard": STANDARD,
+    "generic": GENERIC,
+    "twitter": TWITTER,
+}
+# Not among the others: only a source that config.toml names, with allowUnsigned, may use it.
+TRIAL_PROVIDERS: dict[str, Provider] = {"test": TRIAL}

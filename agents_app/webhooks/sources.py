@@ -1,0 +1,102 @@
+"""What people do to webhook sources and their secrets; each act is noted in the journal."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import IntegrityError
+from django.db.models import F
+
+from agents_app.database import in_transaction
+from agents_app.errors import Refused
+from agents_app.events import add, journal
+from agents_app.models import WebhookSecret, WebhookSource
+from agents_app.secrets import keys, seal
+
+SHORTEST_SECRET = 8
+
+
+def add_secret(
+    source: WebhookSource, name: str, secret: str, by: str, now: datetime
+) -> WebhookSecret:
+    """Counts beside those that are there, until they are revoked."""
+    if len(secret) < SHORTEST_SECRET:
+        raise Refused(f"the secret is too short to be one: at least {SHORTEST_SECRET} characters")
+    sealed = seal(keys(), source.tenant_id, name, secret)
+
+    def change() -> WebhookSecret:
+        row = WebhookSecret.objects.create(
+            tenant_id=source.tenant_id,
+            source=source,
+            name=name,
+            sealed=sealed,
+            key_id=keys().first_id,
+            created_at=now,
+        )
+        _note("webhook.secret_added", source, f"{by}: {source.name}/{name}", now)
+        return row
+
+    try:
+        return in_transaction(change)
+    except IntegrityError:
+        raise Refused(
+            f"{source.name} has a secret {name!r}: choose another name, or revoke it first"
+        ) from None
+
+
+def revoke_secret(secret: WebhookSecret, by: str, now: datetime) -> bool:
+    """From now on nobody gets in by it; within a second, in every gateway."""
+    active = WebhookSecret.objects.filter(pk=secret.pk, revoked_at__isnull=True)
+
+    def change() -> bool:
+        revoked = active.update(revoked_at=now) == 1
+        if revoked:
+            about = f"{by}: {secret.source.name}/{secret.name}"
+            _note("webhook.secret_revoked", secret.source, about, now)
+        return revoked
+
+    return in_transaction(change)
+
+
+def save_source(source: WebhookSource, by: str, now: datetime) -> None:
+    """A person's own, new or changed; those of config.toml keep what is written there."""
+
+    def change() -> None:
+        if source.pk is None or source.origin == WebhookSource.Origin.PERSON:
+            source.save()
+            _note("webhook.source_saved", source, f"{by}: {source.name}", now)
+
+    in_transaction(change)
+
+
+def switch(source: WebhookSource, by: str, now: datetime, *, on: bool) -> bool:
+    """A source that is off does not exist for those who send."""
+    rows = WebhookSource.objects.filter(pk=source.pk, disabled_at__isnull=not on)
+
+    def change() -> bool:
+        switched = rows.update(disabled_at=None if on else now) == 1
+        if switched:
+            word = "enabled" if on else "disabled"
+            _note("webhook.source_switched", source, f"{by}: {source.name} {word}", now)
+        return switched
+
+    return in_transaction(change)
+
+
+def count_refused(
+    counts: Mapping[int, int], reasons: Mapping[tuple[str, str], int], now: datetime
+) -> None:
+    """Of each source: requests that its secrets did not let in; and why, by provider and reason."""
+
+    def change() -> None:
+        for source_id, count in sorted(counts.items()):
+            WebhookSource.objects.filter(pk=source_id).update(
+                refused_count=F("refused_count") + count, last_refused_at=now
+            )
+        add({("deliveries_refused", *why): count for why, count in reasons.items()})
+
+    if counts:
+        in_transaction(change)
+
+
+def _note(name: str, source: WebhookSource, detail: str, now: datetime) -> None:
+    journal.record(journal.Entry(name, now, source.tenant_id, detail=detail))

@@ -1,0 +1,31 @@
+"""A worker process: its lease, the runs it executes, the containers it adopts.
+
+Belongs here: what happens between the start and the end of a run.
+Does not belong here: state changes (runs.lifecycle).
+"""
+
+from agents_app.worker import execute
+from agents_app.worker.adoption import Adopter
+from agents_app.worker.execute import clear_rooms
+from agents_app.worker.lease import (
+    boot_id,
+    current_host,
+    lives,
+    process_started,
+    take_lease,
+    this_host,
+    utc_now,
+)
+
+__all__ = [
+    "Adopter",
+    "boot_id",
+    "clear_rooms",
+    "current_host",
+    "execute",
+    "lives",
+    "process_started",
+    "take_lease",
+    "this_host",
+    "utc_now",
+]

@@ -1,0 +1,178 @@
+"""Agents' signals at the door, in front of Django, whose middleware would hold a thread for each.
+
+A run that waits holds a connection to us and nothing else: no thread, none of the database.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, TypeVar
+
+import structlog
+from django.db import DatabaseError, close_old_connections, connection
+
+from agents_app.database import on_sqlite
+from agents_app.errors import DroverError
+from agents_app.signals import Reply, handlers
+from gateway_app.access import RateLimit
+from gateway_app.asgi import (
+    SIGNALS,
+    Answer,
+    App,
+    Body,
+    BodyError,
+    Budget,
+    Gone,
+    Message,
+    Receive,
+    Send,
+    bad_body,
+    read_headers,
+)
+from gateway_app.signals.body import BadBody, read_fields
+
+log = structlog.get_logger("drover.signals")
+T = TypeVar("T")
+LARGEST_BODY = 4 * 2**20
+THREADS = 8
+# How long after one look the next one follows; the last one repeats.
+PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5)
+
+
+class Signals:
+    def __init__(self, app: App, clock: Callable[[], datetime], body_seconds: float) -> None:
+        self.app = app
+        self.clock = clock
+        self.body_seconds = body_seconds
+        self.budget = Budget()
+        # Generous: an agent in a loop is held up, one that is only busy is not.
+        self.limit = RateLimit(rate=200, burst=400)
+        self._threads = ThreadPoolExecutor(THREADS, "signals")
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith(SIGNALS):
+            await self.app(scope, receive, send)
+            return
+        with suppress(Gone):
+            answer = await self._answer(scope, receive)
+            await answer.send(receive, send)
+
+    async def _answer(self, scope: Message, receive: Receive) -> Answer:
+        if scope["method"] != "POST":
+            answer = _problem(405, "method_not_allowed", "signals are sent with POST")
+            return Answer(answer.status, answer.content, ((b"allow", b"POST"),), hang_up=True)
+        headers = read_headers(scope)
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        token = token.strip() if kind.lower() == "bearer" else ""
+        if wait := self.limit.wait_seconds(token[:60], time.monotonic()):
+            return _too_many(wait)
+        body = Body(receive, LARGEST_BODY, self.budget)
+        try:
+            raw = await body.read(headers.get("content-length", ""), self.body_seconds)
+            fields = read_fields(headers.get("content-type", ""), raw)
+        except BodyError as error:
+            return bad_body(error)
+        except BadBody as error:
+            return _problem(400, "bad_body", str(error))
+        finally:
+            body.close()
+        return await self._obey(receive, token, scope["path"].removeprefix(SIGNALS), fields)
+
+    async def _obey(
+        self, receive: Receive, token: str, name: str, fields: dict[str, Any]
+    ) -> Answer:
+        try:
+            reply = await self._ask(handlers.obey, token, name, fields)
+            if not reply.done:
+                reply = await self._until_done(receive, reply, token, name, fields)
+        except DroverError as error:
+            return _refusal(error)
+        except DatabaseError as error:
+            log.warning("signals.database_away", signal=name, error=str(error))
+            return _problem(503, "unavailable", "the database does not answer: try again")
+        except (Gone, asyncio.CancelledError):
+            raise
+        except Exception:
+            log.exception("signals.failed", signal=name)
+            return _problem(500, "internal", "something went wrong here; the log says what")
+        return Answer(200 if reply.content.get("ok") else 409, dict(reply.content))
+
+    async def _until_done(
+        self, receive: Receive, reply: Reply, token: str, name: str, fields: dict[str, Any]
+    ) -> Reply:
+        try:
+            async for _ in _looks(receive, reply.wait_seconds):
+                reply = await self._ask(handlers.obey, token, name, fields)
+                if reply.done:
+                    break
+            return reply
+        finally:
+            if not reply.done:
+                with suppress(DroverError, DatabaseError):
+                    await self._ask(handlers.leave, token, name, fields)
+
+    async def _ask(
+        self,
+        what: Callable[[str, str, dict[str, Any], datetime], T],
+        token: str,
+        name: str,
+        fields: dict[str, Any],
+    ) -> T:
+        def in_a_thread() -> T:
+            try:
+                return what(token, name, fields, self.clock())
+            except DatabaseError:
+                close_old_connections()
+                raise
+            finally:
+                # On SQLite a connection is a file of ours; on PostgreSQL it goes back to the pool.
+                if not on_sqlite():
+                    connection.close()
+
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, in_a_thread)
+
+
+async def _looks(receive: Receive, seconds: float) -> AsyncIterator[None]:
+    """The moments to look again, until the time is up; whoever hangs up ends it at once."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    gone = asyncio.ensure_future(receive())
+    pauses = list(PAUSES_SECONDS)
+    try:
+        while (left := until - loop.time()) > 0:
+            pause = pauses.pop(0) if len(pauses) > 1 else pauses[0]
+            done, _ = await asyncio.wait({gone}, timeout=min(pause, left))
+            if done:
+                raise Gone
+            yield
+    finally:
+        gone.cancel()
+
+
+# --- answers --------------------------------------------------------------------------------
+
+
+def _refusal(error: DroverError) -> Answer:
+    """A refused lock says more than an error does, where agents look for it."""
+    answer = _problem(error.http_status, error.code, str(error))
+    if error.http_status == 401:
+        return Answer(401, answer.content, ((b"www-authenticate", b"Bearer"),))
+    return Answer(answer.status, {**getattr(error, "more", {}), **answer.content})
+
+
+def _too_many(seconds: int) -> Answer:
+    answer = _problem(429, "rate_limited", f"too many signals: try again in {seconds} s")
+    return Answer(
+        answer.status,
+        answer.content,
+        ((b"retry-after", str(seconds).encode()),),
+        hang_up=True,
+    )
+
+
+def _problem(status: int, code: str, message: str) -> Answer:
+    return Answer(status, {"error": {"code": code, "message": message}})

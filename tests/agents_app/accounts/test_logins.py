@@ -1,0 +1,143 @@
+"""How often a password may be tried: by name and address, for a while, whoever counts."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from agents_app.accounts import logins
+from agents_app.accounts.logins import (
+    MOST_OF_A_NAME,
+    MOST_OF_AN_ADDRESS,
+    WINDOW,
+    Locked,
+    caller_network,
+)
+from agents_app.maintenance.retention import remove_old_rows
+from agents_app.models import LoginFailure, RunEvent, Tenant
+from tests.agents_app.fleet import NOON, Fleet, at
+
+HOME, ELSEWHERE = "203.0.113.7", "198.51.100.9"
+
+
+def fail(name: str = "ann", address: str = HOME, now=NOON) -> None:
+    logins.fail(logins.begin_try(name, address, now), now)
+
+
+def lock(name: str = "ann") -> None:
+    for _ in range(MOST_OF_A_NAME):
+        fail(name)
+
+
+def seconds_locked(name: str = "ann", address: str = HOME, now=NOON) -> int:
+    with pytest.raises(Locked) as locked:
+        logins.begin_try(name, address, now)
+    return locked.value.retry_after_seconds
+
+
+def test_after_so_many_failures_the_password_is_not_looked_at(fleet: Fleet):
+    lock()
+    assert seconds_locked() == WINDOW.total_seconds()
+
+
+def test_another_name_or_another_address_is_not_locked(fleet: Fleet):
+    lock()
+    fail("bob")
+    fail("ann", ELSEWHERE)
+
+
+def test_a_name_is_the_same_however_it_is_typed(fleet: Fleet):
+    lock()
+    for typed in ("ANN", " ann ", "a\0nn"):
+        assert seconds_locked(typed)
+
+
+def test_many_names_from_one_address_lock_the_address(fleet: Fleet):
+    for number in range(MOST_OF_AN_ADDRESS):
+        fail(f"user-{number}")
+    assert seconds_locked("somebody else")
+    fail("somebody else", ELSEWHERE)
+
+
+def test_failures_age_out_one_by_one(fleet: Fleet):
+    for minute in range(MOST_OF_A_NAME):
+        fail(now=at(minute * 60))
+    assert seconds_locked(now=at(240)) == WINDOW.total_seconds() - 240
+    fail(now=NOON + WINDOW)
+    assert seconds_locked(now=NOON + WINDOW) == 60
+
+
+def test_knocking_at_a_locked_door_does_not_lock_it_for_longer(fleet: Fleet):
+    lock()
+    for second in range(20):
+        seconds_locked(now=at(second))
+    assert LoginFailure.objects.count() == MOST_OF_A_NAME
+    fail(now=NOON + WINDOW)
+
+
+def test_the_right_password_resets_its_name_alone(fleet: Fleet):
+    fail("bob")
+    for _ in range(MOST_OF_A_NAME - 1):
+        fail()
+    logins.succeed(logins.begin_try("ann", HOME, NOON), NOON)
+    assert [row.user_name for row in LoginFailure.objects.all()] == ["bob"]
+
+
+def test_the_journal_tells_of_locks_and_logins(fleet: Fleet):
+    lock()
+    logins.succeed(logins.begin_try("bob", HOME, NOON), NOON)
+    told = dict(RunEvent.objects.values_list("name", "detail"))
+    assert told["login.locked"] == f"ann from {HOME}: too many tries, until 12:15 UTC"
+    assert told["login.succeeded"] == f"bob from {HOME}"
+    assert RunEvent.objects.count() == 2
+
+
+def test_without_a_tenant_there_is_no_journal_and_no_error(db):
+    lock()
+    assert seconds_locked()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_tries_at_the_same_moment_no_more_get_through():
+    Tenant.objects.create(name="default")
+    began, let_in = threading.Barrier(20), []
+
+    def try_once() -> None:
+        began.wait()
+        try:
+            let_in.append(logins.begin_try("ann", HOME, NOON))
+        except Locked:
+            pass
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=try_once) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(let_in) <= MOST_OF_A_NAME
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
+        ("::ffff:203.0.113.7", "203.0.113.7"),
+        ("", ""),
+        ("x" * 100, "x" * 64),
+    ],
+)
+def test_a_caller_is_known_by_what_it_cannot_change_at_will(address, network):
+    assert caller_network(address) == network
+
+
+def test_old_failures_are_removed(fleet: Fleet):
+    fail()
+    remove_old_rows(NOON + timedelta(hours=23))
+    assert LoginFailure.objects.exists()
+    remove_old_rows(NOON + timedelta(hours=25))
+    assert not LoginFailure.objects.exists()

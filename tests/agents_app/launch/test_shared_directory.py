@@ -1,0 +1,62 @@
+"""The project's `shared/` directory: every run finds it, unless it leads somewhere else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents_app.conf import CONF
+from agents_app.launch import prepare
+from agents_app.runners.base import Mount, Outcome, RunSpec
+from agents_app.runners.kinds import RUNNERS
+from agents_app.worker.execute import Host
+from tests.agents_app.executing import do, printed, shell
+from tests.agents_app.fleet import Fleet
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(prepare, "CONF", replace(CONF, project=tmp_path))
+    return tmp_path
+
+
+def mounts(fleet: Fleet, host: Host, monkeypatch: pytest.MonkeyPatch, **runtime: object) -> tuple:
+    seen: list[RunSpec] = []
+
+    class Looking:
+        def run(self, spec, _control, _sink):
+            seen.append(spec)
+            return Outcome("exited", 0)
+
+    monkeypatch.setitem(RUNNERS, "looking", Looking())
+    do(fleet, host, fleet.agent(runtime={"type": "looking", **runtime}))
+    return seen[0].mounts
+
+
+def test_a_run_finds_what_its_project_shares(fleet: Fleet, host: Host, root: Path):
+    (root / "shared").mkdir()
+    (root / "shared" / "style.md").write_text("be brief")
+    run = do(fleet, host, fleet.agent(command=shell("cat $DROVER_SHARED_DIR/style.md")))
+    assert printed(run.pk) == "be brief"
+
+
+def test_a_project_that_shares_nothing_has_no_such_variable(fleet: Fleet, host: Host, root: Path):
+    run = do(fleet, host, fleet.agent(command=shell("echo ${DROVER_SHARED_DIR-none}")))
+    assert printed(run.pk) == "none\n"
+
+
+@pytest.mark.parametrize(("runtime", "writable"), [({}, False), ({"shared_writable": True}, True)])
+def test_where_nothing_else_is_seen_it_is_and_only_for_reading_unless_asked(
+    fleet: Fleet, host: Host, root: Path, monkeypatch, runtime, writable
+):
+    (root / "shared").mkdir()
+    assert Mount(root / "shared", writable) in mounts(fleet, host, monkeypatch, **runtime)
+
+
+def test_a_link_out_of_the_project_is_not_followed(
+    fleet: Fleet, host: Host, root: Path, monkeypatch, tmp_path_factory
+):
+    outside = tmp_path_factory.mktemp("outside")
+    (root / "shared").symlink_to(outside)
+    paths = [mount.path for mount in mounts(fleet, host, monkeypatch)]
+    assert root / "shared" not in paths

@@ -1,0 +1,78 @@
+"""Every minute a look at the machine and a sign of life of each run."""
+
+import pytest
+
+from agents_app.maintenance.snapshots import take_snapshot
+from agents_app.models import Heartbeat, MachineSnapshot, RunOutput, Scheduler
+from agents_app.runs.readiness import missing_processes
+from tests.agents_app.fleet import NOON, Fleet, at
+
+
+def _running_run(fleet: Fleet, **worker: object) -> int:
+    return fleet.start(fleet.ask(fleet.agent()), worker=fleet.worker(**worker)).run_id
+
+
+def _print(fleet: Fleet, run_id: int, data: bytes, when=NOON, seq: int = 0) -> None:
+    RunOutput.objects.create(
+        tenant=fleet.tenant, run_id=run_id, seq=seq, stream=1, at=when, data=data
+    )
+
+
+def test_a_snapshot_counts_what_goes_on(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.start(fleet.ask(agent))
+    fleet.ask(agent), fleet.ask(agent)
+    take_snapshot(at(60))
+    snapshot = MachineSnapshot.objects.get()
+    assert (snapshot.active_runs, snapshot.queue_depth, snapshot.active_workers) == (1, 2, 1)
+    assert snapshot.at == at(60)
+    assert 0 < snapshot.memory_used_mb < snapshot.memory_total_mb
+    assert snapshot.disk_free_mb > 0
+
+
+@pytest.mark.parametrize(
+    ("printed_at", "looked_at", "state"),
+    [(None, 60, "alive"), (30, 60, "busy"), (30, 89, "busy"), (30, 90, "idle")],
+)
+def test_a_run_that_prints_is_busy_and_one_that_stopped_printing_is_idle(
+    fleet: Fleet, printed_at, looked_at, state
+):
+    run_id = _running_run(fleet)
+    if printed_at is not None:
+        _print(fleet, run_id, b"hello", at(printed_at))
+    take_snapshot(at(looked_at))
+    assert Heartbeat.objects.get().state == state
+
+
+def test_a_run_whose_worker_lost_its_lease_is_dead(fleet: Fleet):
+    _running_run(fleet, lease_until=at(30))
+    take_snapshot(at(60))
+    assert Heartbeat.objects.get().state == "dead"
+
+
+def test_a_heartbeat_shows_the_end_of_the_output(fleet: Fleet):
+    run_id = _running_run(fleet)
+    _print(fleet, run_id, b"first\n", seq=0)
+    _print(fleet, run_id, b"x" * 5_000 + b"the end \xff\x00", seq=1)
+    take_snapshot(at(1))
+    shown = Heartbeat.objects.get().last_output
+    assert "the end" in shown
+    assert "\0" not in shown
+    assert len(shown) <= 2_000
+
+
+def test_runs_that_wait_for_a_worker_have_no_heartbeat(fleet: Fleet):
+    fleet.ask(fleet.agent())
+    take_snapshot(at(1))
+    assert not Heartbeat.objects.exists()
+
+
+def test_readiness_names_what_is_missing(fleet: Fleet):
+    assert missing_processes(at(1)) == ["worker", "beat"]
+
+
+def test_a_leased_worker_and_a_beat_that_looked_lately_are_ready(fleet: Fleet):
+    far = at(days=100_000)
+    fleet.worker(lease_until=far)
+    Scheduler.objects.create(pk=1, last_check_at=far)
+    assert missing_processes(at(1)) == []

@@ -1,0 +1,250 @@
+"""Each thing that can be wrong is found, said in one line, and makes the exit code 1."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents_app.conf import CONF, Conf
+from agents_app.maintenance import doctor, fleet_checks
+from agents_app.maintenance.findings import Check
+from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
+from agents_app.worker.lease import this_host
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.agents_app.management.calling import call
+from tests.agents_app.management.conftest import write_agent
+from tests.parts.redis_part import RedisServer
+
+
+def findings(check: Check, now: datetime = NOON) -> list[tuple[str, str]]:
+    return [(verdict, detail) for verdict, detail, _ in check(now)]
+
+
+def healthy(fleet: Fleet) -> None:
+    now = datetime.now(UTC)
+    fleet.worker(lease_until=now + timedelta(minutes=1))
+    Scheduler.objects.create(pk=1, state="running", started_at=now, last_check_at=now)
+
+
+def test_a_healthy_installation_passes(durable_fleet: Fleet, project: Path):
+    write_agent(project, "greeter", "---\ncommand: [echo]\n---\nx\n")
+    call("discover", "--sync")
+    healthy(durable_fleet)
+    said = call("doctor", "--invariants", "--json")
+    wrong = [finding for finding in said.json["findings"] if finding["verdict"] != "ok"]
+    assert (said.code, said.json["ok"], wrong) == (0, True, [])
+    table = call("doctor").out.splitlines()
+    assert table[0].split() == ["VERDICT", "CHECK", "FINDING", "WHAT", "TO", "DO"]
+    assert len(table) == 1 + len({f["check"] for f in said.json["findings"]} - {"invariants"})
+
+
+def test_one_thing_that_is_wrong_is_enough(durable_fleet: Fleet):
+    healthy(durable_fleet)
+    durable_fleet.agent(command=[])
+    said = call("doctor", "--json")
+    wrong = [f for f in said.json["findings"] if f["verdict"] == "wrong"]
+    assert (said.code, said.json["ok"]) == (1, False)
+    assert [(f["check"], f["detail"]) for f in wrong] == [
+        ("agents", "reporter: it has no command and no harness, and the project has none either")
+    ]
+    assert wrong[0]["advice"]
+
+
+def test_a_rule_that_was_broken_is_shown_when_asked_for(durable_fleet: Fleet):
+    healthy(durable_fleet)
+    durable_fleet.firing(durable_fleet.schedule(durable_fleet.agent(), next_fire_at=at(days=9999)))
+    assert Firing.objects.get().outcome == ""
+    assert call("doctor").code == 0
+    said = call("doctor", "--invariants")
+    assert said.code == 1
+    assert "undecided_firing: 1" in said.out
+
+
+# --- what needs no tables -------------------------------------------------------------------
+
+
+def test_a_redis_that_does_not_answer_is_found(broker: RedisServer):
+    assert findings(doctor.check_redis) == [("ok", "answers")]
+    broker.stop()
+    ((verdict, detail),) = findings(doctor.check_redis)
+    assert verdict == "wrong" and detail.startswith("cannot be reached")
+
+
+def test_a_redis_that_is_frozen_does_not_freeze_the_doctor(
+    broker: RedisServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(doctor, "REDIS_SECONDS", 0.2)
+    broker.freeze()
+    ((verdict, _),) = findings(doctor.check_redis)
+    assert verdict == "wrong"
+
+
+def test_a_data_directory_that_is_missing_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(doctor, "CONF", _conf(data=tmp_path / "gone"))
+    assert findings(doctor.check_data) == [("wrong", f"{tmp_path}/gone does not exist")]
+
+
+def test_a_data_directory_that_cannot_be_written_is_found(monkeypatch: pytest.MonkeyPatch):
+    # Root may write everywhere but here.
+    monkeypatch.setattr(doctor, "CONF", _conf(data=Path("/proc/self")))
+    assert findings(doctor.check_data)[0][1].startswith("/proc/self cannot be written")
+
+
+@pytest.mark.parametrize(("free", "verdict"), [(5, "ok"), (0.5, "warning"), (0.05, "wrong")])
+def test_a_disk_that_fills_up_is_found(
+    free: float, verdict: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(doctor, "CONF", _conf(data=tmp_path))
+    usage = type("Usage", (), {"free": int(free * 1e9)})
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    assert findings(doctor.check_data) == [(verdict, f"{tmp_path}: {free:.1f} GB free")]
+
+
+def test_every_problem_of_the_project_is_named(project: Path):
+    write_agent(project, "one", "---\nscal: 2\n---\nx\n")
+    write_agent(project, "two", "no frontmatter")
+    found = findings(doctor.check_project)
+    assert {verdict for verdict, _ in found} == {"wrong"}
+    assert any(detail.startswith("agents/one/SKILL.md:2: ") for _, detail in found)
+
+
+def test_an_empty_project_is_no_fault_but_said(project: Path):
+    assert findings(doctor.check_project) == [("warning", f"{project}: 0 agents")]
+
+
+def _conf(data: Path) -> Conf:
+    return replace(CONF, data=data)
+
+
+# --- processes ------------------------------------------------------------------------------
+
+
+def test_without_a_worker_nothing_can_run(fleet: Fleet):
+    assert findings(doctor.check_workers) == [("wrong", "none is alive")]
+    fleet.worker(ended_at=NOON)
+    fleet.worker(lease_until=at(-1))
+    assert findings(doctor.check_workers)[0] == ("wrong", "none is alive")
+    fleet.worker()
+    alive, silent = findings(doctor.check_workers)
+    assert alive == ("ok", "1 alive")
+    assert silent == ("warning", "worker-1 has not renewed its lease")
+
+
+def test_a_silent_beat_is_found(fleet: Fleet):
+    assert findings(doctor.check_beat)[0][0] == "wrong"
+    Scheduler.objects.create(pk=1, last_check_at=at(-31))
+    assert findings(doctor.check_beat) == [("wrong", "silent for 31 s")]
+    Scheduler.objects.update(last_check_at=at(-5))
+    assert findings(doctor.check_beat) == []
+
+
+def test_a_clock_that_went_back_is_found(fleet: Fleet):
+    Scheduler.objects.create(pk=1, last_check_at=at(minutes=-1))
+    assert [f for f in findings(doctor.check_clock) if "future" in f[1]] == []
+    Scheduler.objects.update(last_check_at=at(minutes=10))
+    assert "future" in findings(doctor.check_clock)[-1][1]
+
+
+def test_a_worker_from_before_the_reboot_is_found(fleet: Fleet):
+    fleet.worker(host="elsewhere")
+    fleet.worker(host=this_host())
+    found = findings(doctor.check_clock, datetime.now(UTC))
+    assert found == [("warning", "worker-1 is from before the last reboot")]
+
+
+def test_a_pause_is_no_fault_but_said(fleet: Fleet):
+    assert findings(doctor.check_scheduler) == [("ok", "is stopped")]
+    Tenant.objects.update(paused_at=NOON, pause_note="release")
+    Scheduler.objects.create(pk=1, state="stopping")
+    assert findings(doctor.check_scheduler) == [
+        ("warning", "is stopping: nothing new starts"),
+        ("warning", "is paused for default (release)"),
+    ]
+
+
+# --- agents ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"command": ["sh", "-c", "true"]}, ""),
+        ({"command": ["/bin/sh"]}, ""),
+        ({"command": ["./run.sh"]}, ""),
+        ({"command": []}, "it has no command"),
+        ({"command": ["no-such-program"]}, "cannot run no-such-program"),
+        ({"command": ["./plain.txt"]}, "cannot run "),
+        ({"command": ["./gone.sh"]}, "cannot run "),
+        ({"command": ["sh"], "runtime": {"type": "teleport"}}, "there is no runtime 'teleport'"),
+        ({"command": [], "scale": 0}, ""),
+        ({"command": [], "removed_at": NOON}, ""),
+    ],
+)
+def test_an_agent_whose_program_cannot_run_is_found(
+    fleet: Fleet, tmp_path: Path, columns: dict[str, Any], problem: str
+):
+    (tmp_path / "run.sh").touch(mode=0o755)
+    (tmp_path / "plain.txt").touch(mode=0o644)
+    fleet.agent(directory=str(tmp_path), **columns)
+    *problems, total = findings(fleet_checks.check_agents)
+    assert total[0] == "ok"
+    if problem:
+        ((verdict, detail),) = problems
+        assert verdict == "wrong" and detail.startswith(f"reporter: {problem}")
+    else:
+        assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"expression": "0 9 * * *"}, ""),
+        ({"expression": "15m"}, ""),
+        ({"expression": "0 0 30 2 *"}, "reporter/main (0 0 30 2 *): "),
+        ({"expression": "whenever"}, "reporter/main (whenever): "),
+        ({"expression": "@daily", "timezone": "Mars/Base"}, "reporter/main (@daily): "),
+        ({"expression": "@daily", "next_fire_at": None}, "reporter/main (@daily): it is not armed"),
+        ({"expression": "whenever", "state": Schedule.State.PAUSED}, ""),
+    ],
+)
+def test_a_schedule_that_can_never_fire_is_found(
+    fleet: Fleet, columns: dict[str, Any], problem: str
+):
+    fleet.schedule(fleet.agent(), **columns)
+    *problems, total = findings(fleet_checks.check_schedules)
+    assert total[0] == "ok"
+    assert [verdict for verdict, _ in problems] == (["wrong"] if problem else [])
+    assert all(detail.startswith(problem) for _, detail in problems)
+
+
+@pytest.mark.parametrize(("asked", "verdict"), [(8, None), (9, "warning"), (11, "wrong")])
+def test_a_queue_near_its_limit_is_found(fleet: Fleet, asked: int, verdict: str | None):
+    agent = fleet.agent(work_queue_size=10)
+    for _ in range(asked):
+        fleet.ask(agent)
+    assert [said for said, _ in findings(fleet_checks.check_queues)] == (
+        [verdict] if verdict else []
+    )
+
+
+def test_a_check_that_cannot_read_its_rows_says_so_and_the_others_go_on(
+    durable_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(Agent._meta, "db_table", "drover_gone")
+        found = {finding.check: finding for finding in doctor.examine(datetime.now(UTC))}
+    assert found["agents"].verdict == "wrong"
+    assert found["agents"].detail.startswith("could not be checked: ")
+    assert (found["database"].verdict, found["clock"].verdict) == ("ok", "ok"), found["clock"]
+
+
+def test_a_budget_that_is_used_up_is_found(fleet: Fleet):
+    assert findings(fleet_checks.check_budgets) == []
+    fleet.agent("spender", over_budget_until=at(hours=12))
+    Tenant.objects.update(over_budget_until=at(hours=12))
+    assert findings(fleet_checks.check_budgets) == [
+        ("warning", "that of the project (default) is used up until 2026-03-03 00:00 UTC"),
+        ("warning", "that of spender is used up until 2026-03-03 00:00 UTC"),
+    ]

@@ -1,0 +1,66 @@
+"""On sixty columns nothing is torn: words are wrapped, and what does not fit is a record a row."""
+
+import pytest
+
+from agents_app.accounts.tokens import create_token
+from agents_app.models import Delivery, ResourceLock, WebhookSource
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.agents_app.management.calling import call
+from tests.agents_app.management.on_terminal import ESCAPES
+
+COLUMNS = 60
+LISTS = {
+    "stat": ("enabled", "1/1", "running"),
+    "schedule list": ("weekday-mornings", "active"),
+    "queue list": ("manual", "somebody"),
+    "deliveries list": ("pull_request.synchronize", "matched"),
+    "locks list": ("file:///srv/shared/reports/2026/march.csv", "quarterly-reporter"),
+    "tenant list": ("default", "enabled"),
+    "token list": ("dashboard", "read"),
+    "schedule history weekday-mornings": ("skipped",),
+}
+
+
+@pytest.fixture
+def busy(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    """Something in every list, with names as long as people make them."""
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    monkeypatch.setenv("NO_COLOR", "1")
+    agent = fleet.agent("quarterly-reporter")
+    schedule = fleet.schedule(agent, name="weekday-mornings", text="every weekday at 09:00")
+    run_id = fleet.start(fleet.ask(agent)).run_id
+    fleet.fire(schedule)
+    fleet.ask(agent, requested_by="somebody with a long name", prompt="write about the quarter")
+    source = WebhookSource.objects.create(tenant=fleet.tenant, name="github", type="github")
+    Delivery.objects.create(
+        **{"tenant": fleet.tenant, "source": source, "provider": "github", "delivery_id": "d-1"},
+        **{"event": "pull_request", "action": "synchronize", "outcome": "matched", "matched": 1},
+        **{"received_at": NOON, "headers": "{}", "decisions": "[]", "body": b"{}"},
+    )
+    ResourceLock.objects.create(
+        **{"tenant": fleet.tenant, "uri": "file:///srv/shared/reports/2026/march.csv"},
+        **{"holder": agent.name, "run_id": run_id, "held_since": NOON, "ttl_seconds": 60},
+        expires_at=at(days=36_500),
+    )
+    create_token(fleet.tenant, "dashboard", "read", "ann", NOON)
+    return fleet
+
+
+@pytest.mark.parametrize("command", LISTS)
+def test_every_list_fits_and_keeps_its_words_whole(busy: Fleet, command: str):
+    said = call(*command.split(), terminal=True)
+    assert said.code == 0, said.err
+    text = ESCAPES.sub("", said.out)
+    assert [line for line in text.splitlines()[1:] if len(line) > COLUMNS] == []
+    assert [word for word in LISTS[command] if word not in text] == []
+
+
+def test_a_table_that_would_be_torn_is_shown_as_records(busy: Fleet):
+    said = call("locks", "list", terminal=True)
+    assert "holder  quarterly-reporter" in ESCAPES.sub("", said.out)
+    assert "\u2500" not in said.out
+
+
+def test_a_wider_terminal_has_the_table(busy: Fleet, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    assert "\u2500" in call("locks", "list", terminal=True).out

@@ -1,0 +1,258 @@
+"""What people see of schedules in a terminal: lists, next fires, history, and why."""
+
+import pytest
+
+from agents_app.cli.command import DroverCommand
+from agents_app.models import Firing, Schedule, WorkItem
+from agents_app.schedules import edit
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.agents_app.management.calling import Said, call
+
+
+@pytest.fixture(autouse=True)
+def at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DroverCommand, "now", NOON)
+
+
+def see(verb: str, *arguments: str) -> Said:
+    said = call("schedule", verb, *arguments)
+    assert said.code == 0, said.err
+    return said
+
+
+def hourly(fleet: Fleet, **columns: object) -> Schedule:
+    usual = {"text": "every hour on the hour", "next_fire_at": at(hours=1)}
+    schedule = fleet.schedule(fleet.agent(), "0 * * * *", **usual | columns)
+    Schedule.objects.update(created_at=at(hours=-5))
+    schedule.refresh_from_db()
+    return schedule
+
+
+# --- list -----------------------------------------------------------------------------------
+
+
+def test_without_any_the_list_says_what_to_do(fleet: Fleet):
+    assert see("list").out == "no schedules (manage.py schedule create makes one)\n"
+
+
+def test_those_that_can_fire_are_listed_first(fleet: Fleet):
+    agent, other = fleet.agent(), fleet.agent("other")
+    fleet.schedule(agent, name="a", state="canceled", next_fire_at=None)
+    fleet.schedule(agent, name="b", state="paused", pause_note="too loud")
+    fleet.schedule(agent, name="c", timezone="Europe/Berlin", next_fire_at=at(minutes=5))
+    fleet.schedule(other, name="d", state="failed")
+    fleet.schedule(other, name="e")
+    lines = see("list").out.splitlines()
+    assert [line.split()[1] for line in lines[1:]] == [
+        "other/e",
+        "reporter/c",
+        "reporter/b",
+        "other/d",
+        "reporter/a",
+    ]
+    assert "Mon 02 Mar 2026 13:05 CET (in 5 min)" in lines[2]
+    assert lines[3].endswith("too loud")
+
+
+def test_a_paused_schedule_shows_no_next_fire(fleet: Fleet):
+    hourly(fleet, state="paused")
+    assert "in 60 min" not in see("list").out
+
+
+def test_the_list_is_narrowed_by_agent_and_state(fleet: Fleet):
+    for name in ("reporter", "other"):
+        agent = fleet.agent(name)
+        fleet.schedule(agent, name="live")
+        fleet.schedule(agent, name="quiet", state="paused")
+    found = see("list", "--agent", "other", "--state", "paused", "--json").json
+    assert [(one["agent"], one["name"]) for one in found["schedules"]] == [("other", "quiet")]
+    assert found["total"] == 1
+    assert len(see("list", "--json").json["schedules"]) == 4
+
+
+def test_a_long_list_is_cut_and_says_so(fleet: Fleet):
+    agent = fleet.agent()
+    for number in range(3):
+        fleet.schedule(agent, name=f"s{number}")
+    assert see("list", "--limit", "2").out.splitlines()[-1] == "1 more (--limit 3 shows all)"
+    found = see("list", "--limit", "2", "--json").json
+    assert (len(found["schedules"]), found["total"]) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("list", "--limit", "0"), "--limit '0': give a whole number from 1 to 100000"),
+        (("next", "main", "--count", "x"), "--count 'x': give a whole number from 1 to 1000"),
+        (("history", "main", "--limit", "-1"), "--limit '-1': give a whole number"),
+        (("list", "--agent", "nobody"), "there is no agent 'nobody'"),
+    ],
+)
+def test_a_number_or_name_that_is_none_is_refused(
+    fleet: Fleet, arguments: tuple[str, ...], message: str
+):
+    hourly(fleet)
+    said = call("schedule", *arguments)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(message)
+
+
+# --- show and next --------------------------------------------------------------------------
+
+
+def test_show_tells_what_was_set_and_what_happened(fleet: Fleet):
+    schedule = hourly(fleet, prompt="count\nthe sheep", fire_count=7, jitter_seconds=30)
+    lines = see("show", "main").out.splitlines()
+    assert lines[0] == f"reporter/main (#{schedule.pk})"
+    facts = dict(line.strip().split(":", 1) for line in lines[1:-2])
+    facts = {label: text.strip() for label, text in facts.items()}
+    assert facts["when"] == "every hour on the hour (0 * * * *)"
+    assert facts["policies"].startswith("overlap skip, catch up last within 1 h, gap shift")
+    assert facts["policies"].endswith("jitter 30 s")
+    assert facts["next fire"] == "Mon 02 Mar 2026 13:00 UTC (in 60 min)"
+    assert facts["counted"].startswith("7 fired, 0 skipped")
+    assert facts["message"] == "count the sheep"
+    assert facts["next fires"] == "Mon 02 Mar 2026 13:00 UTC (in 60 min)"
+
+
+def test_show_as_json_has_the_columns_and_the_next_fires(fleet: Fleet):
+    hourly(fleet, timezone="Europe/Berlin")
+    value = see("show", "main", "--json").json
+    assert (value["expression"], value["overlap"]) == ("0 * * * *", "skip")
+    assert [fire["local"] for fire in value["next_fires"]] == [
+        "2026-03-02T14:00:00+01:00",
+        "2026-03-02T15:00:00+01:00",
+        "2026-03-02T16:00:00+01:00",
+    ]
+
+
+def test_next_shows_as_many_as_asked_for_and_the_next_clock_change(fleet: Fleet):
+    fleet.schedule(
+        fleet.agent(), "30 2 * * *", timezone="Europe/Berlin", gap="skip", next_fire_at=at(hours=14)
+    )
+    out = see("next", "main", "--count", "2").out
+    assert "Tue 03 Mar 2026 03:00 CET" in out and "Wed 04 Mar 2026 02:30 CET" in out
+    assert "Thu 05 Mar" not in out
+    assert "clocks go forward 1 h at 02:00 on Sun 29 Mar 2026:" in out
+    assert "02:30 is left out that day, and skipped." in out
+    value = see("next", "main", "--json").json
+    assert len(value["fires"]) == 5
+    assert value["clock_change"]["note"] == "02:30 is left out that day, and skipped."
+
+
+def test_next_of_a_paused_schedule_is_what_a_resume_would_bring(fleet: Fleet):
+    hourly(fleet, state="paused", next_fire_at=at(hours=-3))
+    lines = see("next", "main", "--count", "1").out.splitlines()
+    assert lines[0] == "paused: nothing fires until it is resumed; from now on it would be:"
+    assert lines[2].startswith("Mon 02 Mar 2026 13:00 UTC")
+
+
+def test_next_of_what_is_over_is_nothing(fleet: Fleet):
+    hourly(fleet, state="completed", next_fire_at=None)
+    assert see("next", "main").out == "It is completed, and fires no more.\n"
+
+
+def test_an_overdue_fire_is_shown_as_such(fleet: Fleet):
+    hourly(fleet, next_fire_at=at(minutes=-10))
+    assert "10 min ago" in see("next", "main").out
+
+
+# --- history and why ------------------------------------------------------------------------
+
+
+def test_history_tells_each_firing_and_what_became_of_it(durable_fleet: Fleet):
+    schedule = hourly(durable_fleet)
+    durable_fleet.fire(schedule)
+    job = durable_fleet.start(WorkItem.objects.get())
+    durable_fleet.finish(job, "failed", exit_code=3, error="out of sheep")
+    durable_fleet.firing(schedule, at(hours=-1))
+    Firing.objects.filter(due_at=at(hours=-1)).update(
+        outcome="skipped", reason="missed", recorded_at=NOON
+    )
+    lines = see("history", "main").out.splitlines()
+    assert lines[0].split() == ["DUE", "OUTCOME", "LATE", "WHY", "WHAT", "BECAME", "OF", "IT"]
+    assert lines[1].startswith("Mon 02 Mar 2026 12:00 UTC  started")
+    assert lines[1].endswith(f"run {job.run_id} failed: out of sheep")
+    assert "skipped  1 h   nothing was there to fire it in time" in lines[2]
+
+
+def test_history_as_json_has_the_run(durable_fleet: Fleet):
+    schedule = hourly(durable_fleet, timezone="Europe/Berlin")
+    durable_fleet.fire(schedule)
+    job = durable_fleet.start(WorkItem.objects.get())
+    durable_fleet.finish(job, "failed", exit_code=3)
+    edit.retry(schedule, "ann", NOON)
+    value = see("history", "main", "--json").json
+    assert (value["agent"], value["name"]) == ("reporter", "main")
+    [firing] = value["firings"]
+    assert (firing["due_at"], firing["local"]) == (
+        "2026-03-02T12:00:00Z",
+        "2026-03-02T13:00:00+01:00",
+    )
+    assert (firing["outcome"], firing["reason"], firing["late_seconds"]) == ("started", "", 0)
+    work = firing["work"]
+    assert (work["run"], work["run_state"], work["exit_code"]) == (job.run_id, "failed", 3)
+    assert value["asked_again"][0]["asked_by"] == "ann, retry of schedule main"
+
+
+def test_a_schedule_that_never_came_due_has_no_history(fleet: Fleet):
+    hourly(fleet)
+    assert see("history", "main").out == "nothing has come due yet\n"
+    assert see("history", "main", "--json").json["firings"] == []
+
+
+def test_why_tells_the_state_the_obstacles_and_the_ledger(durable_fleet: Fleet):
+    schedule = hourly(durable_fleet, skipped_count=1)
+    durable_fleet.firing(schedule)
+    Firing.objects.update(outcome="skipped", reason="at_capacity")
+    edit.pause(schedule, "ann", NOON, "too loud")
+    lines = see("why", "main").out.splitlines()
+    assert lines[0] == f"reporter/main (#{schedule.pk}): It is paused: nothing fires."
+    assert lines[1] == "  - the schedule is paused: too loud"
+    assert "0 fired, 1 skipped, 0 missed, 0 late, 0 failures in a row" in lines
+    assert lines[-1].split("  ")[:2] == ["Mon 02 Mar 2026 12:00 UTC", "skipped"]
+    assert "no slot was free" in lines[-1]
+
+
+def test_why_as_json_is_the_explanation(fleet: Fleet):
+    hourly(fleet, timezone="Europe/Berlin")
+    value = see("why", "main", "--json").json
+    assert value["text"] == "It is active and fires next at Mon 02 Mar 2026 14:00 CET."
+    assert {obstacle["code"] for obstacle in value["obstacles"]} == {"no_beat", "no_worker"}
+    assert value["counters"] == {"fired": 0, "skipped": 0, "missed": 0, "late": 0, "failures": 0}
+    assert (value["next_fire_at"], value["next_fire_local"]) == (
+        "2026-03-02T13:00:00Z",
+        "2026-03-02T14:00:00+01:00",
+    )
+
+
+def test_why_at_a_time_tells_that_firing_and_its_neighbours(fleet: Fleet):
+    schedule = hourly(fleet)
+    for hour, reason in ((-1, "paused"), (-2, "at_capacity")):
+        fleet.firing(schedule, at(hours=hour))
+        Firing.objects.filter(outcome="").update(outcome="skipped", reason=reason)
+    lines = see("why", "main", "--at", "11:00").out.splitlines()
+    assert lines[0].endswith(
+        "It was due at Mon 02 Mar 2026 11:00 UTC: skipped, "
+        "the schedule, its agent or the scheduler was paused."
+    )
+    assert lines[1] == ("  the one before: Mon 02 Mar 2026 10:00 UTC: skipped, no slot was free")
+    assert lines[2] == "  the next one: Mon 02 Mar 2026 13:00 UTC (in 60 min)"
+
+
+def test_why_at_a_time_at_which_nothing_was_due(fleet: Fleet):
+    schedule = hourly(fleet)
+    fleet.firing(schedule, at(hours=-1))
+    value = see("why", "main", "--at", "30 minutes ago", "--json").json
+    assert (value["text"], value["firing"]) == ("Nothing was due then.", None)
+    assert (value["asked_at"], value["before"]["due_at"]) == (
+        "2026-03-02T11:30:00Z",
+        "2026-03-02T11:00:00Z",
+    )
+
+
+def test_words_of_others_cannot_write_to_the_terminal(fleet: Fleet):
+    hourly(fleet, name="\x1b[2Jx", text="\x1b]0;owned\x07", prompt="\x1b[31m")
+    for verb in ("show", "next", "why", "history"):
+        assert "\x1b" not in see(verb, f"#{Schedule.objects.get().pk}").out
+    assert "\x1b" not in see("list").out

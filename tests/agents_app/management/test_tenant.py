@@ -1,0 +1,152 @@
+"""`tenant` and `token`: made, listed, switched off, deleted; a secret is shown once."""
+
+from collections.abc import Callable
+
+import pytest
+
+from agents_app.accounts.tokens import create_token, find_token
+from agents_app.models import ApiToken, RunEvent, Tenant, WorkItem
+from tests.agents_app.fleet import NOON, Fleet
+from tests.agents_app.management.calling import call
+
+
+def test_a_tenant_is_made_with_a_token_to_keep(durable_fleet: Fleet):
+    said = call("tenant", "create", "acme")
+    assert said.out.startswith("tenant acme is made\n")
+    secret = said.out.split()[-1]
+    token = find_token(secret)
+    assert token is not None and (token.tenant.name, token.scope) == ("acme", "admin")
+    assert said.err == "keep them now: they cannot be shown again\n"
+    assert call("tenant", "create", "acme").err == "there is a tenant 'acme' already\n"
+
+
+def test_tenants_are_listed_with_their_state(durable_fleet: Fleet):
+    durable_fleet.agent()
+    call("tenant", "create", "acme")
+    call("tenant", "disable", "acme")
+    listed = call("tenant", "list", "--json").json
+    assert [(t["name"], t["state"], t["agents"]) for t in listed] == [
+        ("acme", "disabled", 0),
+        ("default", "enabled", 1),
+    ]
+    assert "disabled" in call("tenant", "list").out
+
+
+def test_a_tenant_is_disabled_and_enabled(durable_fleet: Fleet):
+    durable_fleet.agent()
+    assert call("tenant", "disable", "default").out == "default is disabled\n"
+    assert call("tenant", "disable", "default").out == "default was already disabled\n"
+    assert "the agent is tenant disabled" in call("run", "reporter").err
+    assert call("tenant", "enable", "default", "--json").json == {
+        "tenant": "default",
+        "state": "enabled",
+        "changed": True,
+    }
+
+
+def test_rotating_shows_the_new_tokens_once(durable_fleet: Fleet):
+    old = create_token(durable_fleet.tenant, "ci", "operate", "ann", NOON).secret
+    (made,) = call("tenant", "rotate", "default", "--json").json["tokens"]
+    assert (made["name"], made["scope"]) == ("ci", "operate")
+    assert find_token(old) is None
+    assert find_token(made["token"]) is not None
+
+
+def test_deleting_must_be_meant(durable_fleet: Fleet):
+    call("tenant", "create", "acme")
+    said = call("tenant", "delete", "acme")
+    assert said.code == 1 and "say --yes" in said.err
+    assert call("tenant", "delete", "acme", "--yes").out == "acme is deleted\n"
+    assert not Tenant.objects.filter(name="acme").exists()
+    assert call("tenant", "delete", "acme", "--yes").code == 1
+    assert "owns the project" in call("tenant", "delete", "default", "--yes").err
+
+
+def test_a_tenant_that_does_not_exist_is_guessed(durable_fleet: Fleet):
+    call("tenant", "create", "acme")
+    assert call("tenant", "disable", "acmee").err.endswith("did you mean 'acme'?\n")
+
+
+# --- tokens ---------------------------------------------------------------------------------
+
+
+def test_a_token_is_printed_alone_so_that_a_script_can_keep_it(durable_fleet: Fleet):
+    said = call("token", "create", "ci", "--scope", "operate")
+    token = find_token(said.out.strip())
+    assert token is not None and (token.name, token.scope) == ("ci", "operate")
+    assert "cannot be shown again" in said.err
+    assert RunEvent.objects.get().detail.endswith(": ci (operate)")
+
+
+def test_tokens_are_listed_without_their_secrets(durable_fleet: Fleet):
+    assert "has no tokens" in call("token", "list").out
+    secret = call("token", "create", "ci").out.strip()
+    listed = call("token", "list")
+    assert "ci" in listed.out and secret not in listed.out
+    (shown,) = call("token", "list", "--json").json
+    assert (shown["name"], shown["scope"], shown["revoked_at"]) == ("ci", "read", None)
+
+
+def test_a_token_is_revoked_by_its_name_or_number(durable_fleet: Fleet):
+    secret = call("token", "create", "ci").out.strip()
+    number = str(ApiToken.objects.get().pk)
+    assert call("token", "revoke", "ci").out == f"token {number} (ci) is revoked\n"
+    assert find_token(secret) is None
+    assert call("token", "revoke", number).out == f"token {number} (ci) was already revoked\n"
+    assert call("token", "revoke", "ci").code == 1
+
+
+def test_a_name_that_several_have_is_not_enough(durable_fleet: Fleet):
+    for _ in range(2):
+        call("token", "create", "ci")
+    said = call("token", "revoke", "ci")
+    assert said.code == 1 and "write the number" in said.err
+    assert not ApiToken.objects.filter(revoked_at__isnull=False).exists()
+
+
+# --- another tenant's ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def acme(durable_fleet: Fleet) -> Fleet:
+    call("tenant", "create", "acme")
+    return Fleet(Tenant.objects.get(name="acme"))
+
+
+COMMANDS: dict[str, Callable[[str], tuple[str, ...]]] = {
+    "agent": lambda name: ("run", name),
+    "pause": lambda name: ("pause", name),
+    "resume": lambda name: ("resume", name),
+    "stop agent": lambda name: ("stop", name),
+    "queue": lambda name: ("queue", "list", name),
+    "clear": lambda name: ("queue", "clear", name),
+    "run": lambda key: ("logs", key),
+    "rerun": lambda key: ("rerun", key),
+    "stop run": lambda key: ("stop", f"run:{key}"),
+    "drop": lambda key: ("queue", "drop", key),
+    "schedule": lambda key: ("schedule", "show", key),
+    "cancel": lambda key: ("schedule", "cancel", key),
+    "token": lambda key: ("token", "revoke", key),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_finds_nothing_of_another_tenant(durable_fleet: Fleet, acme: Fleet, name: str):
+    agent = durable_fleet.agent("theirs", scale=1)
+    busy = durable_fleet.ask(agent)
+    objects = {
+        "run": busy.runs.get().pk,
+        "rerun": busy.runs.get().pk,
+        "stop run": busy.runs.get().pk,
+        "drop": durable_fleet.ask(agent).pk,
+        "schedule": durable_fleet.schedule(agent).pk,
+        "token": create_token(durable_fleet.tenant, "x", "read", "ann", NOON).row.pk,
+    }
+    objects["cancel"] = objects["schedule"]
+    known = str(objects.get(name, "theirs"))
+    unknown = "987654" if name in objects else "nobody"
+    states = list(WorkItem.objects.values_list("state", flat=True))
+    foreign, none = (call(*COMMANDS[name](of), "--tenant", "acme") for of in (known, unknown))
+    assert foreign.code == none.code == 1
+    assert foreign.err.replace(known, "?") == none.err.replace(unknown, "?")
+    assert list(WorkItem.objects.values_list("state", flat=True)) == states

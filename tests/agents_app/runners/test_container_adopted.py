@@ -1,0 +1,123 @@
+"""A container whose worker went away, one whose engine went away, and one that talks too much."""
+
+import resource
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from agents_app.runners.base import verdict
+from tests.agents_app.runners.containers import Contained, NewContained
+from tests.parts.docker_part import DockerEngine
+from tests.parts.waiting import wait_for
+
+COUNT = "for i in $(seq 0 19); do echo line $i; sleep 0.1; done; echo oh >&2; exit 5"
+
+
+def test_another_runner_goes_on_and_reads_all_from_the_beginning(contained: NewContained):
+    """F2, as far as the runner goes: two look at one container here, and both see it all."""
+    run = contained(COUNT).start()
+    other = run.adopted().join()
+    run.join()
+    assert other.outcome.kind == "exited" and other.outcome.exit_code == 5
+    assert other.sink.text(1) == b"".join(b"line %d\n" % n for n in range(20))
+    assert other.sink.text(2) == b"oh\n"
+
+
+def test_the_rest_of_its_time_is_all_that_it_has(contained: NewContained):
+    run = contained("echo on; sleep 300", timeout=300).start()
+    other = run.adopted(left_seconds=0.5).join()
+    assert (other.outcome.kind, other.outcome.error) == ("timed_out", "timed out after 300 s")
+
+
+def test_a_container_that_is_gone_is_lost(contained: NewContained):
+    run = contained("sleep 300")
+    run.control.container = "0" * 64
+    other = run.adopted().join()
+    assert verdict(other.outcome).state == "lost"
+    assert other.outcome.error == "lost: its container was removed by somebody else"
+
+
+def test_a_gigabyte_of_output_blocks_nobody_and_is_not_kept_in_memory(contained: NewContained):
+    """F33, with a fifth of it; the whole is in the benchmarks. F34: it is one line."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run = contained("head -c 200000000 /dev/zero | tr '\\0' x", timeout=100).run()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert run.outcome.exit_code == 0
+    text = run.sink.text(1)
+    assert run.sink.buffer.left_out_bytes + len(text) == 200_000_000
+    assert 11_000_000 - 64 * 1024 <= len(text) <= 11_000_000
+    assert grown < 100_000
+
+
+# --- an engine that goes away ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fragile() -> Iterator[DockerEngine]:
+    """An engine of this module's own, to be hurt."""
+    engine = DockerEngine()
+    yield engine.create()
+    engine.remove()
+
+
+@pytest.fixture
+def fragile_run(tmp_path, fragile: DockerEngine) -> Iterator[NewContained]:
+    made: list[Contained] = []
+
+    def make(script: str, **options) -> Contained:
+        made.append(Contained(tmp_path, fragile, "sh", "-c", script, **options))
+        return made[-1]
+
+    yield make
+    if fragile.process is None or fragile.process.poll() is not None:
+        fragile.start()
+    for program in made:
+        program.control.stop("the test is over", grace_seconds=0)
+        program.join(60)
+
+
+def test_without_an_engine_nothing_is_begun_and_it_is_said_why(
+    fragile: DockerEngine, fragile_run: NewContained
+):
+    """F40."""
+    fragile.stop()
+    began = time.monotonic()
+    outcome = fragile_run("echo never").run().outcome
+    assert outcome.kind == "unavailable"
+    assert outcome.error.startswith("docker_unavailable: ")
+    assert time.monotonic() - began < 2
+    fragile.start()
+    assert fragile_run("echo back").run().sink.text(1) == b"back\n"
+
+
+def test_when_the_engine_is_killed_and_comes_back_the_run_ends_once_and_has_its_output(
+    fragile: DockerEngine, fragile_run: NewContained
+):
+    """F41: without live-restore the engine ends what it finds when it comes back: lost."""
+    run = fragile_run("echo on; sleep 300").start()
+    run.container()
+    wait_for(lambda: run.sink.segments)
+    fragile.kill()
+    time.sleep(1)
+    assert not run.ended  # nobody can say yet
+    fragile.start()
+    run.join(30)
+    assert run.outcome.kind == "lost"
+    assert run.sink.text(1) == b"on\n"
+    assert run.left() == []
+
+
+def test_a_run_that_should_be_over_while_the_engine_is_away_is_ended_when_it_is_back(
+    fragile: DockerEngine, fragile_run: NewContained
+):
+    run = fragile_run("sleep 300", grace=1).start()
+    run.container()
+    fragile.freeze()
+    run.control.stop("enough")
+    time.sleep(1)
+    assert not run.ended
+    fragile.thaw()
+    run.join(30)
+    assert run.outcome.kind == "stopped"
+    assert run.left() == []

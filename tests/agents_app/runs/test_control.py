@@ -1,0 +1,267 @@
+"""What people do to a fleet, what it changes at once, and what the journal says about it."""
+
+import pytest
+
+from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
+from agents_app.runs import control, dispatch
+from agents_app.schedules import due, edit
+from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
+
+
+def told(name: str) -> list[str]:
+    return list(RunEvent.objects.filter(name=name).values_list("detail", flat=True))
+
+
+# --- pause and resume -----------------------------------------------------------------------
+
+
+def test_a_paused_agent_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
+    agent = fleet.agent(scale=2)
+    assert control.pause_agent(agent, "ann", NOON, "too loud")
+    for _ in range(3):
+        fleet.ask(agent)
+    assert work_states(agent) == ["queued"] * 3
+    assert control.resume_agent(agent, "bob", at(5))
+    assert work_states(agent) == ["admitted", "admitted", "queued"]
+    assert (told("agent.paused"), told("agent.resumed")) == (["ann: too loud"], ["bob"])
+
+
+def test_a_paused_tenant_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
+    agents = [fleet.agent("a"), fleet.agent("b")]
+    assert control.pause_tenant(fleet.tenant, "ann", NOON)
+    for agent in agents:
+        fleet.ask(agent)
+    assert not Run.objects.exists()
+    assert control.resume_tenant(fleet.tenant, "bob", at(5))
+    assert [run_states(agent) for agent in agents] == [["pending"], ["pending"]]
+    assert (told("scheduler.paused"), told("scheduler.resumed")) == (["ann"], ["bob"])
+
+
+def test_an_agent_paused_by_itself_stays_paused_when_its_tenant_is_resumed(fleet: Fleet):
+    agent = fleet.agent()
+    control.pause_agent(agent, "ann", NOON)
+    control.pause_tenant(fleet.tenant, "ann", NOON)
+    fleet.ask(agent)
+    control.resume_tenant(fleet.tenant, "ann", at(5))
+    assert work_states(agent) == ["queued"]
+
+
+def test_pausing_twice_is_one_pause_with_the_first_note(fleet: Fleet):
+    agent = fleet.agent()
+    assert control.pause_agent(agent, "ann", NOON, "first")
+    assert not control.pause_agent(agent, "bob", at(5), "second")
+    agent.refresh_from_db()
+    assert (agent.paused_at, agent.pause_note) == (NOON, "first")
+    assert told("agent.paused") == ["ann: first"]
+
+
+def test_what_runs_is_not_touched_by_a_pause(fleet: Fleet):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent))
+    control.pause_agent(agent, "ann", NOON)
+    fleet.finish(job)
+    assert run_states(agent) == ["succeeded"]
+
+
+def test_a_paused_schedule_does_not_fire_and_a_resumed_one_waits_for_its_next_time(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "0 * * * *")
+    assert edit.pause(schedule, "ann", NOON, "holiday")
+    assert due.claim_due_schedules(at(hours=2)) == 0
+    assert edit.resume(schedule, "ann", at(hours=2, minutes=30))
+    schedule.refresh_from_db()
+    assert (schedule.state, schedule.next_fire_at) == ("active", at(hours=3))
+    assert due.claim_due_schedules(at(hours=2, minutes=30)) == 0
+    assert told("schedule.paused") == ["main: ann: holiday"]
+
+
+def test_a_resumed_interval_waits_for_one_interval(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "15m", interval_seconds=900)
+    edit.pause(schedule, "ann", NOON)
+    edit.resume(schedule, "ann", at(hours=2))
+    schedule.refresh_from_db()
+    assert schedule.next_fire_at == at(hours=2, minutes=15)
+
+
+@pytest.mark.parametrize("state", ["active", "completed", "canceled"])
+def test_only_a_paused_schedule_is_resumed(fleet: Fleet, state):
+    schedule = fleet.schedule(fleet.agent(), state=state)
+    assert not edit.resume(schedule, "ann", at(5))
+    schedule.refresh_from_db()
+    assert (schedule.state, schedule.next_fire_at) == (state, NOON)
+    assert told("schedule.resumed") == []
+
+
+# --- scale ----------------------------------------------------------------------------------
+
+
+def test_a_new_scale_is_noted_with_who_set_it(fleet: Fleet):
+    agent = fleet.agent()
+    control.scale_agent(agent, 4, "ann", NOON)
+    assert told("agent.scaled") == ["ann: 4"]
+    assert Agent.objects.get().scale == 4
+
+
+# --- stop -----------------------------------------------------------------------------------
+
+
+def test_stopping_an_agent_ends_what_waits_for_a_worker_and_tells_what_runs(fleet: Fleet):
+    agent, other = fleet.agent(scale=2), fleet.agent("other")
+    fleet.start(fleet.ask(agent))
+    fleet.ask(agent)
+    fleet.ask(other)
+    assert control.stop_agent(agent, "ann", at(5)) == 2
+    running, pending = agent.runs.order_by("id")
+    assert (running.state, running.stop_requested_at) == ("running", at(5))
+    assert (pending.state, pending.error) == ("stopped", "stopped by ann")
+    assert run_states(other) == ["pending"]
+    assert told("agent.stopped") == ["ann: 2 runs told to end"]
+    assert (told("run.stop_requested"), told("run.stopped")) == (["stopped by ann"],) * 2
+
+
+def test_stopping_a_run_says_whether_there_was_something_to_stop(fleet: Fleet):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent))
+    run = Run.objects.get(pk=job.run_id)
+    assert control.stop_run(run, "ann", at(5))
+    fleet.finish(job, "stopped")
+    assert not control.stop_run(run, "ann", at(6))
+    assert told("run.stop_requested") == ["stopped by ann"]
+    assert control.stop_agent(agent, "ann", at(7)) == 0
+    assert told("agent.stopped") == []
+
+
+# --- shutdown -------------------------------------------------------------------------------
+
+
+def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent))
+    fleet.ask(agent), fleet.ask(agent)
+    assert control.begin_shutdown("ann", at(5), keep_queue=False) == 2
+    assert work_states(agent) == ["admitted", "cleared", "cleared"]
+    assert told("scheduler.stopping") == ["ann: 2 cleared"]
+    assert fleet.finish(job, hand_over=True) is None
+    assert run_states(agent) == ["succeeded"]
+
+
+def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.ask(agent), fleet.ask(agent)
+    assert control.begin_shutdown("ann", at(5), keep_queue=True) == 0
+    assert work_states(agent) == ["admitted", "queued"]
+    assert told("scheduler.stopping") == ["ann: queues kept"]
+
+
+def test_who_shut_all_down_is_not_told_to_those_who_only_rent(fleet: Fleet):
+    other = Fleet(Tenant.objects.create(name="other"))
+    other.ask(other.agent())
+    control.begin_shutdown("ann", at(5), keep_queue=False)
+    theirs = RunEvent.objects.filter(tenant=other.tenant).values_list("detail", flat=True)
+    assert not [detail for detail in theirs if "ann" in detail]
+    assert WorkItem.objects.get(state="cleared").reason == "the scheduler was stopped"
+
+
+def test_work_asked_for_during_a_shutdown_is_kept_and_not_started(fleet: Fleet):
+    agent = fleet.agent()
+    control.begin_shutdown("ann", NOON, keep_queue=True)
+    assert fleet.ask(agent).state == "queued"
+
+
+def test_cleared_work_comes_back_in_its_old_order(fleet: Fleet):
+    agent = fleet.agent()
+    control.begin_shutdown("ann", NOON, keep_queue=True)
+    items = [fleet.ask(agent) for _ in range(3)]
+    control.begin_shutdown("ann", at(1), keep_queue=False)
+    control.set_scheduler_state(Scheduler.State.RUNNING)
+    assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 3
+    assert live_run(items[0]).state == "pending"
+    assert work_states(agent) == ["admitted", "queued", "queued"]
+
+
+def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet):
+    agent = fleet.agent()
+    item = fleet.ask(agent)
+    assert control.begin_shutdown("ann", at(5), keep_queue=False) == 1
+    assert (run_states(agent), work_states(agent)) == (["stopped"], ["cleared"])
+    control.begin(at(8))
+    assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 1
+    assert live_run(item).attempt == 2
+
+
+def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.ask(agent), fleet.ask(agent)
+    control.begin_shutdown("ann", NOON, keep_queue=False)
+    assert control.restore_cleared(Tenant.objects.create(name="other"), "ann", at(9)) == 0
+    assert WorkItem.objects.filter(state="cleared").count() == 2
+
+
+def test_a_beat_begins_where_all_was_stopped_and_not_in_the_middle_of_a_shutdown(fleet: Fleet):
+    control.begin_if_stopped(NOON)
+    assert Scheduler.objects.get().state == "running"
+    control.begin_shutdown("ann", at(1), keep_queue=True)
+    control.begin_if_stopped(at(2))
+    assert Scheduler.objects.get().state == "stopping"
+
+
+def test_a_cleared_queue_names_who_did_it_and_can_be_restored(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.start(fleet.ask(agent))
+    waiting = fleet.ask(agent)
+    assert control.clear_queue(agent.work_items.all(), "ann", at(1)) == 1
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.reason) == ("cleared", "cleared by ann")
+    assert control.restore_cleared(fleet.tenant, "bob", at(2)) == 1
+    assert work_states(agent) == ["admitted", "queued"]
+    assert (told("queue.cleared"), told("queue.restored")) == (["ann: 1 of this queue"], ["bob: 1"])
+    assert RunEvent.objects.get(name="queue.cleared").agent == agent
+
+
+def test_what_is_cleared_of_several_queues_is_one_entry_for_each_tenant(fleet: Fleet):
+    other = Fleet(Tenant.objects.create(name="other"))
+    for agent in (fleet.agent("a", paused_at=NOON), fleet.agent("b", paused_at=NOON)):
+        fleet.ask(agent)
+    other.ask(other.agent(paused_at=NOON))
+    assert control.clear_queue(WorkItem.objects.all(), "ann", at(1)) == 3
+    assert sorted(told("queue.cleared")) == ["ann: 1 of this queue", "ann: 2 of all queues"]
+
+
+def test_one_that_was_dropped_or_cleared_is_restored_with_a_name(fleet: Fleet):
+    agent = fleet.agent(paused_at=NOON)
+    item = fleet.ask(agent)
+    assert not control.restore_work(item, "ann", at(1))
+    control.drop_work(item, "ann", at(1))
+    item.refresh_from_db()
+    assert control.restore_work(item, "bob", at(2))
+    assert work_states(agent) == ["queued"]
+    assert told("work.restored") == [f"work item {item.pk}: restored by bob"]
+
+
+# --- run ------------------------------------------------------------------------------------
+
+
+def test_a_run_by_a_person_is_noted_once_for_each_key(fleet: Fleet):
+    agent = fleet.agent()
+    items = {
+        control.run_agent(agent, "ann", at(number), prompt="x", idempotency_key="k").pk
+        for number in range(2)
+    }
+    assert told("work.requested") == [f"ann: work item {pk}" for pk in items]
+    run = agent.runs.get()
+    again = dispatch.rerun(run, "bob", at(5))
+    assert told("run.rerun") == [f"bob: work item {again.pk}"]
+    assert (again.prompt, again.requested_by) == ("x", f"bob, rerun of run {run.pk}")
+
+
+def test_a_dropped_item_is_noted_with_who_did_it(fleet: Fleet):
+    agent = fleet.agent()
+    _, waiting = fleet.ask(agent), fleet.ask(agent)
+    assert control.drop_work(waiting, "ann", at(1))
+    assert not control.drop_work(waiting, "bob", at(2))
+    assert told("work.dropped") == [f"work item {waiting.pk}: dropped by ann"]
+
+
+def test_a_schedule_of_another_state_is_not_paused(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), state="completed")
+    assert not edit.pause(schedule, "ann", NOON)
+    assert Schedule.objects.get().state == "completed"

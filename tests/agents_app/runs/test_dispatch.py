@@ -1,0 +1,112 @@
+"""Work is written and admitted; every firing learns what became of it, and why."""
+
+import pytest
+
+from agents_app.errors import NotFound, Refused
+from agents_app.models import RunEvent, Trigger, WorkItem
+from agents_app.runs import dispatch
+from tests.agents_app.fleet import NOON, Fleet, live_run, work_states
+
+# --- asking ---------------------------------------------------------------------------------
+
+
+def test_work_that_finds_a_free_slot_is_admitted_at_once(fleet: Fleet):
+    agent = fleet.agent()
+    item = fleet.ask(agent, prompt="count the sheep", requested_by="ann")
+    run = live_run(item)
+    assert (item.state, item.attempts) == ("admitted", 1)
+    assert (run.state, run.slot, run.attempt) == ("pending", 0, 1)
+    assert (run.trigger, run.requested_by) == ("manual", "ann")
+    assert run.trace_id == item.trace_id != ""
+
+
+def test_work_that_finds_no_slot_waits(fleet: Fleet):
+    agent = fleet.agent(scale=2)
+    states = [fleet.ask(agent).state for _ in range(3)]
+    assert states == ["admitted", "admitted", "queued"]
+    assert set(agent.runs.values_list("slot", flat=True)) == {0, 1}
+
+
+def test_the_oldest_waits_least(fleet: Fleet):
+    agent = fleet.agent()
+    first, second, third = (fleet.ask(agent) for _ in range(3))
+    fleet.finish(fleet.start(first))
+    assert work_states(agent) == ["done", "admitted", "queued"]
+    fleet.finish(fleet.start(second))
+    assert live_run(third).state == "pending"
+
+
+def test_the_same_key_makes_no_second_work_item(fleet: Fleet):
+    agent = fleet.agent(scale=2)
+    first = fleet.ask(agent, idempotency_key="delivery 7", prompt="first")
+    again = fleet.ask(agent, idempotency_key="delivery 7", prompt="again")
+    assert (again.pk, again.prompt) == (first.pk, "first")
+    assert agent.runs.count() == 1
+
+
+def test_a_repeated_key_is_answered_with_what_became_of_the_work(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.finish(fleet.start(fleet.ask(agent, idempotency_key="k")))
+    again = fleet.ask(agent, idempotency_key="k")
+    assert again.state == "done"
+    assert agent.runs.count() == 1
+
+
+def test_an_unknown_agent_is_refused(fleet: Fleet):
+    with pytest.raises(NotFound, match="no such agent"):
+        dispatch.enqueue(dispatch.Request(fleet.tenant.pk, 12345, Trigger.MANUAL), NOON)
+
+
+@pytest.mark.parametrize("columns", [{"scale": 0}, {"removed_at": NOON}])
+def test_a_disabled_agent_takes_no_work_and_says_what_to_do(fleet: Fleet, columns):
+    agent = fleet.agent(**columns)
+    with pytest.raises(Refused, match="scale above 0"):
+        fleet.ask(agent)
+    assert not WorkItem.objects.exists()
+
+
+def test_an_agent_of_a_disabled_tenant_takes_no_work(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.tenant.disabled_at = NOON
+    fleet.tenant.save()
+    with pytest.raises(Refused, match="tenant disabled"):
+        fleet.ask(agent)
+
+
+@pytest.mark.parametrize("whose", ["agent", "tenant"])
+def test_a_pause_queues_what_people_ask_for(fleet: Fleet, whose):
+    agent = fleet.agent()
+    paused = agent if whose == "agent" else fleet.tenant
+    paused.paused_at = NOON
+    paused.save()
+    assert fleet.ask(agent).state == "queued"
+
+
+# --- a full queue ---------------------------------------------------------------------------
+
+
+def test_a_full_queue_drops_its_oldest_item_and_says_why(fleet: Fleet):
+    agent = fleet.agent(work_queue_size=2)
+    running, oldest, *_ = (fleet.ask(agent, prompt=str(number)) for number in range(4))
+    oldest.refresh_from_db()
+    assert work_states(agent) == ["admitted", "dropped", "queued", "queued"]
+    assert oldest.reason == "overflow: more than 2 items were waiting"
+    assert oldest.finished_at == NOON
+    assert live_run(running).state == "pending"
+
+
+def test_a_dropped_item_is_logged(durable_fleet: Fleet, caplog):
+    agent = durable_fleet.agent(work_queue_size=1)
+    _, dropped, _ = (durable_fleet.ask(agent) for _ in range(3))
+    (line,) = [r for r in caplog.records if r.msg["event"] == "work.overflowed"]
+    assert (line.levelname, line.msg["agent_id"]) == ("WARNING", agent.pk)
+    assert line.msg["detail"].startswith(f"work item {dropped.pk}: overflow")
+    assert RunEvent.objects.filter(name="work.overflowed", agent=agent).count() == 1
+
+
+def test_a_queue_always_has_room_for_the_newest(fleet: Fleet):
+    agent = fleet.agent(work_queue_size=0)
+    for _ in range(3):
+        newest = fleet.ask(agent)
+    assert newest.state == "queued"
+    assert work_states(agent) == ["admitted", "dropped", "queued"]

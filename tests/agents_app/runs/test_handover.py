@@ -1,0 +1,229 @@
+"""PostgreSQL's short cut through the end of a run: the same as the long way, or nothing at all."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
+from agents_app.runs import control, handover, lifecycle, run_rows
+from agents_app.runs.job import Ending, Job
+from tests.agents_app.fleet import NOON, Fleet, at, event_names, run_states, work_states, worker_of
+
+WELL = Ending("succeeded", exit_code=0, pid=4711, output_bytes=12, output_cut_bytes=3)
+LATER = at(30)
+
+
+def busy(fleet: Fleet, waiting: int = 2, **columns: Any) -> tuple[Agent, Job]:
+    """An agent with a run that is about to end and work that waits for its slot."""
+    agent = fleet.agent(**columns)
+    job = fleet.start(fleet.ask(agent, prompt="first", requested_by="ann"))
+    for number in range(waiting):
+        fleet.ask(agent, prompt=f"next {number}", context="c", requested_by=f"person {number}")
+    return agent, job
+
+
+def short_cut(job: Job, ending: Ending = WELL) -> Job | None:
+    return lifecycle.hand_over_at_once(job, ending, LATER, worker_of(job))
+
+
+def rows(new_run: int | None = None) -> dict[str, list[dict[str, Any]]]:
+    """All that an end may touch; the new run has another number each time."""
+
+    def known(row: dict[str, Any], *columns: str) -> dict[str, Any]:
+        return {n: "new" if n in columns and v == new_run else v for n, v in row.items()}
+
+    events = RunEvent.objects.order_by("id").values(
+        "tenant", "agent", "run", "name", "at", "detail"
+    )
+    return {
+        "runs": [known(row, "id") for row in Run.objects.order_by("id").values()],
+        "work": list(WorkItem.objects.order_by("id").values()),
+        "events": [known(row, "run") for row in events],
+        "schedules": list(Schedule.objects.order_by("id").values()),
+    }
+
+
+# --- the same -------------------------------------------------------------------------------
+
+
+def plain(fleet: Fleet) -> Job:
+    return busy(fleet)[1]
+
+
+def one_waits(fleet: Fleet) -> Job:
+    return busy(fleet, waiting=1)[1]
+
+
+def several_slots(fleet: Fleet) -> Job:
+    agent = fleet.agent(scale=3)
+    jobs = [fleet.start(item) for item in [fleet.ask(agent) for _ in range(5)][:3]]
+    return jobs[1]
+
+
+def next_is_scheduled(fleet: Fleet) -> Job:
+    agent, job = busy(fleet, waiting=0)
+    assert fleet.fire(fleet.schedule(agent, overlap="queue", prompt="tidy")).outcome == "queued"
+    return job
+
+
+def next_was_tried_before(fleet: Fleet) -> Job:
+    agent, job = busy(fleet, waiting=0, retries=2)
+    fleet.finish(job, "failed", NOON)
+    return fleet.start(fleet.ask(agent, at(1)), at(1))
+
+
+def defined_anew(fleet: Fleet) -> Job:
+    job = plain(fleet)
+    Agent.objects.update(revision=7, timeout_seconds=12.5)
+    return job
+
+
+def next_was_called(fleet: Fleet) -> Job:
+    agent, job = busy(fleet, waiting=0)
+    fleet.ask(agent, parent_run_id=job.run_id, depth=2, trace_id="c" * 32)
+    return job
+
+
+def began_under_a_cap(fleet: Fleet) -> Job:
+    Tenant.objects.update(scale=4)
+    job = plain(fleet)
+    assert Run.objects.get(pk=job.run_id).project_slot == 0
+    Tenant.objects.update(scale=None)
+    return job
+
+
+def asked_to_stop(fleet: Fleet) -> Job:
+    job = plain(fleet)
+    control.stop_run(Run.objects.get(pk=job.run_id), "bob", at(1))
+    return job
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [
+        *(plain, one_waits, several_slots, next_is_scheduled, next_was_tried_before),
+        *(defined_anew, asked_to_stop, next_was_called, began_under_a_cap),
+    ],
+)
+def test_it_leaves_the_same_rows_events_and_job_as_the_long_way(
+    fleet: Fleet, monkeypatch, situation: Callable[[Fleet], Job]
+):
+    job = situation(fleet)
+    for module in (handover, run_rows):
+        monkeypatch.setattr(module, "new_secret", lambda: "the same for both")
+    with undone():
+        quick = short_cut(job)
+        assert quick is not None
+        after_short_cut = rows(quick.run_id)
+    monkeypatch.setattr(handover, "hand_over", lambda *_: None)
+    with undone():
+        slow = lifecycle.finish(job, WELL, LATER, worker_of(job), hand_over=True)
+        assert slow is not None
+        assert rows(slow.run_id) == after_short_cut
+    assert replace(quick, run_id=0) == replace(slow, run_id=0)
+
+
+def test_the_oldest_work_whose_time_has_come_is_next(fleet: Fleet):
+    agent, job = busy(fleet, waiting=3)
+    first, second, _ = agent.work_items.filter(state="queued").order_by("id")
+    WorkItem.objects.filter(pk=first.pk).update(available_at=at(31))
+    following = short_cut(job)
+    assert following is not None
+    assert following.work_item_id == second.pk
+    assert event_names(following.run_id) == ["run.admitted", "run.started"]
+    assert event_names(job.run_id)[-1] == "run.succeeded"
+
+
+def test_a_chain_of_hand_overs_does_all_the_work_in_one_slot(fleet: Fleet):
+    agent, job = busy(fleet, waiting=4)
+    worker = worker_of(job)
+    following: Job | None = job
+    while following := lifecycle.finish(following, WELL, LATER, worker, hand_over=True):
+        assert Run.objects.get(slot__isnull=False).pk == following.run_id
+    assert work_states(agent) == ["done"] * 5
+    assert run_states(agent) == ["succeeded"] * 5
+
+
+# --- nothing at all -------------------------------------------------------------------------
+
+
+def agents(**columns: Any) -> Callable[[], object]:
+    return lambda: Agent.objects.update(**columns)
+
+
+def tenants(**columns: Any) -> Callable[[], object]:
+    return lambda: Tenant.objects.update(**columns)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        agents(paused_at=NOON),
+        agents(removed_at=NOON),
+        agents(scale=0),
+        tenants(paused_at=NOON),
+        tenants(disabled_at=NOON),
+        tenants(scale=5),
+        lambda: Scheduler.objects.create(pk=1, state="stopping"),
+        lambda: WorkItem.objects.filter(state="queued").delete(),
+        lambda: WorkItem.objects.filter(state="queued").update(available_at=at(31)),
+        lambda: WorkItem.objects.filter(state="queued").update(state="dropped"),
+        lambda: Run.objects.update(worker=None),
+        lambda: Run.objects.update(state="succeeded", slot=None, finished_at=NOON),
+    ],
+    ids=[
+        *("agent paused", "agent removed", "no slots", "tenant paused", "tenant disabled"),
+        *("capped", "stopping", "nothing waits", "not yet", "dropped", "not owned", "ended"),
+    ],
+)
+def test_it_does_nothing_where_things_are_not_so_plain(fleet: Fleet, change):
+    _, job = busy(fleet)
+    worker = worker_of(job)
+    change()
+    before = rows()
+    assert lifecycle.hand_over_at_once(job, WELL, LATER, worker) is None
+    assert rows() == before
+
+
+@pytest.mark.parametrize(("scale", "slot"), [(1, 0), (1, 1), (2, 2)])
+def test_it_does_nothing_while_more_runs_go_on_than_the_scale_allows(fleet: Fleet, scale, slot):
+    agent = fleet.agent(scale=3)
+    items = [fleet.ask(agent) for _ in range(5)]
+    jobs = [fleet.start(item) for item in items[:3]]
+    Agent.objects.update(scale=scale)
+    before = rows()
+    assert short_cut(jobs[slot]) is None
+    assert rows() == before
+
+
+@pytest.mark.parametrize(
+    "ending", [Ending("failed", "exit code 1"), Ending("succeeded", wants_rerun=True)]
+)
+def test_it_is_only_for_runs_that_went_well_and_want_nothing_more(fleet: Fleet, ending):
+    _, job = busy(fleet)
+    before = rows()
+    assert short_cut(job, ending) is None
+    assert rows() == before
+
+
+def test_the_run_of_a_schedule_goes_the_long_way_because_its_schedule_wants_to_know(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent)
+    fleet.fire(schedule)
+    job = fleet.start(agent.work_items.get())
+    fleet.ask(agent)
+    assert short_cut(job) is None
+    assert lifecycle.finish(job, WELL, LATER, worker_of(job), hand_over=True) is not None
+    schedule.refresh_from_db()
+    assert schedule.last_completed_at == LATER

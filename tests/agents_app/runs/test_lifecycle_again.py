@@ -1,0 +1,290 @@
+"""What follows a run: again because it asked, because it failed, or because it was lost."""
+
+from typing import Any
+
+import pytest
+
+from agents_app.database.transactions import in_transaction
+from agents_app.models import Agent, Run, Trigger
+from agents_app.runs import dispatch, lifecycle, schedule_states
+from tests.agents_app.fleet import NOON, Fleet, at, event_names, live_run, run_states, work_states
+
+FINAL = ["succeeded", "failed", "timed_out", "stopped"]
+
+
+# --- reruns ---------------------------------------------------------------------------------
+
+
+def _scheduled(fleet: Fleet, **columns: Any) -> Agent:
+    agent = fleet.agent(**columns)
+    fleet.fire(fleet.schedule(agent))
+    return agent
+
+
+def _asks_again(fleet: Fleet, agent: Agent, now=NOON, **how: Any):
+    return fleet.finish(fleet.start(agent.work_items.get(), now), now=now, wants_rerun=True, **how)
+
+
+def test_a_scheduled_run_that_asks_for_it_runs_again_at_once(fleet: Fleet):
+    agent = _scheduled(fleet)
+    again = _asks_again(fleet, agent)
+    assert again is not None
+    assert (again.rerun, again.attempt) == (1, 1)
+    assert run_states(agent) == ["succeeded", "pending"]
+    assert work_states(agent) == ["admitted"]
+    assert Run.objects.get(pk=again.run_id).trigger_detail == "rerun 1/10"
+
+
+def test_a_rerun_goes_before_other_work_that_waits(fleet: Fleet):
+    agent = _scheduled(fleet)
+    scheduled, _ = agent.work_items.get(), fleet.ask(agent)
+    again = fleet.finish(fleet.start(scheduled), wants_rerun=True)
+    assert again is not None
+    assert again.work_item_id == scheduled.pk
+    assert work_states(agent) == ["admitted", "queued"]
+
+
+def test_reruns_end_at_the_agents_limit(fleet: Fleet):
+    agent = _scheduled(fleet, max_reruns=2)
+    assert _asks_again(fleet, agent) is not None
+    assert _asks_again(fleet, agent) is not None
+    assert _asks_again(fleet, agent) is None
+    assert run_states(agent) == ["succeeded"] * 3
+    assert work_states(agent) == ["done"]
+
+
+def test_a_limit_of_no_reruns_is_kept(fleet: Fleet):
+    agent = _scheduled(fleet, max_reruns=0)
+    assert _asks_again(fleet, agent) is None
+
+
+@pytest.mark.parametrize("trigger", [t for t in Trigger.values if t != "schedule"])
+def test_only_runs_that_time_started_run_again(fleet: Fleet, trigger):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent, trigger=trigger))
+    assert fleet.finish(job, wants_rerun=True) is None
+    assert work_states(agent) == ["done"]
+
+
+def test_a_chain_of_reruns_ends_when_one_fails(fleet: Fleet):
+    agent = _scheduled(fleet)
+    _asks_again(fleet, agent)
+    assert fleet.finish(fleet.start(agent.work_items.get()), "failed") is None
+    assert run_states(agent) == ["succeeded", "failed"]
+    assert work_states(agent) == ["failed"]
+
+
+@pytest.mark.parametrize("change", [{"scale": 0}, {"removed_at": NOON}, {"paused_at": NOON}])
+def test_a_chain_of_reruns_ends_when_the_agent_is_disabled_or_paused(fleet: Fleet, change):
+    agent = _scheduled(fleet)
+    _asks_again(fleet, agent)
+    Agent.objects.update(**change)
+    assert _asks_again(fleet, agent) is None
+    assert run_states(agent) == ["succeeded", "succeeded"]
+    assert work_states(agent) == ["done"]
+
+
+def test_an_interval_counts_from_the_end_of_the_last_rerun(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, "1m", interval_seconds=60)
+    fleet.fire(schedule)
+    _asks_again(fleet, agent, at(10))
+    assert not type(schedule).objects.filter(last_completed_at__isnull=False).exists()
+    fleet.finish(fleet.start(agent.work_items.get(), at(10)), now=at(30))
+    schedule.refresh_from_db()
+    assert (schedule.last_completed_at, schedule.next_fire_at) == (at(30), at(90))
+
+
+def test_a_rerun_takes_the_definition_that_is_valid_now(fleet: Fleet):
+    agent = _scheduled(fleet, timeout_seconds=60)
+    job = fleet.start(agent.work_items.get())
+    Agent.objects.update(revision=2, timeout_seconds=300)
+    again = fleet.finish(job, now=at(1), wants_rerun=True, hand_over=True)
+    assert again is not None
+    assert (again.revision, again.timeout_seconds) == (2, 300)
+    assert Run.objects.get(pk=again.run_id).deadline_at == at(301)
+
+
+# --- retries --------------------------------------------------------------------------------
+
+
+def test_a_failed_run_is_tried_again_later_each_time_twice_as_much_later(fleet: Fleet):
+    agent = fleet.agent(retries=3)
+    item = fleet.ask(agent)
+    now = NOON
+    for attempt, seconds in [(1, 10), (2, 20), (3, 40)]:
+        job = fleet.start(item, now)
+        assert job.attempt == attempt
+        fleet.finish(job, "failed", now)
+        item.refresh_from_db()
+        assert (item.state, item.available_at) == ("queued", now + (at(seconds) - NOON))
+        now = item.available_at
+        assert dispatch.admit_waiting(agent.pk, now) == 1
+    fleet.finish(fleet.start(item, now), "failed", now)
+    assert run_states(agent) == ["failed"] * 4
+    assert work_states(agent) == ["failed"]
+
+
+def test_a_retry_is_a_run_of_its_own_with_the_next_attempt_number(fleet: Fleet):
+    agent = fleet.agent(retries=1)
+    item = fleet.ask(agent)
+    fleet.finish(fleet.start(item), "timed_out")
+    dispatch.admit_waiting(agent.pk, at(10))
+    assert [(run.attempt, run.state) for run in agent.runs.order_by("id")] == [
+        (1, "timed_out"),
+        (2, "pending"),
+    ]
+
+
+@pytest.mark.parametrize("state", ["succeeded", "stopped"])
+def test_what_succeeded_or_was_stopped_is_not_tried_again(fleet: Fleet, state):
+    agent = fleet.agent(retries=3)
+    fleet.finish(fleet.start(fleet.ask(agent)), state)
+    assert work_states(agent) == ["done" if state == "succeeded" else "failed"]
+
+
+def test_the_wait_before_a_retry_has_an_upper_bound():
+    delays = [lifecycle.retry_delay_seconds(attempt) for attempt in range(1, 200)]
+    assert delays == sorted(delays)
+    assert (delays[0], delays[-1]) == (10, 3600)
+
+
+def test_an_interval_counts_from_the_last_attempt(fleet: Fleet):
+    agent = fleet.agent(retries=1)
+    schedule = fleet.schedule(agent, "1m", interval_seconds=60, next_fire_at=at(60))
+    fleet.fire(schedule)
+    fleet.finish(fleet.start(agent.work_items.get()), "failed", at(5))
+    schedule.refresh_from_db()
+    assert schedule.next_fire_at == at(60)
+    dispatch.admit_waiting(agent.pk, at(15))
+    fleet.finish(fleet.start(agent.work_items.get()), "failed", at(50))
+    schedule.refresh_from_db()
+    assert schedule.next_fire_at == at(110)
+
+
+# --- loss -----------------------------------------------------------------------------------
+
+
+def _lose(fleet: Fleet, agent: Agent, now=NOON) -> None:
+    job = fleet.start(agent.work_items.get(), now)
+    assert in_transaction(
+        lambda: lifecycle.lose(Run.objects.get(pk=job.run_id), now, "lost: its worker died")
+    )
+
+
+def test_a_lost_run_fails_its_work_unless_the_agent_says_retry(fleet: Fleet):
+    agent = fleet.agent(on_lost="fail", retries=3)
+    fleet.ask(agent)
+    _lose(fleet, agent, at(40))
+    run, item = agent.runs.get(), agent.work_items.get()
+    assert (run.state, run.slot, run.finished_at) == ("lost", None, at(40))
+    assert (item.state, item.reason) == ("failed", "lost: its worker died")
+    assert event_names(run.pk)[-1] == "run.lost"
+
+
+def test_a_lost_run_is_tried_again_at_once_where_the_agent_says_so(fleet: Fleet):
+    agent = fleet.agent(on_lost="retry")
+    fleet.ask(agent)
+    _lose(fleet, agent, at(40))
+    assert dispatch.admit_waiting(agent.pk, at(40)) == 1
+    assert [(run.attempt, run.state) for run in agent.runs.order_by("id")] == [
+        (1, "lost"),
+        (2, "pending"),
+    ]
+
+
+def test_after_three_losses_the_next_is_death(fleet: Fleet):
+    agent = fleet.agent(on_lost="retry")
+    fleet.ask(agent)
+    for hour in range(4):
+        dispatch.admit_waiting(agent.pk, at(hours=hour))
+        _lose(fleet, agent, at(hours=hour))
+    assert run_states(agent) == ["lost", "lost", "lost", "dead"]
+    assert work_states(agent) == ["failed"]
+    assert event_names(agent.runs.get(state="dead").pk)[-1] == "run.dead"
+
+
+def test_losses_of_long_ago_do_not_count(fleet: Fleet):
+    agent = fleet.agent(on_lost="retry")
+    fleet.ask(agent)
+    for hours in (0, 1, 2, 73.5):
+        dispatch.admit_waiting(agent.pk, at(hours=hours))
+        _lose(fleet, agent, at(hours=hours))
+    assert run_states(agent) == ["lost"] * 4
+    assert work_states(agent) == ["queued"]
+
+
+def test_a_poisonous_item_does_not_keep_others_from_running(fleet: Fleet):
+    agent = fleet.agent(on_lost="retry")
+    poison, innocent = fleet.ask(agent), fleet.ask(agent)
+    for _ in range(4):
+        job = fleet.start(poison)
+        lifecycle.lose(Run.objects.get(pk=job.run_id), NOON, "lost")
+        dispatch.admit_waiting(agent.pk, NOON)
+    poison.refresh_from_db()
+    assert poison.state == "failed"
+    assert live_run(innocent).state == "pending"
+
+
+def test_a_run_that_has_ended_meanwhile_is_not_lost(fleet: Fleet):
+    agent = fleet.agent(on_lost="retry")
+    job = fleet.start(fleet.ask(agent))
+    as_seen_before = Run.objects.get(pk=job.run_id)
+    fleet.finish(job)
+    assert lifecycle.lose(as_seen_before, at(1), "lost") is False
+    assert (run_states(agent), work_states(agent)) == (["succeeded"], ["done"])
+
+
+# --- queued work ----------------------------------------------------------------------------
+
+
+def test_only_queued_work_is_dropped_or_cleared(fleet: Fleet):
+    agent = fleet.agent()
+    admitted, queued, other = (fleet.ask(agent) for _ in range(3))
+    assert not lifecycle.drop(admitted.pk, NOON, "no")
+    assert not lifecycle.clear(admitted.pk, NOON, "no")
+    assert lifecycle.drop(queued.pk, NOON, "told so")
+    assert lifecycle.clear(other.pk, NOON, "told so")
+    assert work_states(agent) == ["admitted", "dropped", "cleared"]
+
+
+@pytest.mark.parametrize("was", ["dropped", "cleared"])
+def test_work_can_be_restored_to_its_queue(fleet: Fleet, was):
+    agent = fleet.agent()
+    _, item = fleet.ask(agent), fleet.ask(agent)
+    put_away = lifecycle.drop if was == "dropped" else lifecycle.clear
+    assert put_away(item.pk, NOON, "told so")
+    assert lifecycle.restore(item.pk, was, at(9))
+    item.refresh_from_db()
+    assert (item.state, item.reason, item.finished_at) == ("queued", "", None)
+
+
+# --- the clock of schedules -----------------------------------------------------------------
+
+
+def test_the_completion_of_a_cron_run_does_not_move_its_next_fire(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, "0 * * * *", next_fire_at=at(hours=1))
+    fleet.fire(schedule)
+    fleet.finish(fleet.start(agent.work_items.get()), now=at(30))
+    schedule.refresh_from_db()
+    assert (schedule.last_completed_at, schedule.next_fire_at) == (at(30), at(hours=1))
+
+
+def test_a_manual_run_does_not_touch_the_schedule(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, "1m", interval_seconds=60, next_fire_at=at(60))
+    fleet.finish(fleet.start(fleet.ask(agent)), now=at(30))
+    schedule.refresh_from_db()
+    assert (schedule.last_completed_at, schedule.next_fire_at) == (None, at(60))
+
+
+def test_a_schedule_paused_while_its_run_went_on_stays_paused(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, "1m", interval_seconds=60)
+    fleet.fire(schedule)
+    job = fleet.start(agent.work_items.get())
+    schedule_states.pause_schedule(schedule.pk, "hold")
+    fleet.finish(job, now=at(30))
+    schedule.refresh_from_db()
+    assert (schedule.state, schedule.pause_note) == ("paused", "hold")

@@ -1,0 +1,96 @@
+"""On PostgreSQL whoever ends or calls off an agent's work locks the agent first: no deadlocks."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import F
+
+from agents_app.database.transactions import in_transaction
+from agents_app.models import Run, Schedule, WorkItem
+from agents_app.runs import control, lifecycle
+from agents_app.runs.slots import read_gate
+from agents_app.schedules import edit, firings
+from agents_app.schedules.edit import Draft
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.agents_app.timely import create, look, tick
+from tests.parts.waiting import wait_for
+
+
+def cancel(schedule: Schedule) -> Any:
+    return edit.cancel(schedule, "ann", at(200))
+
+
+def retry(schedule: Schedule) -> Any:
+    WorkItem.objects.filter(state="admitted").update(state="failed")
+    return edit.retry(schedule, "ann", at(200))
+
+
+def resume(schedule: Schedule) -> Any:
+    edit.pause(schedule, "ann", at(200))
+    return edit.resume(schedule, "ann", at(200))
+
+
+def drop(schedule: Schedule) -> Any:
+    return control.drop_work(WorkItem.objects.get(state="queued"), "ann", at(200))
+
+
+def lose(schedule: Schedule) -> Any:
+    run = Run.objects.select_related("agent").get()
+    return in_transaction(lambda: lifecycle.lose(run, at(200), "lost"))
+
+
+def create_another(schedule: Schedule) -> Any:
+    return edit.create(schedule.agent, Draft(text="@daily", name="another"), "ann", at(200))
+
+
+@pytest.mark.parametrize("act", [cancel, retry, resume, drop, lose, create_another])
+def test_it_waits_for_whoever_decides_about_the_agent_and_holds_nothing_meanwhile(
+    durable_fleet: Fleet, act: Callable[[Schedule], Any]
+):
+    schedule = create(durable_fleet.agent(), "* * * * *", overlap="queue")
+    tick(at(60)), tick(at(120))
+    durable_fleet.start(WorkItem.objects.earliest("id"))
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            read_gate(schedule.agent_id)
+            acting = pool.submit(_in_a_thread, act, schedule)
+            wait_for(_somebody_waits)
+            # What a decision writes: it would wait for ever if the other one held any of it.
+            Schedule.objects.update(skipped_count=F("skipped_count") + 1)
+            WorkItem.objects.filter(state="queued").update(reason="seen")
+            Run.objects.update(status_text="seen")
+        assert acting.result(10)
+
+
+def test_many_who_cancel_and_decide_at_once_never_wait_for_each_other(durable_fleet: Fleet):
+    agent = durable_fleet.agent(paused_at=NOON)
+    made = [create(agent, "* * * * *", name=f"s{number}") for number in range(30)]
+    for schedule in made:
+        durable_fleet.firing(schedule, NOON)
+
+    def cancel_all(_: Schedule) -> int:
+        return sum(edit.cancel(schedule, "ann", at(1)) for schedule in made)
+
+    def decide_all(_: Schedule) -> int:
+        return firings.decide_firings(at(1))
+
+    with ThreadPoolExecutor(2) as pool:
+        acts = [pool.submit(_in_a_thread, act, made[0]) for act in (cancel_all, decide_all)]
+        assert sum(act.result(30) for act in acts) == 30
+    assert {look(schedule).state for schedule in made} == {"canceled"}
+
+
+def _in_a_thread(act: Callable[[Schedule], Any], schedule: Schedule) -> Any:
+    try:
+        return act(schedule)
+    finally:
+        connection.close()
+
+
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])

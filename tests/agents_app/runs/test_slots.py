@@ -1,0 +1,240 @@
+"""How many runs may be unfinished: an agent's scale and its project's, counted in the database."""
+
+import time
+
+import pytest
+from django.db import IntegrityError, transaction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents_app.errors import Refused
+from agents_app.models import Agent, Run, Tenant
+from agents_app.runs import control, dispatch
+from agents_app.runs.slots import lowest_free
+from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
+
+
+def unfinished() -> int:
+    return Run.objects.filter(slot__isnull=False).count()
+
+
+def cap(tenant: Tenant, scale: int | None) -> None:
+    Tenant.objects.filter(pk=tenant.pk).update(scale=scale)
+
+
+# --- choosing a number ----------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 20), st.lists(st.none() | st.integers(0, 30), max_size=25))
+def test_a_free_slot_is_the_lowest_unused_number_below_the_scale(scale, used):
+    slot = lowest_free(scale, used)
+    if len(used) >= scale:
+        assert slot is None
+    else:
+        assert slot is not None
+        assert slot not in used
+        assert all(lower in used for lower in range(slot))
+        assert slot < scale
+
+
+def test_a_very_wide_agent_finds_its_last_slot_quickly():
+    used: list[int | None] = list(range(9_999))
+    began = time.perf_counter()
+    assert lowest_free(10_000, used) == 9_999
+    assert time.perf_counter() - began < 0.2
+
+
+# --- an agent's scale -----------------------------------------------------------------------
+
+
+def test_a_slot_that_was_given_back_is_taken_again(fleet: Fleet):
+    agent = fleet.agent(scale=3)
+    items = [fleet.ask(agent) for _ in range(3)]
+    fleet.finish(fleet.start(items[1]))
+    assert live_run(fleet.ask(agent)).slot == 1
+
+
+def test_a_lowered_scale_lets_runs_finish_and_admits_none_until_there_are_few_enough(fleet: Fleet):
+    agent = fleet.agent(scale=3)
+    jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
+    waiting = [fleet.ask(agent) for _ in range(2)]
+    control.scale_agent(agent, 1, "ann", at(1))
+    fleet.finish(jobs[0], now=at(2))
+    fleet.finish(jobs[1], now=at(3))
+    assert run_states(agent) == ["succeeded", "succeeded", "running"]
+    fleet.finish(jobs[2], now=at(4))
+    assert live_run(waiting[0]).slot == 0
+    assert unfinished() == 1
+
+
+def test_a_scale_raised_while_runs_go_on_takes_effect_at_once(fleet: Fleet):
+    agent = fleet.agent(scale=1)
+    for _ in range(3):
+        fleet.ask(agent)
+    control.scale_agent(agent, 3, "ann", at(1))
+    assert set(agent.runs.values_list("slot", flat=True)) == {0, 1, 2}
+
+
+def test_scale_zero_lets_what_runs_finish_and_starts_nothing(fleet: Fleet):
+    agent = fleet.agent(scale=1)
+    job = fleet.start(fleet.ask(agent))
+    fleet.ask(agent)
+    control.scale_agent(agent, 0, "ann", at(1))
+    assert fleet.finish(job, now=at(2)) is None
+    assert work_states(agent) == ["done", "queued"]
+    assert dispatch.admit_waiting(agent.pk, at(3)) == 0
+
+
+def test_a_new_scale_never_gives_a_slot_twice(fleet: Fleet):
+    agent = fleet.agent(scale=3)
+    jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
+    for _ in range(4):
+        fleet.ask(agent)
+    fleet.finish(jobs[0])
+    for scale in (1, 2, 5, 0, 3):
+        control.scale_agent(agent, scale, "ann", at(1))
+    slots = list(agent.runs.filter(slot__isnull=False).values_list("slot", flat=True))
+    assert len(slots) == len(set(slots)) == 5
+
+
+@pytest.mark.parametrize("scale", [-1, 10_001])
+def test_an_impossible_scale_is_refused(fleet: Fleet, scale):
+    agent = fleet.agent()
+    with pytest.raises(Refused, match="0 to 10000"):
+        control.scale_agent(agent, scale, "ann", NOON)
+
+
+# --- the database has the last word ---------------------------------------------------------
+
+
+def _second_run_of(run: Run, **changes: object) -> None:
+    """The same run once more, with these changes, is refused."""
+    run.pk = None
+    for name, value in changes.items():
+        setattr(run, name, value)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        run.save(force_insert=True)
+
+
+def test_two_runs_cannot_hold_one_slot(fleet: Fleet):
+    agent = fleet.agent(scale=2)
+    first, second = fleet.ask(agent), fleet.ask(agent)
+    run = live_run(first)
+    live_run(second).delete()
+    _second_run_of(run, work_item=second)
+
+
+def test_two_runs_cannot_hold_one_place_under_the_cap(fleet: Fleet):
+    cap(fleet.tenant, 2)
+    first, second = fleet.ask(fleet.agent("a")), fleet.ask(fleet.agent("b"))
+    run = live_run(first)
+    other = live_run(second)
+    other.delete()
+    _second_run_of(run, work_item=second, agent=second.agent)
+
+
+def test_a_work_item_cannot_have_two_live_runs(fleet: Fleet):
+    _second_run_of(live_run(fleet.ask(fleet.agent(scale=2))), slot=1)
+
+
+def test_an_unfinished_run_without_a_slot_cannot_be_written(fleet: Fleet):
+    run = live_run(fleet.ask(fleet.agent()))
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(slot=None)
+
+
+def test_a_finished_run_that_keeps_its_slot_cannot_be_written(fleet: Fleet):
+    run = live_run(fleet.ask(fleet.agent()))
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(state="succeeded")
+
+
+# --- the project's cap ----------------------------------------------------------------------
+
+
+def test_all_agents_together_stay_below_the_projects_cap(fleet: Fleet):
+    cap(fleet.tenant, 2)
+    agents = [fleet.agent(name, scale=5) for name in ("a", "b", "c")]
+    for agent in agents:
+        for _ in range(2):
+            fleet.ask(agent)
+    assert unfinished() == 2
+    assert set(Run.objects.values_list("project_slot", flat=True)) == {0, 1}
+
+
+def test_a_cap_set_while_runs_go_on_counts_them(fleet: Fleet):
+    agent = fleet.agent(scale=5)
+    jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
+    cap(fleet.tenant, 2)
+    fleet.ask(agent)
+    assert unfinished() == 3
+    for job in jobs[:2]:
+        fleet.finish(job)
+        dispatch.admit_under_cap(fleet.tenant.pk, at(1))
+    assert unfinished() == 2
+    assert work_states(agent) == ["done", "done", "admitted", "admitted"]
+
+
+def test_a_cap_that_was_lifted_lets_all_go(fleet: Fleet):
+    cap(fleet.tenant, 1)
+    agent = fleet.agent(scale=3)
+    for _ in range(3):
+        fleet.ask(agent)
+    cap(fleet.tenant, None)
+    assert dispatch.admit_waiting(agent.pk, at(1)) == 2
+
+
+def test_a_place_under_the_cap_goes_to_the_oldest_work_of_all_agents(fleet: Fleet):
+    cap(fleet.tenant, 1)
+    agents = [fleet.agent(name, scale=5) for name in ("a", "b", "c")]
+    order = [agents[n] for n in (0, 0, 2, 1, 0)]
+    items = [fleet.ask(agent) for agent in order]
+    for item in items:
+        fleet.finish(fleet.start(item))
+        dispatch.admit_under_cap(fleet.tenant.pk, at(1))
+    assert not Run.objects.exclude(state="succeeded").exists()
+
+
+def test_an_agent_that_may_not_start_lets_the_next_oldest_pass(fleet: Fleet):
+    cap(fleet.tenant, 1)
+    first = fleet.ask(fleet.agent("a"))
+    fleet.ask(fleet.agent("paused"))
+    third = fleet.ask(fleet.agent("c"))
+    Agent.objects.filter(name="paused").update(paused_at=NOON)
+    fleet.finish(fleet.start(first))
+    dispatch.admit_under_cap(fleet.tenant.pk, at(1))
+    assert live_run(third).state == "pending"
+
+
+def test_without_a_cap_the_oldest_of_the_tenant_is_not_looked_for(
+    fleet: Fleet, django_assert_num_queries
+):
+    fleet.ask(fleet.agent())
+    with django_assert_num_queries(1):
+        dispatch.admit_under_cap(fleet.tenant.pk, at(1))
+
+
+def _two_agents_whose_younger_work_comes_first(fleet: Fleet) -> tuple[Agent, Agent]:
+    """Paused: `a` was made first, but `b` has been waiting longer."""
+    cap(fleet.tenant, 2)
+    a, b = fleet.agent("a", scale=5), fleet.agent("b", scale=5)
+    Tenant.objects.update(paused_at=NOON)
+    for agent in (b, b, a, a):
+        fleet.ask(agent)
+    return a, b
+
+
+def test_a_resumed_project_gives_its_places_to_the_oldest_work(fleet: Fleet):
+    a, b = _two_agents_whose_younger_work_comes_first(fleet)
+    control.resume_tenant(fleet.tenant, "ann", at(1))
+    assert (run_states(b), run_states(a)) == (["pending", "pending"], [])
+
+
+def test_the_sweep_gives_places_under_the_cap_to_the_oldest_work(fleet: Fleet):
+    from agents_app.maintenance.reconcile import reconcile
+
+    a, b = _two_agents_whose_younger_work_comes_first(fleet)
+    Tenant.objects.update(paused_at=None)
+    reconcile(at(1), "somewhere")
+    assert (run_states(b), run_states(a)) == (["pending", "pending"], [])

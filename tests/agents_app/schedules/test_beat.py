@@ -1,0 +1,139 @@
+"""Beat's tick: what is due is claimed and decided, duties are done by one beat at a time."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django_celery_beat.models import IntervalSchedule, PeriodicTask
+
+from agents_app.maintenance.pulse import Pulse
+from agents_app.models import Scheduler
+from scheduler_project import beat
+from scheduler_project.beat import DroverScheduler, DutyRunner, claim_duty
+from scheduler_project.celery import app
+from tests.agents_app.fleet import NOON, Fleet, at, run_states
+from tests.parts.waiting import wait_for
+
+
+@pytest.fixture
+def duty(db: None) -> PeriodicTask:
+    every = IntervalSchedule.objects.create(every=10, period="seconds")
+    return PeriodicTask.objects.create(name="a duty", task="x", interval=every)
+
+
+@pytest.fixture
+def scheduler(fleet: Fleet) -> DroverScheduler:
+    lazy = DroverScheduler(app, lazy=True)
+    lazy.duties_at = float("inf")
+    lazy.clock = lambda: at(0.5)
+    return lazy
+
+
+def test_a_tick_claims_decides_and_sleeps_until_the_next_fire(
+    fleet: Fleet, scheduler: DroverScheduler
+):
+    agent = fleet.agent()
+    fleet.schedule(agent, "1s", interval_seconds=1)
+    Scheduler.objects.create(pk=1)
+    assert scheduler.tick() == pytest.approx(1.0)
+    assert run_states(agent) == ["pending"]
+    row = Scheduler.objects.get()
+    assert (row.check_count, row.trigger_count, row.last_check_at) == (1, 1, at(0.5))
+
+
+def test_a_beat_never_sleeps_past_a_fire_nor_longer_than_a_second(
+    fleet: Fleet, scheduler: DroverScheduler
+):
+    assert scheduler.tick() == 1.0
+    fleet.schedule(fleet.agent(), next_fire_at=at(0.7))
+    assert scheduler.tick() == pytest.approx(0.2)
+
+
+def test_of_several_beats_one_does_a_duty(duty: PeriodicTask):
+    assert [claim_duty("a duty", 10, at(second)) for second in (0, 0.1, 3)] == [True, False, False]
+    assert claim_duty("a duty", 10, at(10))
+
+
+def test_a_beat_that_ticks_a_little_early_still_does_its_duty(duty: PeriodicTask):
+    assert claim_duty("a duty", 10, NOON)
+    assert claim_duty("a duty", 10, at(9.8))
+
+
+def test_a_clock_that_is_set_back_keeps_no_duty_waiting(
+    duty: PeriodicTask, scheduler: DroverScheduler, monkeypatch: pytest.MonkeyPatch
+):
+    now = datetime.now(UTC)
+    PeriodicTask.objects.update(last_run_at=now + timedelta(hours=3))
+    assert claim_duty("a duty", 10, now)
+    PeriodicTask.objects.update(last_run_at=now + timedelta(hours=3))
+    late, early = now + timedelta(hours=3), now - timedelta(seconds=20)
+    # Reading it in Celery's way would close the connection of this test.
+    schedule = scheduler.all_as_schedule()
+    monkeypatch.setattr(DroverScheduler, "schedule", schedule)
+    scheduler.clock = lambda: late
+    scheduler.tick()
+    assert not schedule["a duty"].is_due().is_due
+    scheduler.clock = lambda: early
+    scheduler.tick()
+    assert schedule["a duty"].is_due().is_due
+
+
+def test_a_duty_does_not_overlap_with_itself(monkeypatch):
+    going, begun = threading.Event(), []
+
+    def slow(_) -> None:
+        begun.append(1)
+        going.wait(5)
+
+    monkeypatch.setattr(beat, "DUTIES", {"slow": slow})
+    runner = DutyRunner()
+    for _ in range(3):
+        runner.submit("slow")
+    wait_for(lambda: begun)
+    going.set()
+    wait_for(lambda: runner.going_on["slow"].done())
+    runner.submit("slow")
+    wait_for(lambda: len(begun) == 2)
+
+
+def test_a_duty_that_fails_is_logged_and_done_again_next_time(monkeypatch, caplog):
+    monkeypatch.setattr(beat, "DUTIES", {"bad": lambda _: 1 / 0})
+    runner = DutyRunner()
+    for _ in range(2):
+        runner.submit("bad")
+        wait_for(lambda: runner.going_on["bad"].done())
+    failed = [record for record in caplog.records if record.msg["event"] == "duty.failed"]
+    assert len(failed) == 2
+
+
+def test_the_pulse_is_written_now_and_then_and_loses_no_count(fleet: Fleet):
+    Scheduler.objects.create(pk=1)
+    pulse = Pulse()
+    for second in range(5):
+        pulse.beat(at(second), 2)
+    row = Scheduler.objects.get()
+    assert (row.check_count, row.trigger_count) == (1, 2)
+    pulse.write_at = 0.0
+    pulse.beat(NOON + timedelta(seconds=5), 0)
+    row.refresh_from_db()
+    assert (row.check_count, row.trigger_count) == (6, 10)
+
+
+def test_a_database_that_is_away_delays_a_tick_and_does_not_end_beat(
+    scheduler: DroverScheduler, caplog
+):
+    from django.db import OperationalError
+
+    def away(*_):
+        raise OperationalError("gone")
+
+    # The connection of a test must stay: closing it would undo everything.
+    scheduler_connection = connection.close
+    connection.close = lambda: None  # type: ignore[method-assign]
+    try:
+        with connection.execute_wrapper(away):
+            assert scheduler.tick() == 1.0
+    finally:
+        connection.close = scheduler_connection  # type: ignore[method-assign]
+    assert [r.msg["event"] for r in caplog.records] == ["beat.database_unreachable"]

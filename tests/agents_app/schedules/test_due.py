@@ -1,0 +1,282 @@
+"""What is due becomes firings: one an instant, caught up as the schedule says, the next armed."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from agents_app.models import Firing, Schedule
+from agents_app.schedules import due, plan
+from agents_app.triggers.fires import _next_cron_fire
+from tests.agents_app.fleet import NOON, Fleet, at
+
+EVERY_MINUTE = "* * * * *"
+EVERY_HOUR = "0 * * * *"
+
+
+def outcomes(schedule: Schedule) -> list[tuple[datetime, str, str]]:
+    firings = schedule.firings.order_by("due_at")
+    return list(firings.values_list("due_at", "outcome", "reason"))
+
+
+def fired(schedule: Schedule) -> list[datetime]:
+    firings = schedule.firings.filter(outcome="").order_by("due_at")
+    return list(firings.values_list("due_at", flat=True))
+
+
+# --- one instant, one firing ----------------------------------------------------------------
+
+
+def test_a_due_instant_becomes_a_firing_and_the_next_one_is_armed(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE, next_fire_at=NOON)
+    assert due.claim_due_schedules(at(0.2)) == 1
+    schedule.refresh_from_db()
+    assert outcomes(schedule) == [(NOON, "", "")]
+    assert schedule.next_fire_at == at(60)
+    assert (schedule.last_fire_at, schedule.fire_count, schedule.missed_count) == (NOON, 1, 0)
+
+
+def test_a_second_look_at_the_same_moment_finds_nothing(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE)
+    due.claim_due_schedules(NOON)
+    assert due.claim_due_schedules(NOON) == 0
+    assert schedule.firings.count() == 1
+
+
+def test_an_instant_that_was_recorded_already_is_not_recorded_again(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE)
+    fleet.firing(schedule, NOON)
+    due.claim_due_schedules(NOON)
+    schedule.refresh_from_db()
+    assert schedule.firings.count() == 1
+    assert schedule.next_fire_at == at(60)
+
+
+def test_nothing_is_due_before_its_time(fleet: Fleet):
+    fleet.schedule(fleet.agent(), EVERY_MINUTE)
+    assert due.claim_due_schedules(NOON - timedelta(microseconds=1)) == 0
+
+
+@pytest.mark.parametrize("state", [s for s in Schedule.State.values if s != "active"])
+def test_only_active_schedules_fire(fleet: Fleet, state):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE, state=state)
+    assert due.claim_due_schedules(at(hours=1)) == 0
+    assert not schedule.firings.exists()
+
+
+def test_when_the_clock_goes_back_nothing_fires_again(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE)
+    due.claim_due_schedules(NOON)
+    for minute in range(60):
+        assert due.claim_due_schedules(at(hours=-1, minutes=minute)) == 0
+    schedule.refresh_from_db()
+    assert schedule.next_fire_at == at(60)
+    due.claim_due_schedules(at(60))
+    assert fired(schedule) == [NOON, at(60)]
+
+
+def test_more_schedules_than_fit_into_one_commit_are_all_claimed(fleet: Fleet):
+    agent = fleet.agent()
+    many = due.SCHEDULES_IN_ONE_COMMIT + 1
+    Schedule.objects.bulk_create(
+        Schedule(
+            tenant=fleet.tenant,
+            agent=agent,
+            name=f"number {number}",
+            expression=EVERY_MINUTE,
+            next_fire_at=NOON,
+        )
+        for number in range(many)
+    )
+    assert due.claim_due_schedules(NOON) == many
+    assert Firing.objects.count() == many
+    assert set(Schedule.objects.values_list("next_fire_at", flat=True)) == {at(60)}
+
+
+def test_the_next_due_time_is_the_earliest_of_the_active_ones(fleet: Fleet):
+    agent = fleet.agent()
+    assert due.next_due_at() is None
+    fleet.schedule(agent, name="late", next_fire_at=at(300))
+    fleet.schedule(agent, name="soon", next_fire_at=at(120))
+    fleet.schedule(agent, name="paused", next_fire_at=at(60), state="paused")
+    fleet.schedule(agent, name="never", next_fire_at=None)
+    assert due.next_due_at() == at(120)
+
+
+def test_a_schedule_that_cannot_be_read_any_more_does_not_stop_the_others(fleet: Fleet):
+    agent = fleet.agent()
+    broken = fleet.schedule(agent, "every now and then", name="broken")
+    lost = fleet.schedule(agent, EVERY_MINUTE, name="nowhere", timezone="Atlantis/Capital")
+    fine = fleet.schedule(agent, EVERY_MINUTE, name="fine")
+    due.claim_due_schedules(NOON)
+    assert fired(fine) == [NOON]
+    for schedule in (broken, lost):
+        schedule.refresh_from_db()
+        assert schedule.state == "paused"
+        assert schedule.pause_note
+
+
+# --- catching up ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "expected"),
+    [("skip", []), ("last", [at(hours=3)]), ("all", [at(hours=hour) for hour in range(4)])],
+)
+def test_after_a_time_without_beat_the_policy_says_what_fires(fleet: Fleet, catch_up, expected):
+    schedule = fleet.schedule(
+        fleet.agent(), EVERY_HOUR, catch_up=catch_up, catch_up_window_seconds=6 * 3600
+    )
+    due.claim_due_schedules(at(hours=3, minutes=30))
+    schedule.refresh_from_db()
+    assert fired(schedule) == expected
+    assert schedule.fire_count == len(expected)
+    assert schedule.missed_count == 4 - len(expected)
+    assert schedule.next_fire_at == at(hours=4)
+
+
+def test_an_hour_without_beat_makes_one_late_firing_and_counts_the_others(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE)
+    due.claim_due_schedules(at(10, minutes=59))
+    schedule.refresh_from_db()
+    late = schedule.firings.get(outcome="")
+    assert (late.due_at, late.late_seconds) == (at(minutes=59), 10)
+    assert schedule.missed_count == 59
+
+
+def test_every_missed_instant_is_a_firing_that_says_so(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE)
+    due.claim_due_schedules(at(minutes=3))
+    missed = [(at(minutes=minute), "skipped", "missed") for minute in range(3)]
+    assert outcomes(schedule) == [*missed, (at(minutes=3), "", "")]
+
+
+@pytest.mark.parametrize("catch_up", ["skip", "last", "all"])
+def test_what_is_older_than_the_window_never_fires(fleet: Fleet, catch_up):
+    schedule = fleet.schedule(
+        fleet.agent(), EVERY_HOUR, catch_up=catch_up, catch_up_window_seconds=600
+    )
+    due.claim_due_schedules(at(601))
+    schedule.refresh_from_db()
+    assert outcomes(schedule) == [(NOON, "skipped", "missed")]
+    assert (schedule.fire_count, schedule.missed_count) == (0, 1)
+    assert schedule.last_fire_at is None
+
+
+@pytest.mark.parametrize("catch_up", ["last", "all"])
+def test_what_is_just_inside_the_window_fires(fleet: Fleet, catch_up):
+    schedule = fleet.schedule(
+        fleet.agent(), EVERY_HOUR, catch_up=catch_up, catch_up_window_seconds=600
+    )
+    due.claim_due_schedules(at(600))
+    assert fired(schedule) == [NOON]
+
+
+def test_a_beat_that_comes_a_little_late_is_no_reason_to_skip(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_HOUR, catch_up="skip")
+    due.claim_due_schedules(at(59))
+    assert fired(schedule) == [NOON]
+
+
+def test_catching_up_on_all_has_an_end(fleet: Fleet):
+    schedule = fleet.schedule(
+        fleet.agent(), EVERY_MINUTE, catch_up="all", catch_up_window_seconds=86_400
+    )
+    due.claim_due_schedules(at(hours=5))
+    assert fired(schedule) == [at(minutes=minute) for minute in range(201, 301)]
+
+
+def test_after_very_long_only_the_latest_are_caught_up_on(fleet: Fleet):
+    schedule = fleet.schedule(
+        fleet.agent(), EVERY_MINUTE, catch_up="all", catch_up_window_seconds=7 * 86_400
+    )
+    due.claim_due_schedules(at(days=3))
+    minutes = 3 * 24 * 60
+    assert fired(schedule) == [at(minutes=minute) for minute in range(minutes - 99, minutes + 1)]
+
+
+def test_a_year_without_beat_costs_a_bounded_number_of_rows(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE, next_fire_at=at(days=-365))
+    due.claim_due_schedules(NOON)
+    schedule.refresh_from_db()
+    assert fired(schedule) == [NOON]
+    assert schedule.firings.count() <= plan.MOST_CAUGHT_UP + 1
+    assert schedule.next_fire_at == at(60)
+
+
+# --- intervals ------------------------------------------------------------------------------
+
+
+def test_an_interval_fires_and_is_armed_one_interval_later(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "15m", interval_seconds=900)
+    due.claim_due_schedules(at(2))
+    schedule.refresh_from_db()
+    assert fired(schedule) == [NOON]
+    assert schedule.next_fire_at == at(902)
+
+
+def test_an_interval_missed_many_times_fires_once_and_misses_nothing(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "1m", interval_seconds=60)
+    due.claim_due_schedules(at(hours=5))
+    schedule.refresh_from_db()
+    assert fired(schedule) == [NOON]
+    assert schedule.missed_count == 0
+
+
+@pytest.mark.parametrize("waiting", [True, False], ids=["queued", "running"])
+def test_an_interval_is_put_off_while_its_last_work_goes_on(fleet: Fleet, waiting):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, "1m", interval_seconds=60, overlap="queue")
+    if waiting:
+        fleet.ask(agent)
+    assert fleet.fire(schedule).outcome == ("queued" if waiting else "started")
+    due.claim_due_schedules(at(60))
+    schedule.refresh_from_db()
+    assert schedule.firings.count() == 1
+    assert (schedule.next_fire_at, schedule.fire_count) == (at(120), 0)
+
+
+def test_an_interval_counts_from_the_completion_of_its_run(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, "1m", interval_seconds=60)
+    fleet.fire(schedule)
+    job = fleet.start(agent.work_items.get())
+    due.claim_due_schedules(at(60))
+    fleet.finish(job, now=at(100))
+    schedule.refresh_from_db()
+    assert (schedule.last_completed_at, schedule.next_fire_at) == (at(100), at(160))
+
+
+def test_other_work_of_the_agent_does_not_put_an_interval_off(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, "1m", interval_seconds=60)
+    fleet.ask(agent)
+    due.claim_due_schedules(NOON)
+    assert fired(schedule) == [NOON]
+
+
+# --- looking ahead --------------------------------------------------------------------------
+
+
+def test_what_comes_after_the_next_fire_is_known_before_it_is_due(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "17 3 * * *", next_fire_at=at(1))
+    _next_cron_fire.cache_clear()
+    due.look_ahead(NOON, lambda: NOON)
+    assert _next_cron_fire.cache_info().misses == 1
+    due.claim_due_schedules(at(1))
+    assert _next_cron_fire.cache_info().misses == 1
+    schedule.refresh_from_db()
+    assert schedule.fire_count == 1
+
+
+def test_looking_ahead_ends_in_time_for_the_first_fire(fleet: Fleet):
+    fleet.schedule(fleet.agent(), "18 3 * * *", next_fire_at=at(1))
+    _next_cron_fire.cache_clear()
+    due.look_ahead(NOON, lambda: at(0.96))
+    assert _next_cron_fire.cache_info().misses == 0
+
+
+def test_looking_ahead_leaves_what_cannot_be_read_to_the_claim(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), "whenever", next_fire_at=at(1))
+    due.look_ahead(NOON, lambda: NOON)
+    schedule.refresh_from_db()
+    assert schedule.state == "active"

@@ -1,0 +1,279 @@
+"""Every firing learns what became of it, and why; overlap is a policy of its schedule."""
+
+import pytest
+
+from agents_app.models import Run, Scheduler, Trigger, WorkItem
+from agents_app.runs import dispatch, lifecycle
+from agents_app.runs.slots import free_place, read_gate
+from agents_app.schedules import firings
+from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
+
+# --- asking ---------------------------------------------------------------------------------
+
+
+# --- why a firing was skipped ---------------------------------------------------------------
+
+
+def _stopping(fleet: Fleet) -> None:
+    Scheduler.objects.create(pk=1, state="stopping")
+
+
+def _tenant(**columns: object):
+    return lambda fleet: type(fleet.tenant).objects.update(**columns)
+
+
+def _nothing(_: Fleet) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("columns", "happens", "reason"),
+    [
+        ({"scale": 0}, _nothing, "disabled"),
+        ({"removed_at": NOON}, _nothing, "disabled"),
+        ({"paused_at": NOON}, _nothing, "paused"),
+        ({}, _tenant(paused_at=NOON), "paused"),
+        ({}, _tenant(disabled_at=NOON), "tenant_disabled"),
+        ({}, _stopping, "stopping"),
+        # Several at once: the widest reason is the one that helps.
+        ({"scale": 0, "paused_at": NOON}, _tenant(disabled_at=NOON), "tenant_disabled"),
+        ({"scale": 0, "paused_at": NOON}, _nothing, "disabled"),
+    ],
+)
+def test_a_firing_that_may_not_start_says_why(fleet: Fleet, columns, happens, reason):
+    agent = fleet.agent(**columns)
+    schedule = fleet.schedule(agent, overlap="queue")
+    happens(fleet)
+    firing = fleet.fire(schedule)
+    assert (firing.outcome, firing.reason) == ("skipped", reason)
+    assert not agent.work_items.exists()
+
+
+def test_a_firing_starts_work_that_knows_its_schedule(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, prompt="tidy up")
+    firing = fleet.fire(schedule)
+    item = agent.work_items.get()
+    assert (firing.outcome, firing.reason) == ("started", "")
+    assert (item.firing, item.schedule, item.prompt) == (firing, schedule, "tidy up")
+    assert (item.trigger, live_run(item).schedule) == ("schedule", schedule)
+
+
+def test_a_firing_is_skipped_while_the_schedules_last_run_goes_on(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(scale=2))
+    fleet.fire(schedule)
+    firing = fleet.fire(schedule, at(60))
+    assert (firing.outcome, firing.reason) == ("skipped", "already_running")
+
+
+def test_a_firing_is_skipped_when_others_hold_all_slots(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.ask(agent)
+    firing = fleet.fire(fleet.schedule(agent))
+    assert (firing.outcome, firing.reason) == ("skipped", "at_capacity")
+
+
+def test_a_firing_is_skipped_when_the_project_is_full(fleet: Fleet):
+    _tenant(scale=1)(fleet)
+    fleet.ask(fleet.agent("busy"))
+    firing = fleet.fire(fleet.schedule(fleet.agent("idle")))
+    assert (firing.outcome, firing.reason) == ("skipped", "at_capacity")
+
+
+def test_a_skipped_firing_is_logged_with_its_reason(fleet: Fleet, caplog):
+    schedule = fleet.schedule(fleet.agent(scale=0))
+    fleet.fire(schedule)
+    (line,) = [r.msg for r in caplog.records if r.msg["event"] == "firing.skipped"]
+    assert (line["schedule_ids"], line["reason"]) == ([schedule.pk], "disabled")
+
+
+@pytest.mark.parametrize(("state", "reason"), [("paused", "paused"), ("canceled", "disabled")])
+def test_a_schedule_put_out_of_use_before_the_decision_starts_nothing(fleet: Fleet, state, reason):
+    """A beat died between the firing and its outcome; until the sweep came, somebody paused."""
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent)
+    firing = fleet.firing(schedule)
+    type(schedule).objects.filter(pk=schedule.pk).update(state=state)
+    firings.decide_firings(at(10))
+    firing.refresh_from_db()
+    assert (firing.outcome, firing.reason) == ("skipped", reason)
+    assert not agent.work_items.exists()
+
+
+def test_every_undecided_firing_is_decided_however_many_there_are(fleet: Fleet, monkeypatch):
+    monkeypatch.setattr(firings, "FIRINGS_IN_ONE_LOOK", 20)
+    agents = [fleet.agent(f"agent-{number}") for number in range(3)]
+    schedules = [fleet.schedule(agent, overlap="queue") for agent in agents]
+    for schedule in schedules:
+        for second in range(25):
+            fleet.firing(schedule, at(second))
+    assert firings.decide_firings(at(60)) == 75
+    assert firings.decide_firings(at(60)) == 0
+    assert WorkItem.objects.count() == 75
+
+
+# --- overlap --------------------------------------------------------------------------------
+
+
+def _fire_while_running(fleet: Fleet, overlap: str, times: int) -> list[str]:
+    """A run goes on while the schedule comes due again and again."""
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, overlap=overlap)
+    fleet.fire(schedule)
+    fleet.start(agent.work_items.get())
+    firings = [fleet.fire(schedule, at(minutes=minute)) for minute in range(1, times + 1)]
+    return [firing.outcome for firing in firings]
+
+
+def test_overlap_skip_never_queues(fleet: Fleet):
+    assert _fire_while_running(fleet, "skip", 2) == ["skipped", "skipped"]
+
+
+def test_overlap_queue_one_keeps_one_waiting(fleet: Fleet):
+    assert _fire_while_running(fleet, "queue_one", 3) == ["queued", "skipped", "skipped"]
+
+
+def test_overlap_queue_keeps_all_waiting(fleet: Fleet):
+    assert _fire_while_running(fleet, "queue", 3) == ["queued", "queued", "queued"]
+
+
+def test_overlap_cancel_other_stops_the_one_that_runs_and_waits_for_its_place(fleet: Fleet):
+    assert _fire_while_running(fleet, "cancel_other", 1) == ["queued"]
+    run = Run.objects.get(slot__isnull=False)
+    assert run.stop_requested_at == at(60)
+    assert run.error == "replaced by a newer firing"
+
+
+def test_overlap_cancel_other_leaves_only_the_newest_firing_waiting(fleet: Fleet):
+    _fire_while_running(fleet, "cancel_other", 3)
+    waiting = WorkItem.objects.filter(state="queued")
+    assert [item.firing.due_at for item in waiting if item.firing] == [at(minutes=3)]
+
+
+def test_overlap_cancel_other_replaces_a_run_that_no_worker_has_started(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, overlap="cancel_other")
+    fleet.fire(schedule)
+    assert fleet.fire(schedule, at(60)).outcome == "started"
+    assert run_states(agent) == ["stopped", "pending"]
+
+
+def test_overlap_cancel_other_spares_the_agents_other_work(fleet: Fleet):
+    agent = fleet.agent(scale=2)
+    schedule = fleet.schedule(agent, overlap="cancel_other")
+    asked = fleet.ask(agent)
+    fleet.fire(schedule)
+    fleet.fire(schedule, at(60))
+    assert live_run(asked).stop_requested_at is None
+    assert run_states(agent) == ["pending", "stopped", "pending"]
+
+
+@pytest.mark.parametrize("overlap", ["queue", "queue_one", "cancel_other"])
+def test_work_of_others_makes_a_firing_wait_unless_its_policy_is_skip(fleet: Fleet, overlap):
+    agent = fleet.agent()
+    fleet.ask(agent)
+    assert fleet.fire(fleet.schedule(agent, overlap=overlap)).outcome == "queued"
+
+
+# --- stopping -------------------------------------------------------------------------------
+
+
+def test_a_run_that_no_worker_has_started_is_stopped_on_the_spot(fleet: Fleet):
+    agent = fleet.agent()
+    item = fleet.ask(agent)
+    assert dispatch.request_stop([live_run(item)], at(5), "stopped by ann") == 1
+    run = agent.runs.get()
+    assert (run.state, run.error, run.finished_at) == ("stopped", "stopped by ann", at(5))
+    assert (run.slot, work_states(agent)) == (None, ["failed"])
+
+
+def test_a_running_run_is_told_and_keeps_its_slot_until_its_worker_ends_it(fleet: Fleet):
+    agent = fleet.agent()
+    job = fleet.start(fleet.ask(agent))
+    assert dispatch.request_stop(agent.runs.all(), at(5), "stopped by ann") == 1
+    run = agent.runs.get()
+    assert (run.state, run.slot, run.stop_requested_at) == ("running", 0, at(5))
+    fleet.finish(job, "stopped", at(6), error="stopped by ann")
+    assert run_states(agent) == ["stopped"]
+
+
+def test_asking_twice_to_stop_counts_once(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.start(fleet.ask(agent))
+    dispatch.request_stop(agent.runs.all(), at(5), "stopped by ann")
+    assert dispatch.request_stop(agent.runs.all(), at(6), "stopped by bob") == 0
+    assert agent.runs.get().error == "stopped by ann"
+
+
+def test_a_finished_run_cannot_be_stopped(fleet: Fleet):
+    agent = fleet.agent()
+    fleet.finish(fleet.start(fleet.ask(agent)))
+    assert dispatch.request_stop(agent.runs.all(), at(5), "too late") == 0
+    run = agent.runs.get()
+    assert (run.state, run.error, run.stop_requested_at) == ("succeeded", "", None)
+
+
+def test_the_slot_of_a_stopped_run_goes_to_who_waits(fleet: Fleet):
+    agent = fleet.agent()
+    first, _ = fleet.ask(agent), fleet.ask(agent)
+    dispatch.request_stop([live_run(first)], at(5), "stopped by ann")
+    assert run_states(agent) == ["stopped", "pending"]
+
+
+# --- again ----------------------------------------------------------------------------------
+
+
+def test_a_persons_rerun_is_new_work_with_the_same_input(fleet: Fleet):
+    agent = fleet.agent()
+    item = fleet.ask(agent, trigger=Trigger.WEBHOOK, prompt="p", context="c")
+    job = fleet.start(item)
+    fleet.finish(job, "failed")
+    again = dispatch.rerun(Run.objects.get(pk=job.run_id), "ann", at(9))
+    assert again.pk != item.pk
+    assert (again.prompt, again.context, again.trigger) == ("p", "c", "manual")
+    assert again.requested_by == f"ann, rerun of run {job.run_id}"
+
+
+def test_a_persons_rerun_does_not_belong_to_the_schedule(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent)
+    fleet.fire(schedule)
+    job = fleet.start(agent.work_items.get())
+    fleet.finish(job)
+    again = dispatch.rerun(Run.objects.get(pk=job.run_id), "ann", at(9))
+    assert (again.schedule, again.firing) == (None, None)
+    assert fleet.fire(schedule, at(60)).reason == "at_capacity"
+
+
+# --- admitting ------------------------------------------------------------------------------
+
+
+def test_raising_the_scale_admits_as_many_as_fit(fleet: Fleet):
+    agent = fleet.agent()
+    for _ in range(5):
+        fleet.ask(agent)
+    type(agent).objects.update(scale=3)
+    assert dispatch.admit_waiting(agent.pk, at(1)) == 2
+    assert work_states(agent) == ["admitted"] * 3 + ["queued"] * 2
+
+
+def test_work_whose_time_has_not_come_is_not_admitted(fleet: Fleet):
+    agent = fleet.agent(scale=2, retries=1)
+    fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
+    assert dispatch.admit_waiting(agent.pk, at(9)) == 0
+    assert dispatch.admit_waiting(agent.pk, at(10)) == 1
+
+
+def test_work_that_waits_for_its_time_lets_younger_work_pass(fleet: Fleet):
+    agent = fleet.agent(retries=1)
+    fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
+    assert fleet.ask(agent, at(1)).state == "admitted"
+
+
+def test_lifecycle_never_admits_without_waiting_work(fleet: Fleet):
+    agent = fleet.agent()
+    gate = read_gate(agent.pk)
+    assert gate is not None
+    place = free_place(agent.pk, gate)
+    assert place is not None
+    assert lifecycle.admit_next(agent.pk, gate, place, NOON) is None

@@ -1,0 +1,177 @@
+"""Why did it not run? The answer is in the rows, and it is a sentence."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from agents_app.models import Agent, Schedule, Scheduler, Tenant
+from agents_app.runs import control
+from agents_app.schedules import edit
+from agents_app.schedules.why import Explanation, explain
+from tests.agents_app.fleet import NOON, Fleet, at
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    """With a beat that looks and a worker that lives, so that nothing is in the way."""
+    Scheduler.objects.create(pk=1, state="running", last_check_at=NOON)
+    fleet.worker()
+    return fleet
+
+
+def obstacles(schedule: Schedule, now: datetime = NOON) -> dict[str, str]:
+    schedule.refresh_from_db()
+    return {obstacle.code: obstacle.text for obstacle in explain(schedule, now).obstacles}
+
+
+def only_obstacle(schedule: Schedule, now: datetime = NOON) -> tuple[str, str]:
+    [found] = obstacles(schedule, now).items()
+    return found
+
+
+def test_nothing_stands_in_the_way_of_an_active_schedule(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), timezone="Europe/Berlin", next_fire_at=at(hours=1))
+    seen = explain(schedule, NOON)
+    assert seen.obstacles == ()
+    assert seen.text == "It is active and fires next at Mon 02 Mar 2026 14:00 CET."
+    assert (seen.agent, seen.name, seen.state) == ("reporter", "main", "active")
+    assert (seen.next_fire_at, seen.next_fire_local) == (at(hours=1), "Mon 02 Mar 2026 14:00 CET")
+
+
+def test_a_paused_schedule_says_until_when_and_why(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent())
+    edit.pause(schedule, "ann", NOON, "too loud", at(hours=2))
+    text = "the schedule is paused until Mon 02 Mar 2026 14:00 UTC: too loud"
+    assert only_obstacle(schedule) == ("paused", text)
+    assert explain(schedule, NOON).text == "It is paused: nothing fires."
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("completed", "it was to fire once, and has done so"),
+        ("failed", "it was to fire once, and failed: exit code 3"),
+        ("canceled", "the schedule is canceled"),
+    ],
+)
+def test_what_is_over_says_so(fleet: Fleet, state: str, text: str):
+    schedule = fleet.schedule(fleet.agent(), state=state, pause_note="exit code 3")
+    assert only_obstacle(schedule) == (state, text)
+
+
+def test_a_one_shot_that_has_fired_ends_with_its_work(fleet: Fleet):
+    once = fleet.schedule(fleet.agent(), "at 2026-03-02T12:00:00Z", one_shot=True)
+    Schedule.objects.update(next_fire_at=None)
+    once.refresh_from_db()
+    assert explain(once, NOON).text == "It has fired, and ends with its work."
+
+
+def test_a_disabled_tenant_and_a_paused_scheduler_are_named(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent())
+    Tenant.objects.update(disabled_at=at(hours=-1))
+    control.pause_tenant(fleet.tenant, "ann", NOON, "release")
+    assert obstacles(schedule) == {
+        "tenant_disabled": "the tenant default is disabled since Mon 02 Mar 2026 11:00 UTC",
+        "scheduler_paused": "the scheduler is paused since Mon 02 Mar 2026 12:00 UTC: release",
+    }
+
+
+@pytest.mark.parametrize("state", ["stopping", "stopped"])
+def test_a_scheduler_that_does_not_run_is_the_one_reason(fleet: Fleet, state: str):
+    schedule = fleet.schedule(fleet.agent())
+    Scheduler.objects.update(state=state)
+    assert only_obstacle(schedule) == (f"scheduler_{state}", f"the scheduler is {state}: start it")
+
+
+def test_a_silent_beat_and_a_missing_worker_are_named(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), next_fire_at=at(days=2))
+    assert obstacles(schedule, at(days=1)) == {
+        "no_beat": "no beat has looked at the schedules lately: is Drover running?",
+        "no_worker": "no worker is alive: what fires waits until one is",
+    }
+
+
+def test_a_budget_that_is_used_up_says_until_when(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, timezone="Europe/Berlin")
+    Agent.objects.update(over_budget_until=at(hours=11))
+    text = "the budget of reporter is used up until Tue 03 Mar 2026 00:00 CET"
+    assert only_obstacle(schedule) == ("budget", text)
+    Agent.objects.update(over_budget_until=None)
+    Tenant.objects.update(over_budget_until=at(hours=11))
+    text = "the budget of the project is used up until Tue 03 Mar 2026 00:00 CET"
+    assert only_obstacle(schedule) == ("project_budget", text)
+
+
+def test_a_fire_that_nobody_took_is_overdue(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent())
+    text = "it is due since Mon 02 Mar 2026 12:00 UTC, and nothing has fired it yet"
+    assert only_obstacle(schedule, at(20)) == ("overdue", text)
+    assert obstacles(schedule, at(5)) == {}
+
+
+@pytest.mark.parametrize(
+    ("columns", "code", "text"),
+    [
+        (
+            {"removed_at": NOON},
+            "agent_missing",
+            "the directory of reporter is missing since Mon 02 Mar 2026 12:00 UTC",
+        ),
+        ({"scale": 0}, "agent_disabled", "the scale of reporter is 0: raise it"),
+        (
+            {"definition_error": "line 3: bad\nline 4: worse"},
+            "agent_invalid",
+            "the file of reporter is wrong, its last good definition goes on: line 3: bad",
+        ),
+        (
+            {"paused_at": NOON, "pause_note": "costly"},
+            "agent_paused",
+            "the agent reporter is paused since Mon 02 Mar 2026 12:00 UTC: costly",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_agent_is_named(
+    fleet: Fleet, columns: dict[str, Any], code: str, text: str
+):
+    schedule = fleet.schedule(fleet.agent())
+    Agent.objects.update(**columns)
+    assert only_obstacle(schedule) == (code, text)
+
+
+def test_busy_slots_are_named_with_the_runs_that_hold_them(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent)
+    run_id = fleet.start(fleet.ask(agent, requested_by="ann"), at(minutes=-5)).run_id
+    since = f"run {run_id} (running since Mon 02 Mar 2026 11:55 UTC, ann)"
+    assert only_obstacle(schedule) == (
+        "at_capacity",
+        "the only slot of reporter is busy, a fire would be skipped (overlap: skip): " + since,
+    )
+    Schedule.objects.update(overlap="queue")
+    assert "a fire would wait (overlap: queue)" in obstacles(schedule)["at_capacity"]
+
+
+def test_a_full_project_is_named_even_if_the_agent_has_room(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(scale=2))
+    fleet.ask(fleet.agent("other"))
+    Tenant.objects.update(scale=1)
+    code, text = only_obstacle(schedule)
+    assert code == "project_at_capacity"
+    assert text.startswith("all 1 places of the project are taken")
+
+
+def test_its_own_unfinished_work_is_named_if_it_matters(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(scale=2))
+    fleet.fire(schedule)
+    assert only_obstacle(schedule)[0] == "already_running"
+    Schedule.objects.update(overlap="queue")
+    assert obstacles(schedule) == {}
+
+
+def test_the_counters_are_the_rows(fleet: Fleet):
+    counts = {"fire_count": 5, "skipped_count": 4, "missed_count": 3, "late_count": 2}
+    seen: Explanation = explain(fleet.schedule(fleet.agent(), **counts, failure_count=1), NOON)
+    c = seen.counters
+    assert (c.fired, c.skipped, c.missed, c.late, c.failures) == (5, 4, 3, 2, 1)

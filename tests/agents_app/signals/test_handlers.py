@@ -1,0 +1,226 @@
+"""What a run says of itself, and who may say it."""
+
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from agents_app.database.transactions import in_transaction
+from agents_app.errors import DroverError, Refused
+from agents_app.models import Agent, Run, Tenant
+from agents_app.runs import dispatch
+from agents_app.runs.lifecycle import lose
+from agents_app.signals import handlers
+from agents_app.signals.tokens import Superseded, Unauthorized
+from tests.agents_app.calling import Program, program
+from tests.agents_app.fleet import NOON, Fleet, at, event_names, run_states
+
+
+@pytest.fixture
+def one(fleet: Fleet) -> Program:
+    return program(fleet, fleet.agent())
+
+
+# --- who speaks -----------------------------------------------------------------------------
+
+
+def refused(token: str, now: Any = NOON) -> tuple[type[DroverError], str]:
+    with pytest.raises(DroverError) as caught:
+        handlers.obey(token, "status", {"text": "x"}, now)
+    return type(caught.value), str(caught.value)
+
+
+def test_unknown_malformed_and_foreign_tokens_are_refused_in_the_same_words(
+    fleet: Fleet, one: Program
+):
+    other = program(fleet, fleet.agent("other"))
+    number, secret = one.job.run_id, other.job.secret
+    tokens = [
+        *("", "x", "drover_run_", "drover_run_1", "drover_run_x_y", "drover_run_²_y", "é"),
+        *(f"drover_run_{number}_{secret}", f"drover_run_{number}_", f"drover_run_{10**40}_x"),
+        *(f"drover_run_999999_{secret}", one.job.token[:-1], one.job.token.upper()),
+    ]
+    assert {refused(token) for token in tokens} == {(Unauthorized, "missing or invalid run token")}
+    assert one.run.status_text == other.run.status_text == ""
+
+
+def test_a_token_is_dead_the_moment_its_run_ends(one: Program):
+    one.says("status", text="well")
+    one.ends()
+    assert refused(one.job.token)[0] is Unauthorized
+
+
+def test_a_token_of_an_attempt_that_was_superseded_is_told_so(fleet: Fleet, one: Program):
+    Agent.objects.update(on_lost="retry")
+    in_transaction(lambda: lose(one.run, NOON, "lost"))
+    assert refused(one.job.token)[0] is Unauthorized  # nobody has begun again yet
+    dispatch.admit_waiting(one.job.agent_id, NOON)
+    assert refused(one.job.token)[0] is Superseded
+    assert Superseded.http_status == 409
+
+
+def test_a_token_outlives_the_time_limit_by_a_minute_and_no_more(one: Program):
+    seconds = Agent.objects.get().timeout_seconds
+    one.says("status", at(seconds + 60), text="late")
+    assert refused(one.job.token, at(seconds + 61))[0] is Unauthorized
+
+
+def test_a_writer_that_comes_too_late_moves_no_row(fleet: Fleet, one: Program):
+    """Between the look at the token and the write the run has ended."""
+    run = one.run
+    one.ends()
+    for name, fields in [("status", {"text": "x"}), ("exit", {}), ("call", {"agent": "other"})]:
+        fleet.tenant.agents.get_or_create(name="other", defaults={"command": ["true"]})
+        with pytest.raises(Refused), transaction.atomic():
+            handlers.SIGNALS[name](run, fields, NOON)
+    run.refresh_from_db()
+    assert (run.status_text, run.exit_signal, run.calls.count()) == ("", None, 0)
+
+
+def test_the_row_keeps_no_token(one: Program):
+    said = str(Run.objects.values().get())
+    assert one.job.secret not in said and one.job.secret_sha256 in said
+
+
+# --- what it says ---------------------------------------------------------------------------
+
+
+def test_a_status_is_kept_as_it_was_said(one: Program):
+    assert one.run.signaled_at is None
+    assert one.says("status", text='say "héllo" 🐑\nand more') == {"ok": True}
+    run = one.run
+    assert (run.status_text, run.signaled_at) == ('say "héllo" 🐑\nand more', NOON)
+    one.says("status", text="x" * 600)
+    assert len(one.run.status_text) == 500
+    assert "run.status" not in " ".join(event_names(run.pk))
+
+
+def test_progress_is_a_number_from_0_to_100(one: Program):
+    one.says("progress", percent=12.5, text="on it")
+    assert (one.run.progress_percent, one.run.status_text) == (12.5, "on it")
+    one.says("progress", percent="80")
+    assert (one.run.progress_percent, one.run.status_text) == (80, "on it")
+    for wrong in (-1, 101, "x", float("nan"), True, [1], "\uff11"):
+        with pytest.raises(DroverError, match="percent"):
+            one.says("progress", percent=wrong)
+
+
+def test_a_return_value_is_whole_and_its_summary_is_cut(one: Program):
+    one.says("return", text="short")
+    assert (one.run.return_value, one.run.result_summary) == ("short", "short")
+    long = "é" * 5000
+    one.says("return", text=long)
+    run = one.run
+    assert run.return_value == long
+    head, mark = run.result_summary[:2048], run.result_summary[2048:]
+    assert (head, mark) == ("é" * 2048, "\n…[truncated]")
+    assert "run.returned" in event_names(run.pk)
+
+
+def test_the_summary_never_cuts_a_character_in_two(one: Program):
+    one.says("return", text="x" + "é" * 3000)
+    assert one.run.result_summary == "x" + "é" * 2047 + "\n…[truncated]"
+
+
+def test_a_return_value_has_an_upper_limit(one: Program):
+    with pytest.raises(DroverError) as caught:
+        one.says("return", text="x" * 1_000_001)
+    assert caught.value.http_status == 413
+    assert one.run.return_value == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("status", {}, "text: this field is required"),
+        ("status", {"text": 5}, "text: expected text, got a number"),
+        ("status", {"text": "a\0b"}, "NUL"),
+        ("status", {"text": "\ud800"}, "surrogate"),
+        ("status", {"text": "x", "more": 1}, "'more': unknown field"),
+        ("progress", {"text": "x"}, "percent: this field is required"),
+        ("exit", {"code": 256}, "code: expected a whole number from 0 to 255"),
+        ("wait", {"ids": []}, "ids: expected 1 to 2000"),
+        ("wait", {"ids": ["x"]}, "ids: expected a whole number"),
+        ("check", {"id": 0}, "id: expected"),
+        ("lock", {"uri": "a:b", "wait": "maybe"}, "wait: expected a number"),
+        ("inbox", {"peek": "maybe"}, "peek: expected true or false"),
+        ("dance", {}, "there is no signal 'dance'"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_with_the_field_named(
+    one: Program, name: str, fields: dict[str, Any], message: str
+):
+    with pytest.raises(DroverError, match=message):
+        one.says(name, **fields)
+    assert one.run.signaled_at is None
+
+
+# --- how it ends ----------------------------------------------------------------------------
+
+
+def scheduled(fleet: Fleet, **columns: Any) -> tuple[Agent, Program]:
+    agent = fleet.agent(**columns)
+    fleet.fire(fleet.schedule(agent))
+    return agent, Program(fleet, fleet.start(agent.work_items.get()))
+
+
+def test_a_rerun_that_was_asked_for_follows_at_once(fleet: Fleet):
+    agent, one = scheduled(fleet, max_reruns=1)
+    one.says("rerun")
+    following = one.ends(hand_over=True)
+    assert following is not None and following.rerun == 1
+    again = Program(fleet, following)
+    again.says("rerun")
+    assert again.ends() is None
+    assert run_states(agent) == ["succeeded", "succeeded"]
+    assert "run.rerun_requested" in event_names(one.job.run_id)
+
+
+def test_a_rerun_means_nothing_to_a_run_that_nobody_scheduled_or_that_failed(fleet: Fleet):
+    by_hand = program(fleet, fleet.agent("by-hand"))
+    by_hand.says("rerun")
+    assert by_hand.ends() is None
+    _, failed = scheduled(fleet, name="failed")
+    failed.says("rerun")
+    assert failed.ends("failed") is None
+
+
+def test_the_exit_signal_beats_a_rerun_and_a_plain_success(fleet: Fleet):
+    agent, one = scheduled(fleet)
+    one.says("rerun")
+    one.says("exit")
+    assert one.ends() is None
+    run = one.run
+    assert (run.state, run.exit_code, run.error) == ("failed", 15, "unrecoverable (exit code 15)")
+    assert agent.work_items.get().state == "failed"
+
+
+def test_a_run_may_say_that_all_is_well_though_its_program_failed(one: Program):
+    one.says("exit", code="0")
+    one.ends("failed", error="exit 3", exit_code=3)
+    assert (one.run.state, one.run.exit_code) == ("succeeded", 0)
+
+
+def test_what_a_run_says_does_not_change_how_it_was_stopped(one: Program):
+    one.says("exit", code=0)
+    one.ends("timed_out", error="over its time limit")
+    assert one.run.state == "timed_out"
+
+
+def test_a_run_that_asks_to_be_ended_is_stopped(one: Program):
+    one.says("shutdown")
+    run = one.run
+    assert (run.stop_requested_at, run.error) == (NOON, "stopped by itself")
+
+
+def test_other_tenants_see_nothing_of_it(fleet: Fleet, one: Program):
+    stranger = Fleet(Tenant.objects.create(name="acme"))
+    theirs = program(stranger, stranger.agent("theirs"))
+    for name, fields in [
+        ("call", {"agent": one.run.agent.name}),
+        ("check", {"id": 1}),
+        ("wait", {"ids": [1]}),
+    ]:
+        with pytest.raises(DroverError) as caught:
+            theirs.says(name, **fields)
+        assert caught.value.http_status == 404

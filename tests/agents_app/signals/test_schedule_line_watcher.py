@@ -1,0 +1,150 @@
+"""Runs that write `/schedule` lines: obeyed while they go on, answered in their log."""
+
+import threading
+import time
+
+import pytest
+
+from agents_app.models import Agent, Run, RunOutput
+from agents_app.signals import schedule_line_watcher
+from agents_app.signals.schedule_line_watcher import MOST_A_RUN, WritWatch
+from agents_app.worker.execute import Host
+from tests.agents_app.executing import Executing, do, printed, shell
+from tests.agents_app.fleet import NOON, Fleet
+from tests.parts.waiting import wait_for
+
+
+def finished(fleet: Fleet, agent: Agent) -> Run:
+    return do(fleet, Host(fleet.worker().pk, lambda: NOON), agent)
+
+
+def writer(fleet: Fleet, output: str, **columns: object) -> Agent:
+    script = f"cat <<'END'\n{output}\nEND"
+    return fleet.agent("research", timezone="UTC", command=shell(script), **columns)
+
+
+def test_a_line_in_the_output_is_obeyed_and_answered_in_the_log(durable_fleet: Fleet):
+    agent = writer(durable_fleet, "thinking\n/schedule in 1 hour: look again\nbye")
+    run = finished(durable_fleet, agent)
+    schedule = agent.schedules.get()
+    assert (schedule.text, schedule.prompt) == ("in 1 hour", "look again")
+    assert printed(run.pk) == "thinking\n/schedule in 1 hour: look again\nbye\n"
+    answer = printed(run.pk, RunOutput.Stream.MARKER)
+    assert answer.startswith("[/schedule create in 1 hour: look again]\nOK: scheduled #")
+    assert answer.endswith("  message: look again\n[END SCHEDULE]\n")
+    # What the program printed, without the answer.
+    assert run.output_bytes == len(printed(run.pk))
+
+
+def test_the_answer_comes_while_the_run_goes_on(durable_fleet: Fleet):
+    script = "echo '/schedule in 1 hour: x'; printf 'half a line'; sleep 30"
+    executing = Executing(durable_fleet, durable_fleet.agent(command=shell(script)))
+    try:
+        wait_for(lambda: "[END SCHEDULE]" in printed(executing.run.pk, 0), 15)
+        assert printed(executing.run.pk, 0).startswith("\n[/schedule create")
+    finally:
+        executing.close()
+
+
+def test_only_lines_that_begin_with_it_outside_fences_are_writs(durable_fleet: Fleet):
+    """Guard: prompt injection. What an agent quotes in a fence or indents is not obeyed."""
+    quoted = "/schedule in 1 hour: quoted"
+    output = (
+        f" {quoted}\n> {quoted}\nSay {quoted}\n```\n{quoted}\n```\n~~~ sh\n{quoted}\n```\n"
+        f"{quoted}\n~~~\n/schedules in 1 hour: x\n\t{quoted}\n/schedule in 2 hours: meant"
+    )
+    agent = writer(durable_fleet, output)
+    finished(durable_fleet, agent)
+    assert list(agent.schedules.values_list("prompt", flat=True)) == ["meant"]
+
+
+def test_an_agent_whose_output_is_not_trusted_is_not_obeyed(durable_fleet: Fleet):
+    agent = writer(durable_fleet, "/schedule in 1 hour: x", schedules_from_output=False)
+    run = finished(durable_fleet, agent)
+    assert agent.schedules.count() == 0
+    assert printed(run.pk, 0) == ""
+
+
+def test_a_run_may_write_twenty_of_them(durable_fleet: Fleet):
+    agent = writer(durable_fleet, "\n".join(["/schedule list"] * 30))
+    answer = printed(finished(durable_fleet, agent).pk, 0)
+    assert answer.count("OK: 0 schedules") == MOST_A_RUN == 20
+    assert answer.count("ERR: a run may write 20 of them") == 1
+
+
+def test_a_line_on_stderr_is_no_writ(durable_fleet: Fleet):
+    agent = durable_fleet.agent(command=shell("echo '/schedule in 1 hour: x' >&2"))
+    run = finished(durable_fleet, agent)
+    assert agent.schedules.count() == 0
+    assert printed(run.pk, 0) == ""
+
+
+class Log:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        self.said.append(data.decode())
+
+    def remark(self, text: str, at: float) -> None:
+        self.said.append(text)
+
+    def flush(self) -> None:
+        pass
+
+
+def test_a_database_that_does_not_answer_keeps_no_program_waiting(monkeypatch: pytest.MonkeyPatch):
+    """Guard: the supervising thread reads on. Obey on it and the second line comes late."""
+    answers = threading.Event()
+
+    def slow(*_: object) -> str:
+        assert answers.wait(20)
+        return "[answer]\n"
+
+    monkeypatch.setattr(schedule_line_watcher, "_obey", slow)
+    monkeypatch.setattr(schedule_line_watcher, "LAST_ANSWERS_SECONDS", 0.3)
+    log = Log()
+    watch = WritWatch(log, 1, 1)
+    began_at = time.monotonic()
+    watch.feed(1, b"/schedule list\n", 0)
+    watch.feed(1, b"go on", 0)
+    watch.flush()
+    watch.finish()
+    assert time.monotonic() - began_at < 5
+    assert log.said == ["/schedule list\n", "go on"]
+    answers.set()
+    wait_for(lambda: watch._answers[0][0].done())
+    watch.flush()
+    assert log.said[2:] == ["\n[answer]\n"]
+
+
+def test_whatever_goes_wrong_is_an_answer_and_no_exception(
+    durable_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*_: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(schedule_line_watcher, "obey", broken)
+    run = finished(durable_fleet, writer(durable_fleet, "/schedule list"))
+    assert run.state == "succeeded"
+    assert "ERR: it could not be done (RuntimeError)" in printed(run.pk, 0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 16, 1000])
+def test_however_the_output_is_cut_the_same_lines_are_writs(
+    monkeypatch: pytest.MonkeyPatch, size: int
+):
+    """Guard: most of an output is not cut into lines at all. Drop its last one and this is red."""
+    monkeypatch.setattr(schedule_line_watcher, "_obey", lambda _agent, _run, writ, _at: f"<{writ}>")
+    fenced = b"```\n/schedule 2\nd\n```\n\n"
+    output = b"a\nb\n/schedule 1\nc\n%s/schedule 3\r\ne\n x/schedule 4\n/schedule 5" % fenced
+    log = Log()
+    watch = WritWatch(log, 1, 1)
+    for start in range(0, len(output), size):
+        watch.feed(1, output[start : start + size], 0)
+        watch.feed(2, b"/schedule err\n", 0)
+    watch.finish()
+    answers = "".join(text for text in log.said if "<" in text).replace("\n", "")
+    assert answers == "</schedule 1></schedule 3></schedule 5>"

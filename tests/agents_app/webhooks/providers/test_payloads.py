@@ -1,0 +1,22 @@
+"""How the body of a delivery becomes JSON: by what it looks like, then by its header."""
+
+import pytest
+
+from agents_app.webhooks.providers.decide import payload_of
+from agents_app.webhooks.providers.reading import Unparseable
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}, FORM])
+def test_json_is_json_whatever_the_header_says(headers):
+    assert payload_of(headers, b' {"action": "opened"}') == {"action": "opened"}
+
+
+def test_a_form_carries_the_json_in_its_field():
+    assert payload_of(FORM, b"payload=%7B%22action%22%3A%22opened%22%7D") == {"action": "opened"}
+
+
+@pytest.mark.parametrize("body", [b"", b"other=1", b"payload=1&payload=2", b"\xff"])
+def test_a_form_without_it_cannot_be_read(body):
+    assert isinstance(payload_of(FORM, body), Unparseable)

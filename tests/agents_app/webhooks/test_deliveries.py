@@ -1,0 +1,183 @@
+"""Deliveries become work, all or nothing, and again when somebody asks for it."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from agents_app.errors import Refused
+from agents_app.launch.prompt import build_prompt
+from agents_app.maintenance.retention import remove_old_rows
+from agents_app.models import Agent, Delivery, RunEvent, Tenant, WebhookSource, WorkItem
+from agents_app.webhooks import deliveries
+from agents_app.webhooks.delivery_rows import Receipt
+from agents_app.webhooks.providers import Letter
+from agents_app.webhooks.source_index import read_book
+from tests.agents_app.fleet import NOON, Fleet, at, work_states
+
+HEADERS = {"x-github-event": "issues"}
+ISSUE = {
+    "action": "opened",
+    "issue": {"number": 7, "title": "It broke"},
+    "repository": {"full_name": "acme/site"},
+    "sender": {"login": "ann"},
+}
+
+
+@pytest.fixture(autouse=True)
+def gh(fleet: Fleet) -> WebhookSource:
+    return WebhookSource.objects.create(tenant=fleet.tenant, name="gh", type="github")
+
+
+def listener(fleet: Fleet, name: str = "triage", **filters: Any) -> Agent:
+    return fleet.agent(name, webhooks=[{"source": "gh", "filters": filters}])
+
+
+def receive(*ids: str, body: bytes = json.dumps(ISSUE).encode()) -> list[Receipt]:
+    book = read_book()
+    (source,) = book.find("github")
+    letters = [Letter(HEADERS, body, one, NOON) for one in ids]
+    arrivals = [deliveries.arrive(book, source, letter, "main") for letter in letters]
+    return deliveries.store(arrivals, NOON)
+
+
+def test_the_agent_reads_it_as_marked_data(fleet: Fleet):
+    listener(fleet)
+    receive("a")
+    item = WorkItem.objects.get()
+    prompt = build_prompt("Triage it.", {}, item.trigger, item.prompt, item.context)
+    assert prompt.startswith('Triage it.\n\n<context trigger="webhook">')
+    assert '"title": "It broke"' in prompt
+
+
+def test_if_its_work_cannot_be_written_it_is_not_stored_either(fleet: Fleet, monkeypatch):
+    listener(fleet)
+    monkeypatch.setattr(deliveries.dispatch, "enqueue_all_here", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        receive("a")
+    assert not Delivery.objects.exists()
+
+
+def test_twice_in_one_commit_is_once_and_a_duplicate(fleet: Fleet):
+    listener(fleet)
+    first, second, third = receive("a", "b", "a")
+    assert (first.duplicate, second.duplicate, third.duplicate) == (False, False, True)
+    assert first.delivery == third.delivery
+    assert WorkItem.objects.count() == 2
+
+
+def test_the_same_id_from_another_source_is_another_delivery(fleet: Fleet, gh: WebhookSource):
+    receive("a")
+    WebhookSource.objects.filter(pk=gh.pk).update(removed_at=NOON)
+    WebhookSource.objects.create(tenant=fleet.tenant, name="gh2", type="github")
+    assert not receive("a")[0].duplicate
+
+
+def test_an_agent_that_was_disabled_a_moment_ago_is_not_counted_as_told(fleet: Fleet):
+    off, on = listener(fleet, "off"), listener(fleet, "on")
+    book = read_book()
+    Agent.objects.filter(pk=off.pk).update(scale=0)
+    letter = Letter(HEADERS, json.dumps(ISSUE).encode(), "a", NOON)
+    arrival = deliveries.arrive(book, book.sources[0], letter, "main")
+    (receipt,) = deliveries.store([arrival], NOON)
+    assert (receipt.matched, receipt.skipped) == (1, 1)
+    delivery = Delivery.objects.get()
+    reasons = {d["agent"]: d["reason"] for d in json.loads(delivery.decisions)}
+    assert reasons == {"off": "disabled", "on": ""}
+    assert (delivery.outcome, work_states(on), work_states(off)) == ("matched", ["admitted"], [])
+
+
+def test_a_paused_agents_work_waits(fleet: Fleet):
+    agent = listener(fleet)
+    Agent.objects.filter(pk=agent.pk).update(paused_at=NOON)
+    receive("a", "b")
+    assert work_states(agent) == ["queued", "queued"]
+
+
+def test_any_of_several_triggers_of_an_agent_is_enough_and_makes_one_item(fleet: Fleet):
+    triggers = [{"source": "gh", "filters": {"events": e}} for e in ("push", "issues", "issues")]
+    fleet.agent("many", webhooks=triggers)
+    assert receive("a")[0].matched == 1
+    assert WorkItem.objects.count() == 1
+
+
+def test_a_filter_nobody_could_check_when_it_was_read_lets_nothing_through(fleet: Fleet):
+    listener(fleet, evnts=["issues"])
+    assert receive("a")[0].matched == 0
+    (decision,) = json.loads(Delivery.objects.get().decisions)
+    assert decision["reason"] == "unknown filter 'evnts'; did you mean 'events'?"
+
+
+def test_another_tenants_agents_hear_nothing(fleet: Fleet):
+    other = Fleet(Tenant.objects.create(name="other"))
+    listener(other)
+    assert receive("a")[0] == Receipt(Delivery.objects.get().pk, 0, 0)
+
+
+# --- replaying ------------------------------------------------------------------------------
+
+
+def test_a_replay_is_the_same_delivery_with_new_work_marked_as_such(fleet: Fleet):
+    agent = listener(fleet)
+    receive("a")
+    delivery = Delivery.objects.get()
+    for number in (1, 2):
+        receipt = deliveries.replay(delivery, "ann", at(number))
+        assert receipt == Receipt(delivery.pk, 1, 0)
+    delivery.refresh_from_db()
+    assert (Delivery.objects.count(), delivery.replays, delivery.replayed_at) == (1, 2, at(2))
+    first, second, third = agent.work_items.order_by("id")
+    assert "replay" not in json.loads(first.context)
+    assert json.loads(third.context)["replay"] == 2
+    assert second.idempotency_key == f"delivery:{delivery.pk}:triage:replay1"
+    assert second.requested_by == f"ann, replay 1 of delivery {delivery.pk}"
+    noted = RunEvent.objects.filter(name="delivery.replayed").values_list("detail", flat=True)
+    assert next(iter(noted)) == f"ann: delivery {delivery.pk}, 1 matched"
+
+
+def test_a_replay_is_decided_by_the_filters_of_today(fleet: Fleet):
+    agent = listener(fleet, events=["push"])
+    receive("a")
+    columns = {"webhooks": [{"source": "gh", "filters": {"events": ["issues"]}}]}
+    Agent.objects.filter(pk=agent.pk).update(**columns)
+    assert deliveries.replay(Delivery.objects.get(), "ann", NOON).matched == 1
+    assert Delivery.objects.get().outcome == "matched"
+
+
+def test_a_delivery_that_once_was_unparseable_is_read_again(fleet: Fleet):
+    listener(fleet)
+    receive("a", body=b"{")
+    Delivery.objects.update(body=json.dumps(ISSUE).encode())
+    assert deliveries.replay(Delivery.objects.get(), "ann", NOON).matched == 1
+    assert json.loads(Delivery.objects.get().context)["title"] == "It broke"
+
+
+def test_a_removed_sources_deliveries_can_still_be_replayed(fleet: Fleet, gh: WebhookSource):
+    listener(fleet)
+    receive("a")
+    WebhookSource.objects.filter(pk=gh.pk).update(removed_at=NOON)
+    assert deliveries.replay(Delivery.objects.get(), "ann", NOON).matched == 1
+
+
+def test_a_disabled_tenants_deliveries_are_not_replayed(fleet: Fleet):
+    receive("a")
+    Tenant.objects.update(disabled_at=NOON)
+    with pytest.raises(Refused, match="tenant is disabled"):
+        deliveries.replay(Delivery.objects.get(), "ann", NOON)
+
+
+def test_a_delivery_that_is_gone_cannot_be_replayed(fleet: Fleet):
+    receive("a")
+    delivery = Delivery.objects.get()
+    Delivery.objects.all().delete()
+    with pytest.raises(Refused, match="is gone"):
+        deliveries.replay(delivery, "ann", NOON)
+
+
+def test_deliveries_are_removed_after_a_month(fleet: Fleet):
+    receive("a", "b")
+    Delivery.objects.filter(delivery_id="a").update(received_at=NOON - timedelta(days=2))
+    remove_old_rows(NOON + timedelta(days=29))
+    assert list(Delivery.objects.values_list("delivery_id", flat=True)) == ["b"]

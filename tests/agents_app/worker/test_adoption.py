@@ -1,0 +1,224 @@
+"""Who may take a container run over, what it then knows of it, and work that is given back."""
+
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+from django.db import OperationalError
+
+from agents_app.database.transactions import in_transaction
+from agents_app.maintenance import reconcile
+from agents_app.models import Run, RunOutput, WorkItem
+from agents_app.output.buffer import Segment
+from agents_app.output.transcript import Transcript, insert_output
+from agents_app.runners.docker_engine import ContainerState, EngineAway
+from agents_app.runs import dispatch
+from agents_app.runs.job import Ending, Job
+from agents_app.worker import adoption, execute
+from agents_app.worker.execute import Host
+from agents_app.worker.lease import boot_id, this_host
+from tests.agents_app.fleet import NOON, Fleet, at, event_names, live_run, running
+
+BOX = {"type": "container", "image": "some/image:1"}
+HERE = {"host": "here", "boot_id": boot_id()}
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """The outside world: what the engine would say of any container."""
+    said: dict[str, object] = {"state": ContainerState(True, 0, False)}
+    monkeypatch.setattr(adoption.ENGINE, "state", lambda _: said["state"])
+    monkeypatch.setattr(adoption.ENGINE, "environment", lambda _: {})
+    monkeypatch.setattr(reconcile, "end_container", lambda *_: said.get("removed", True))
+    return said
+
+
+def contained(fleet: Fleet, container: str = "c1", **worker: object) -> Run:
+    agent = fleet.agent(runtime=BOX)
+    run = running(fleet, agent, **worker)
+    Run.objects.filter(pk=run.pk).update(container=container)
+    return Run.objects.select_related("worker", "agent", "work_item").get(pk=run.pk)
+
+
+def ended(now=NOON, **columns: object) -> dict[str, object]:
+    return {"ended_at": now, **HERE, **columns}
+
+
+def test_a_run_whose_worker_is_gone_is_an_orphan_and_others_are_not(fleet: Fleet):
+    run = contained(fleet, **ended())
+    assert adoption.orphaned_runs() == [run]
+    Run.objects.update(worker=fleet.worker())  # elsewhere, and not declared dead
+    assert adoption.orphaned_runs() == []
+    Run.objects.update(worker=fleet.worker(host=this_host()))  # here, and no such process
+    assert adoption.orphaned_runs() == [run]
+    Run.objects.update(container="")  # died before it could have gone on alone
+    assert adoption.orphaned_runs() == []
+
+
+def test_one_worker_takes_it_over_and_knows_it_before_its_row_says_so(
+    fleet: Fleet, host: Host, engine: dict[str, object]
+):
+    run = contained(fleet, **ended())
+    assert adoption.adopt(run, host)
+    assert run.pk in host.live
+    assert Run.objects.get().worker_id == host.worker_id
+    assert event_names(run.pk)[-1] == "run.adopted"
+    late = Host(fleet.worker().pk, host.clock)
+    assert adoption.adopt(run, late) is None
+    assert late.live == {}
+
+
+def test_a_container_on_another_machine_is_left_to_the_workers_there(
+    fleet: Fleet, host: Host, engine: dict[str, object]
+):
+    engine["state"] = None
+    run = contained(fleet, **ended())
+    assert adoption.adopt(run, host) is None
+    assert Run.objects.get().worker_id == run.worker_id
+
+
+def test_output_goes_on_after_what_is_stored(fleet: Fleet, host: Host):
+    run = contained(fleet, **ended())
+    stored = [Segment(1, 1, 0.0, b"hello"), Segment(2, 2, 0.0, b"oh"), Segment(3, 1, 0.0, b"you")]
+    insert_output(run.tenant_id, run.pk, stored)
+    Run.objects.update(worker=host.worker_id)
+    transcript = Transcript(run.tenant_id, run.pk, host.worker_id)
+    assert transcript.go_on() == {1: 8, 2: 2}
+    transcript.feed(1, b" there", 0.0)
+    transcript.close()
+    in_transaction(transcript.store_rest)
+    assert list(RunOutput.objects.values_list("seq", flat=True).order_by("seq")) == [1, 2, 3, 4]
+    assert transcript.total_bytes == 16
+
+
+# --- the sweep ------------------------------------------------------------------------------
+
+
+def test_a_container_run_is_lost_only_after_a_lease_in_which_nobody_adopted_it(
+    fleet: Fleet, engine: dict[str, object]
+):
+    run = contained(fleet, **ended())
+    assert reconcile.reconcile(at(30), "here")["runs_lost"] == 0
+    assert reconcile.reconcile(at(36), "here")["runs_lost"] == 1
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("lost", "lost: its worker died")
+
+
+def test_it_is_not_lost_while_nobody_can_say_that_its_container_is_gone(
+    fleet: Fleet, engine: dict[str, object]
+):
+    contained(fleet, **ended())
+    engine["removed"] = False
+    assert reconcile.reconcile(at(hours=0.1), "here")["runs_lost"] == 0
+    engine["removed"] = True
+    assert reconcile.reconcile(at(hours=0.2), "here")["runs_lost"] == 1
+
+
+def test_after_a_reboot_its_container_is_dead_and_it_is_lost_at_once(
+    fleet: Fleet, engine: dict[str, object]
+):
+    contained(fleet, **ended(boot_id="before"))
+    assert reconcile.reconcile(at(1), "here")["runs_lost"] == 1
+
+
+def test_on_another_machine_it_counts_as_alive_as_long_as_it_may_run(
+    fleet: Fleet, engine: dict[str, object]
+):
+    contained(fleet, **ended())
+    assert reconcile.reconcile(at(minutes=5), "elsewhere")["runs_lost"] == 0
+    dispatch.request_stop(list(Run.objects.all()), at(minutes=6), "enough")
+    assert reconcile.reconcile(at(minutes=6), "elsewhere")["runs_lost"] == 1
+
+
+# --- work that is given back ----------------------------------------------------------------
+
+
+def conclude(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
+    in_transaction(partial(execute.UNUSUAL[ending.state], job, ending, now, worker_id))
+
+
+def test_work_that_found_no_engine_waits_with_the_reason_and_no_attempt_less(fleet: Fleet):
+    agent = fleet.agent(runtime=BOX)
+    item = fleet.ask(agent)
+    for number in range(3):
+        now = at(10 * number)
+        job = fleet.start(item, now)
+        worker_id = fleet.workers[0].pk
+        ending = Ending("unavailable", error="docker_unavailable: nobody there")
+        conclude(job, ending, now, worker_id)
+        item.refresh_from_db()
+        assert (item.state, item.attempts) == (WorkItem.State.QUEUED, 0)
+        assert item.reason == "docker_unavailable: nobody there"
+        assert item.available_at == now + timedelta(seconds=1)
+        assert Run.objects.filter(slot__isnull=False).count() == 0
+        assert dispatch.admit_waiting(agent.pk, now) == 0
+        assert dispatch.admit_waiting(agent.pk, now + timedelta(seconds=2)) == 1
+    # The live one, and one that says what happened to all before it.
+    assert list(Run.objects.order_by("pk").values_list("state", flat=True)) == [
+        "stopped",
+        "pending",
+    ]
+    assert live_run(item).attempt == 1
+
+
+def test_a_worker_that_no_longer_owns_the_run_gives_nothing_back(fleet: Fleet):
+    item = fleet.ask(fleet.agent())
+    job = fleet.start(item)
+    ending = Ending("unavailable", error="docker_unavailable: nobody there")
+    other = fleet.worker().pk
+    conclude(job, ending, NOON, other)
+    item.refresh_from_db()
+    assert item.state == WorkItem.State.ADMITTED
+    assert live_run(item).state == "running"
+
+
+def test_a_run_whose_container_vanished_is_lost_by_its_own_worker(fleet: Fleet):
+    agent = fleet.agent(runtime=BOX, on_lost="retry")
+    job = fleet.start(fleet.ask(agent))
+    ending = Ending("lost", error="lost: its container was removed by somebody else")
+    conclude(job, ending, NOON, fleet.workers[0].pk)
+    assert Run.objects.get().state == "lost"
+    assert WorkItem.objects.get().state == WorkItem.State.QUEUED
+
+
+def test_an_engine_that_is_away_stops_no_worker(fleet: Fleet, host: Host, monkeypatch):
+    def away(*_: object) -> None:
+        raise EngineAway("nobody there")
+
+    monkeypatch.setattr(adoption.ENGINE, "find", away)
+    fleet.agent(runtime=BOX)
+    assert adoption.uses_containers()
+    with pytest.raises(EngineAway):
+        adoption.sweep()
+
+
+def test_what_hooks_printed_before_the_program_is_not_taken_for_its_output(fleet: Fleet):
+    run = contained(fleet, **ended())
+    said = [(0, b"[hooks.pre: make]\n"), (1, b"made\n"), (0, b"[hooks.pre: done]\n")]
+    said += [(1, b"one\n"), (2, b"oh\n")]
+    pieces = [Segment(seq, stream, 0.0, data) for seq, (stream, data) in enumerate(said, 1)]
+    insert_output(run.tenant_id, run.pk, pieces)
+    transcript = Transcript(run.tenant_id, run.pk, run.worker_id or 0)
+    assert transcript.go_on() == {1: 4, 2: 3}
+    assert transcript.total_bytes == sum(len(data) for _, data in said)
+
+
+def test_an_adopted_run_has_its_token_so_that_it_is_not_seen_in_what_it_prints(
+    fleet: Fleet, host: Host, engine: dict[str, object], monkeypatch
+):
+    run = contained(fleet, **ended())
+    token = f"drover_run_{run.pk}_secret"
+    monkeypatch.setattr(adoption.ENGINE, "environment", lambda _: {"DROVER_RUN_TOKEN": token})
+    assert adoption._job(run, token).token == token
+
+
+def test_an_adoption_that_cannot_be_written_down_leaves_the_run_to_others(
+    fleet: Fleet, host: Host, engine: dict[str, object], monkeypatch
+):
+    def broken(*_: object) -> bool:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(adoption, "_take_over", broken)
+    with pytest.raises(OperationalError):
+        adoption.adopt(contained(fleet, **ended()), host)
+    assert host.live == {}

@@ -1,0 +1,14 @@
+"""The clock of a schedule, turned on by hand."""
+
+from agents_app.models import Run, Schedule
+from agents_app.schedules import due, firings
+from gateway_app.api.fields import utc_now
+
+
+def fired(schedule: Schedule) -> Run:
+    """Its time comes: it fires, and what it asks for runs."""
+    moment = utc_now()
+    Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=moment)
+    due.claim_due_schedules(moment)
+    firings.decide_firings(moment)
+    return Run.objects.filter(schedule=schedule).latest("pk")

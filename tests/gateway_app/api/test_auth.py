@@ -1,0 +1,128 @@
+"""Who may ask: bearer tokens by scope, or a session of the admin with CSRF; never both."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agents_app.models import ApiToken, RunEvent
+from tests.agents_app.fleet import Fleet
+from tests.gateway_app.api.calling import Api, api_of, token_of
+
+MISSING = "missing or invalid bearer token"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer ",
+        "Bearer nobody-s-token",
+        "Basic dXNlcjpwYXNz",
+        "drover_x",
+        "Bearer \N{SNOWMAN}",
+    ],
+)
+def test_without_a_token_that_is_in_force_nothing_is_told(fleet: Fleet, header: str):
+    api = Api()
+    if header:
+        api.headers = {"Authorization": header}
+    reply = api.get("/agents")
+    assert (reply.status, reply.message) == (401, MISSING)
+    assert reply.response["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_revoked_token_opens_nothing_from_the_next_request_on(fleet: Fleet, reader: Api):
+    assert reader.get("/agents").status == 200
+    ApiToken.objects.update(revoked_at=datetime.now(UTC))
+    assert reader.get("/agents").status == 401
+
+
+@pytest.mark.parametrize(
+    ("scope", "allowed"),
+    [("read", [200, 403, 403]), ("operate", [200, 200, 403]), ("admin", [200, 200, 200])],
+)
+def test_each_scope_includes_the_ones_below_it(fleet: Fleet, scope: str, allowed: list[int]):
+    fleet.agent()
+    api = api_of(fleet.tenant, scope)
+    replies = [api.get("/agents"), api.post("/agents/reporter/pause"), api.get("/tokens")]
+    assert [reply.status for reply in replies] == allowed
+    refused = [reply.message for reply in replies if reply.status == 403]
+    needed = ["this needs the scope 'operate'", "this needs the scope 'admin'"]
+    assert refused == needed[len(needed) - len(refused) :]
+
+
+def test_the_journal_names_the_token(fleet: Fleet):
+    fleet.agent()
+    api_of(fleet.tenant, "operate", "nightly build").post("/agents/reporter/pause")
+    assert RunEvent.objects.get(name="agent.paused").detail == "token nightly build"
+
+
+def test_a_disabled_tenant_s_tokens_open_nothing(fleet: Fleet, others: Fleet, admin: Api):
+    api = api_of(others.tenant, "admin")
+    assert api.get("/agents").status == 200
+    admin.post("/tenants/acme/disable")
+    reply = api.get("/agents")
+    assert (reply.status, reply.error["code"]) == (403, "tenant_disabled")
+
+
+# --- the session of the admin ---------------------------------------------------------------
+
+
+def logged_in(user: User, *, csrf: bool = False) -> Api:
+    client = Client(enforce_csrf_checks=csrf)
+    client.force_login(user)
+    return Api(client=client)
+
+
+def test_somebody_logged_in_to_the_admin_is_the_project_s_tenant(boss: Client, fleet: Fleet):
+    fleet.agent()
+    api = Api(client=boss)
+    assert [agent["name"] for agent in api.get("/agents").json["agents"]] == ["reporter"]
+    assert api.get("/tokens").status == 200
+    api.post("/agents/reporter/pause")
+    assert RunEvent.objects.get(name="agent.paused").detail == "ann"
+
+
+def test_a_visitor_of_the_admin_may_look_and_not_act(visitor: Client, fleet: Fleet):
+    fleet.agent()
+    api = Api(client=visitor)
+    assert api.get("/agents").status == 200
+    assert api.post("/agents/reporter/pause").status == 403
+
+
+def test_a_user_who_is_not_of_the_staff_is_nobody(fleet: Fleet):
+    api = logged_in(User.objects.create_user("passer-by", password="secret"))
+    assert api.get("/agents").status == 401
+
+
+def test_a_session_needs_the_csrf_token_to_change_something(fleet: Fleet):
+    fleet.agent()
+    api = logged_in(User.objects.create_superuser("eve", password="secret"), csrf=True)
+    assert api.get("/agents").status == 200
+    reply = api.post("/agents/reporter/pause")
+    assert (reply.status, reply.error["code"]) == (403, "csrf")
+    assert not RunEvent.objects.exists()
+    page = api.client.get("/v1/docs")
+    token = page.content.decode().partition('data-csrf-token="')[2].partition('"')[0]
+    assert api.post("/agents/reporter/pause", **{"X_CSRFToken": token}).status == 200
+
+
+def test_somebody_without_a_session_is_asked_for_a_token_not_for_csrf(fleet: Fleet):
+    api = Api(client=Client(enforce_csrf_checks=True))
+    assert api.post("/agents/reporter/pause").status == 401
+
+
+def test_beside_an_authorization_header_cookies_count_for_nothing(boss: Client, fleet: Fleet):
+    assert Api("nobody-s-token", boss).get("/agents").status == 401
+    reader = Api(token_of(fleet.tenant, "read"), boss)
+    fleet.agent()
+    assert reader.post("/agents/reporter/pause").status == 403
+
+
+def test_a_bearer_s_answer_sets_no_cookie_and_is_kept_nowhere(fleet: Fleet, reader: Api):
+    response = reader.get("/agents").response
+    assert not response.cookies
+    assert response["Cache-Control"] == "no-store"
+    assert "Cookie" not in response.get("Vary", "")

@@ -1,0 +1,142 @@
+"""/v1/deliveries: what arrived, why it started what it started, and once more."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agents_app.models import Delivery, RunEvent, WebhookSource, WorkItem
+from agents_app.webhooks import deliveries
+from agents_app.webhooks.providers import Letter
+from agents_app.webhooks.source_index import read_book
+from tests.agents_app.fleet import NOON, Fleet, at
+from tests.gateway_app.api.calling import Api
+
+ISSUE = {
+    "action": "opened",
+    "issue": {"number": 7, "title": "It broke"},
+    "repository": {"full_name": "acme/site"},
+}
+HEADERS = {
+    "content-type": "application/json",
+    "x-github-event": "issues",
+    "x-hub-signature-256": "sha256=canary",
+    "x-gitlab-token": "canary",
+    "x-slack-request-timestamp": "1700000000",
+}
+
+
+@pytest.fixture(autouse=True)
+def gh(fleet: Fleet) -> WebhookSource:
+    fleet.agent("wants", webhooks=[{"source": "gh", "filters": {"events": ["issues"]}}])
+    fleet.agent("other", webhooks=[{"source": "gh", "filters": {"events": ["push"]}}])
+    return WebhookSource.objects.create(tenant=fleet.tenant, name="gh", type="github")
+
+
+def receive(number: int, body: Any = ISSUE, source: str = "gh", **headers: str) -> Delivery:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    book = read_book()
+    sender = next(each for each in book.sources if each.name == source)
+    letter = Letter({**HEADERS, **headers}, raw, f"guid-{number}", at(number))
+    (receipt,) = deliveries.store([deliveries.arrive(book, sender, letter, "main")], at(number))
+    return Delivery.objects.get(pk=receipt.delivery)
+
+
+def ids(api: Api, **query: Any) -> list[int]:
+    return [each["id"] for each in api.get("/deliveries", **query).json["deliveries"]]
+
+
+def test_the_newest_come_first_in_pages(reader: Api):
+    keys = [receive(number).pk for number in range(3)]
+    page = reader.get("/deliveries", limit=2).json
+    assert [each["id"] for each in page["deliveries"]] == keys[:0:-1]
+    assert ids(reader, cursor=page["next_cursor"]) == keys[:1]
+    assert "body" not in page["deliveries"][0] and "headers" not in page["deliveries"][0]
+
+
+def test_they_are_filtered(fleet: Fleet, reader: Api):
+    WebhookSource.objects.create(tenant=fleet.tenant, name="chat", type="slack")
+    first = receive(1)
+    second = receive(2, b"{")
+    third = receive(3, {"type": "event_callback", "event": {"type": "message"}}, "chat")
+    everything = [third.pk, second.pk, first.pk]
+    assert ids(reader) == everything
+    assert ids(reader, source="gh") == everything[1:]
+    assert ids(reader, provider="slack") == [third.pk]
+    assert ids(reader, outcome="unparseable") == [second.pk]
+    assert ids(reader, event="issues") == [first.pk]
+    assert ids(reader, since=at(2).timestamp()) == everything[:2]
+    assert reader.get("/deliveries", source="nobody").status == 404
+    assert reader.get("/deliveries", outcome="lost").status == 400
+
+
+def test_one_says_for_each_agent_why_it_was_told_or_not(reader: Api):
+    delivery = receive(1)
+    shown = reader.get(f"/deliveries/{delivery.pk}").json
+    assert (shown["source"], shown["event"], shown["action"]) == ("gh", "issues", "opened")
+    assert (shown["outcome"], shown["matched"], shown["skipped"]) == ("matched", 1, 1)
+    assert shown["received_at"] == at(1).timestamp()
+    reasons = {each["agent"]: (each["matched"], each["reason"]) for each in shown["decisions"]}
+    assert reasons == {"wants": (True, ""), "other": (False, "events: wanted push, got issues")}
+    assert shown["context"]["title"] == "It broke"
+    (work,) = shown["work"]
+    assert (work["agent"], work["state"]) == ("wants", "admitted")
+
+
+def test_what_proved_who_sent_it_is_not_shown(reader: Api, gh: WebhookSource):
+    delivery = receive(1, **{"x-our-own": "canary"})
+    WebhookSource.objects.filter(pk=gh.pk).update(options={"header": "X-Our-Own"})
+    reply = reader.get(f"/deliveries/{delivery.pk}")
+    assert "canary" not in reply.response.content.decode()
+    headers = reply.json["headers"]
+    assert headers["x-github-event"] == "issues"
+    assert headers["x-slack-request-timestamp"] == "1700000000"
+    assert headers["x-hub-signature-256"] == "(not shown)"
+    assert "x-gitlab-token" not in headers  # it is not even kept
+
+
+@pytest.mark.parametrize(
+    ("raw", "said", "encoding"),
+    [
+        ('{"a": "ä"}'.encode(), '{"a": "ä"}', "text"),
+        (b"\xff\x00", "/wA=", "base64"),
+        (b"", "", "text"),
+    ],
+)
+def test_a_body_is_shown_whatever_its_bytes(reader: Api, raw: bytes, said: str, encoding: str):
+    shown = reader.get(f"/deliveries/{receive(1, raw).pk}").json
+    assert (shown["body"], shown["body_encoding"]) == (said, encoding)
+
+
+def test_a_replay_is_the_same_delivery_with_new_work_marked_as_one(api: Api):
+    delivery = receive(1)
+    reply = api.post(f"/deliveries/{delivery.pk}/replay")
+    assert reply.status == 202
+    assert reply.json == {"delivery": delivery.pk, "matched": 1, "skipped": 1, "replays": 1}
+    assert Delivery.objects.count() == 1
+    _, again = WorkItem.objects.order_by("pk")
+    assert json.loads(again.context)["replay"] == 1
+    assert again.requested_by == f"token ci, replay 1 of delivery {delivery.pk}"
+    (entry,) = RunEvent.objects.filter(name="delivery.replayed")
+    assert entry.detail.startswith("token ci: ")
+
+
+def test_whoever_may_only_read_replays_nothing(reader: Api):
+    delivery = receive(1)
+    assert reader.post(f"/deliveries/{delivery.pk}/replay").status == 403
+    assert WorkItem.objects.count() == 1
+
+
+def test_a_source_whose_settings_make_no_sense_is_not_replayed(api: Api, gh: WebhookSource):
+    delivery = receive(1)
+    WebhookSource.objects.filter(pk=gh.pk).update(options={"nonsense": 1})
+    reply = api.post(f"/deliveries/{delivery.pk}/replay")
+    assert (reply.status, reply.error["code"]) == (409, "refused")
+    assert Delivery.objects.get().replays == 0
+
+
+def test_an_unmatched_one_says_so(reader: Api):
+    delivery = receive(1, {"action": "x"}, **{"x-github-event": "star"})
+    shown = reader.get(f"/deliveries/{delivery.pk}").json
+    assert shown["work"] == [] and shown["reason"]
+    assert shown["received_at"] > NOON.timestamp()

@@ -1,0 +1,60 @@
+"""Tokens that are tried one after the other are soon not looked up any more."""
+
+import pytest
+
+from agents_app.models import ApiToken
+from gateway_app.access import guesses
+from gateway_app.access.rate import RateLimit
+from tests.agents_app.fleet import Fleet
+from tests.gateway_app.api.calling import Api, api_of
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guesses, "WRONG", RateLimit(rate=0.01, burst=5))
+
+
+def guess_until_stopped() -> None:
+    statuses = [Api(f"guess-{number}").get("/agents").status for number in range(6)]
+    assert statuses == [401] * 5 + [429]
+
+
+def test_after_many_unknown_tokens_none_is_looked_up(fleet: Fleet, django_assert_num_queries):
+    guess_until_stopped()
+    with django_assert_num_queries(0):
+        reply = Api("another").get("/agents")
+    assert (reply.status, reply.error["code"]) == (429, "rate_limited")
+    assert int(reply.response["Retry-After"]) > 0
+
+
+def test_even_a_right_guess_is_not_let_in_then(fleet: Fleet):
+    right = api_of(fleet.tenant)
+    guess_until_stopped()
+    assert right.get("/agents").status == 429
+
+
+def test_whoever_was_let_in_before_goes_on(fleet: Fleet):
+    right = api_of(fleet.tenant)
+    assert right.get("/agents").status == 200
+    guess_until_stopped()
+    assert right.get("/agents").status == 200
+
+
+def test_a_token_that_was_revoked_meanwhile_is_a_wrong_one(fleet: Fleet):
+    right = api_of(fleet.tenant)
+    assert right.get("/agents").status == 200
+    ApiToken.objects.update(revoked_at=fleet.tenant.created_at)
+    assert [right.get("/agents").status for _ in range(7)] == [401] * 5 + [429] * 2
+
+
+def test_another_address_is_another_guesser(fleet: Fleet):
+    guess_until_stopped()
+    reply = Api("another").client.get(
+        "/v1/agents", headers={"Authorization": "Bearer x"}, REMOTE_ADDR="198.51.100.9"
+    )
+    assert reply.status_code == 401
+
+
+def test_requests_without_a_token_are_not_guesses(fleet: Fleet):
+    assert {Api().get("/agents").status for _ in range(10)} == {401}
+    assert api_of(fleet.tenant).get("/agents").status == 200

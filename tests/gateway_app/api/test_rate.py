@@ -1,0 +1,65 @@
+"""A token may ask so often, and is told when to come back; others do not notice."""
+
+import pytest
+
+from agents_app.errors import ConfigError
+from gateway_app.access import rate
+from gateway_app.access.rate import RateLimit, read_rate_limit
+from tests.agents_app.fleet import Fleet
+from tests.gateway_app.api.calling import Api, api_of
+
+
+def test_a_burst_is_spent_at_once_and_comes_back_with_time():
+    limit = RateLimit(rate=2, burst=3)
+    assert [limit.wait_seconds("a", 0) for _ in range(4)] == [0, 0, 0, 1]
+    assert [limit.wait_seconds("a", 1) for _ in range(3)] == [0, 0, 1]
+
+
+def test_what_is_not_used_does_not_add_up_for_ever():
+    limit = RateLimit(rate=2, burst=3)
+    limit.wait_seconds("a", 0)
+    assert [limit.wait_seconds("a", 1000) for _ in range(4)] == [0, 0, 0, 1]
+
+
+def test_one_who_asks_too_often_takes_nothing_from_another():
+    limit = RateLimit(rate=1, burst=1)
+    assert [limit.wait_seconds(who, 0) for who in ("a", "a", "b")] == [0, 1, 0]
+
+
+def test_a_slow_rate_says_truly_when_to_come_back():
+    limit = RateLimit(rate=0.1, burst=1)
+    limit.wait_seconds("a", 0)
+    wait = limit.wait_seconds("a", 0)
+    assert wait == 10
+    assert limit.wait_seconds("a", wait) == 0
+
+
+def test_callers_who_have_rested_are_forgotten(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rate, "MOST_BUCKETS", 10)
+    limit = RateLimit(rate=1, burst=2)
+    for number in range(1000):
+        limit.wait_seconds(f"caller {number}", number)
+    assert len(limit._buckets) <= 10
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "nan", "inf", "\N{SUPERSCRIPT TWO}"])
+def test_an_impossible_rate_is_refused_at_the_start(text: str):
+    with pytest.raises(ConfigError, match="DROVER_API_RATE"):
+        read_rate_limit({"DROVER_API_RATE": text})
+
+
+def test_rate_and_burst_come_from_the_environment():
+    limit = read_rate_limit({"DROVER_API_RATE": "5", "DROVER_API_BURST": "7"})
+    assert (limit.rate, limit.burst) == (5, 7)
+    assert read_rate_limit({}).rate == rate.DEFAULT_RATE
+
+
+def test_a_token_that_asks_too_often_is_told_when_to_try_again(
+    fleet: Fleet, reader: Api, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(rate, "LIMIT", RateLimit(rate=0.1, burst=2))
+    assert [reader.get("/agents").status for _ in range(2)] == [200, 200]
+    reply = reader.get("/agents")
+    assert (reply.status, reply.error["code"]) == (429, "rate_limited")
+    assert 1 <= int(reply.response["Retry-After"]) <= 10
+    assert api_of(fleet.tenant, "read", "another").get("/agents").status == 200

@@ -1,0 +1,94 @@
+"""/v1/scheduler and /v1/project: the state of the whole, pauses, the cap, the end."""
+
+import pytest
+
+from agents_app.models import RunEvent, Scheduler, Tenant
+from gateway_app.api import scheduler
+from tests.agents_app.fleet import NOON, Fleet, work_states
+from tests.gateway_app.api.calling import Api, api_of
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What would end the processes of this Drover; there are none in this test."""
+    calls: list[str] = []
+    monkeypatch.setattr(scheduler, "finish_when_idle", lambda: calls.append("asked"))
+    return calls
+
+
+def test_the_status_counts_checks_triggers_and_what_runs(fleet: Fleet, reader: Api):
+    Scheduler.objects.create(
+        pk=1, started_at=NOON, check_count=7, trigger_count=3, last_check_at=NOON
+    )
+    one, two = fleet.agent("one", scale=2), fleet.agent("two")
+    for agent in (one, one, two):
+        fleet.start(fleet.ask(agent))
+    fleet.ask(two)
+    shown = reader.get("/scheduler").json
+    assert (shown["state"], shown["check_count"], shown["trigger_count"]) == ("running", 7, 3)
+    assert shown["started_at"] == shown["last_check_at"] == NOON.timestamp()
+    assert (shown["running"], shown["running_by_agent"]) == (3, {"one": 2, "two": 1})
+    assert (shown["queue_depth"], shown["paused"], shown["scale"]) == (1, False, None)
+
+
+def test_before_the_first_start_it_is_stopped(fleet: Fleet, reader: Api):
+    shown = reader.get("/scheduler").json
+    assert (shown["state"], shown["started_at"], shown["running_by_agent"]) == ("stopped", None, {})
+
+
+def test_a_pause_holds_everything_of_this_tenant_and_nothing_of_another(
+    fleet: Fleet, others: Fleet, api: Api
+):
+    mine, theirs = fleet.agent(), others.agent()
+    shown = api.post("/scheduler/pause", {"note": "release"}).json
+    assert (shown["paused"], shown["pause_note"]) == (True, "release")
+    fleet.ask(mine)
+    others.ask(theirs)
+    assert (work_states(mine), work_states(theirs)) == (["queued"], ["admitted"])
+    assert api.post("/scheduler/resume").json["paused"] is False
+    assert work_states(mine) == ["admitted"]
+
+
+def test_the_project_s_cap_is_set_and_taken_away(fleet: Fleet, api: Api):
+    agent = fleet.agent(scale=5)
+    assert api.post("/project/scale", {"scale": 1}).json["scale"] == 1
+    fleet.ask(agent)
+    fleet.ask(agent)
+    assert work_states(agent) == ["admitted", "queued"]
+    assert api.post("/project/scale", {"scale": None}).json["scale"] is None
+    assert work_states(agent) == ["admitted", "admitted"]
+    told = RunEvent.objects.filter(name="project.scaled").order_by("pk")
+    assert [event.detail for event in told] == ["token ci: 1", "token ci: no cap"]
+
+
+@pytest.mark.parametrize("body", [{}, {"scale": 0}, {"scale": 10_001}, {"scale": "1"}])
+def test_an_impossible_cap_is_refused(fleet: Fleet, api: Api, body: dict[str, object]):
+    assert api.post("/project/scale", body).status == 400
+    assert Tenant.objects.get().scale is None
+
+
+def test_an_operator_stops_it_and_the_queue_is_cleared(
+    fleet: Fleet, admin: Api, stopped: list[str]
+):
+    agent = fleet.agent(scale=1)
+    fleet.start(fleet.ask(agent))
+    fleet.ask(agent)
+    reply = admin.post("/scheduler/stop")
+    assert (reply.status, reply.json) == (202, {"state": "stopping", "cleared": 1})
+    assert work_states(agent) == ["admitted", "cleared"]
+    assert stopped == ["asked"]
+
+
+def test_the_queue_may_be_kept(fleet: Fleet, admin: Api, stopped: list[str]):
+    agent = fleet.agent(paused_at=NOON)
+    fleet.ask(agent)
+    assert admin.post("/scheduler/stop", {"keep_queue": True}).json["cleared"] == 0
+    assert work_states(agent) == ["queued"]
+
+
+def test_nobody_else_stops_it_for_all(fleet: Fleet, others: Fleet, api: Api, stopped: list[str]):
+    assert api.post("/scheduler/stop").status == 403
+    reply = api_of(others.tenant, "admin").post("/scheduler/stop")
+    assert (reply.status, reply.error["code"]) == (403, "forbidden")
+    assert not stopped
+    assert not Scheduler.objects.exists()

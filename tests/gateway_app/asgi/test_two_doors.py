@@ -1,0 +1,154 @@
+"""The gateway on a port and on a socket: runs have a door of their own, with nothing else in it."""
+
+import http.client
+import json
+import os
+import socket
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents_app.agent_bin.http_post import UnixConnection
+from agents_app.errors import ConfigError
+from agents_app.installation.gateway_socket import gateway_socket_path, socket_directory
+from agents_app.launch.prepare import AGENT_BIN
+from tests.parts.fixtures import NewStack
+from tests.parts.ports import free_port
+from tests.parts.stack_part import PrivateStack
+from tests.parts.waiting import wait_for
+
+NO_REDIS = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def stack(new_stack: NewStack) -> Iterator[PrivateStack]:
+    stack = new_stack(redis_url=NO_REDIS)
+    stack.start("gateway")
+    yield stack
+
+
+def ask(connection: http.client.HTTPConnection, path: str, method: str = "GET") -> tuple[int, Any]:
+    connection.request(method, path)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    is_json = answer.headers.get_content_type() == "application/json"
+    return answer.status, json.loads(body) if is_json else body
+
+
+def through_socket(data: Path, path: str = "/healthz", method: str = "GET") -> tuple[int, Any]:
+    return ask(UnixConnection(str(gateway_socket_path(data)), 10), path, method)
+
+
+def through_port(port: int, path: str = "/healthz") -> tuple[int, Any]:
+    return ask(http.client.HTTPConnection("127.0.0.1", port, timeout=10), path)
+
+
+def test_both_doors_are_open_and_the_socket_is_anybodys(stack: PrivateStack) -> None:
+    assert through_port(stack.conf.port) == (200, {"ok": True})
+    assert through_socket(stack.data) == (200, {"ok": True})
+    path = gateway_socket_path(stack.data)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o711
+    # Containers see the whole directory.
+    assert [entry.name for entry in path.parent.iterdir()] == ["gateway.sock"]
+
+
+def test_a_run_finds_signals_behind_its_door_and_nothing_else(stack: PrivateStack) -> None:
+    """Guard: the dashboard, the API and webhooks are not for runs. Take SignalsOnly away and this
+    is red."""
+    message = "this socket is for runs: /v1/signals/* and /healthz"
+    closed = {"error": {"code": "not_found", "message": message}}
+    for path in ("/", "/admin/login/", "/v1/agents", "/readyz", "/v1/signals", "/healthz/x"):
+        assert through_socket(stack.data, path) == (404, closed), path
+    assert through_socket(stack.data, "/webhooks/github", "POST") == (404, closed)
+    status, said = through_socket(stack.data, "/v1/signals/nonsense", "POST")
+    assert status == 401
+    assert said != closed
+    assert through_port(stack.conf.port, "/admin/login/")[0] == 200
+    assert through_port(stack.conf.port, "/v1/agents")[0] == 401
+
+
+def test_an_agents_command_reaches_the_gateway_through_the_socket(stack: PrivateStack) -> None:
+    env = {
+        "PATH": os.environ["PATH"],
+        "DROVER_GATEWAY_SOCKET": str(gateway_socket_path(stack.data)),
+    }
+    argv = [AGENT_BIN / "drover", "rerun"]
+    done = subprocess.run(argv, env=env, capture_output=True, check=False)
+    # Nobody's token: forbidden, or not even found.
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["error"]["message"]
+    assert done.stderr == b""
+
+
+def test_a_gateway_that_ends_in_good_order_takes_its_socket_away(stack: PrivateStack) -> None:
+    stack.stop("gateway")
+    assert not gateway_socket_path(stack.data).exists()
+
+
+def test_a_killed_gateway_leaves_a_socket_that_the_next_one_replaces(stack: PrivateStack) -> None:
+    """Guard: without the unlink the next bind fails, and runs without a network are cut off."""
+    stack.kill("gateway")
+    assert gateway_socket_path(stack.data).exists()
+    with pytest.raises(ConnectionRefusedError):
+        through_socket(stack.data)
+    stack.start("gateway")
+    assert through_socket(stack.data)[0] == 200
+
+
+def test_a_second_gateway_leaves_the_socket_to_the_first(stack: PrivateStack) -> None:
+    """Guard: without the lock the second takes it away, and with its end it is gone."""
+    first = stack.processes.pop("gateway")
+    stack.processes["first"] = first
+    inode = gateway_socket_path(stack.data).stat().st_ino
+    stack.env["DROVER_PORT"] = str(free_port())
+    stack.start("gateway")
+    assert through_port(stack.conf.port)[0] == 200
+    assert "gateway.socket_taken" in stack.log("gateway")
+    stack.stop("gateway")
+    assert gateway_socket_path(stack.data).stat().st_ino == inode
+    assert through_socket(stack.data)[0] == 200
+
+
+def test_a_gateway_whose_port_is_taken_does_not_touch_the_socket(stack: PrivateStack) -> None:
+    inode = gateway_socket_path(stack.data).stat().st_ino
+    role = stack._role("gateway")
+    second = stack._spawn("second", role.argv, dict(role.env))
+    assert second.wait(20) != 0
+    assert gateway_socket_path(stack.data).stat().st_ino == inode
+    assert through_socket(stack.data)[0] == 200
+
+
+def test_a_long_data_directory_has_its_socket_elsewhere(tmp_path: Path) -> None:
+    data = tmp_path / ("long-" * 30)
+    path = gateway_socket_path(data)
+    assert len(os.fsencode(path)) <= 107
+    assert path.parent != data / "gateway"
+    assert path == gateway_socket_path(data) != gateway_socket_path(tmp_path / ("long-" * 31))
+    directory = socket_directory(data)
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+        path.unlink()
+    finally:
+        directory.rmdir()
+
+
+def test_a_directory_that_somebody_else_planted_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "gateway").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="belongs to this user"):
+        socket_directory(tmp_path)
+
+
+def test_without_a_socket_the_gateway_still_serves_its_port(new_stack: NewStack) -> None:
+    stack = new_stack(redis_url=NO_REDIS)
+    (stack.data / "gateway").write_text("in the way")
+    stack.start("gateway")
+    assert through_port(stack.conf.port)[0] == 200
+    wait_for(lambda: "gateway.socket_failed" in stack.log("gateway"))

@@ -1,0 +1,129 @@
+"""Requests to the webhooks' door without a server: raw ASGI messages in, an answer out."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agents_app.models import Agent, Tenant, WebhookSource
+from gateway_app.asgi.body import Budget
+from gateway_app.webhooks.receive import Webhooks
+
+SECRET = "It's a Secret to Everybody"
+ISSUE = {
+    "action": "opened",
+    "issue": {"number": 7, "title": "It broke", "user": {"login": "ann"}, "labels": []},
+    "repository": {"full_name": "acme/site"},
+    "sender": {"login": "ann"},
+}
+
+
+@dataclass(frozen=True)
+class Answered:
+    status: int
+    headers: dict[str, str]
+    content: Any
+
+
+@dataclass(frozen=True)
+class Post:
+    """A request as it comes in; `body` in pieces, after each of which the sender may wait."""
+
+    path: str = "/webhooks/github"
+    body: bytes | Sequence[bytes] = b""
+    headers: Mapping[str, str] = ()  # type: ignore[assignment]
+    method: str = "POST"
+    query: bytes = b""
+    pause_seconds: float = 0
+    hangs: bool = False
+
+
+def signed(payload: Any, number: object = 1, event: str = "issues", secret: str = SECRET) -> Post:
+    """As GitHub sends it."""
+    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    mac = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    headers = {
+        "content-type": "application/json",
+        "x-github-event": event,
+        "x-github-delivery": f"guid-{number}",
+        "x-hub-signature-256": f"sha256={mac}",
+    }
+    return Post(body=body, headers=headers)
+
+
+class Door:
+    """The gateway's own, in this process; the clock can be set."""
+
+    def __init__(self, budget: Budget | None = None, body_seconds: float = 5) -> None:
+        self.now = datetime.now(UTC)
+        self.passed_on: list[str] = []
+        self.app = Webhooks(self._django, lambda: self.now, body_seconds, budget)
+
+    async def _django(self, scope: Any, receive: Any, send: Any) -> None:
+        self.passed_on.append(scope["path"])
+
+    def post(self, *posts: Post) -> list[Answered]:
+        """All at the same time."""
+
+        async def all_of_them() -> list[Answered]:
+            return await asyncio.gather(*(self.send(post) for post in posts))
+
+        try:
+            return asyncio.run(all_of_them())
+        finally:
+            self.app.intake.stop()
+
+    def one(self, post: Post) -> Answered:
+        (answer,) = self.post(post)
+        return answer
+
+    async def send(self, post: Post) -> Answered:
+        pieces = [post.body] if isinstance(post.body, bytes) else list(post.body)
+        receive = Coming(pieces, post)
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        raw = [(n.encode(), v.encode("latin-1")) for n, v in dict(post.headers).items()]
+        scope = {"type": "http", "method": post.method, "path": post.path, "headers": raw}
+        scope["query_string"] = post.query
+        await self.app(scope, receive, send)
+        if not sent:
+            return Answered(0, {}, None)
+        body = b"".join(message.get("body", b"") for message in sent[1:])
+        headers = {n.decode(): v.decode() for n, v in sent[0]["headers"]}
+        return Answered(sent[0]["status"], headers, json.loads(body) if body else None)
+
+
+class Coming:
+    """The body, piece by piece, as a server hands it on."""
+
+    def __init__(self, pieces: list[bytes], post: Post) -> None:
+        self.pieces = pieces
+        self.post = post
+
+    async def __call__(self) -> dict[str, Any]:
+        await asyncio.sleep(self.post.pause_seconds)
+        if self.pieces:
+            piece = self.pieces.pop(0)
+            more = bool(self.pieces) or self.post.hangs
+            return {"type": "http.request", "body": piece, "more_body": more}
+        if self.post.hangs:
+            await asyncio.sleep(3600)
+        return {"type": "http.disconnect"}
+
+
+def source(tenant: Tenant, name: str = "gh", **columns: Any) -> WebhookSource:
+    values: dict[str, Any] = {"type": "github", "secret_refs": ["env:TEST_HOOK_SECRET"], **columns}
+    return WebhookSource.objects.create(tenant=tenant, name=name, **values)
+
+
+def listens(agent: Callable[..., Agent], name: str = "triage", **filters: Any) -> Agent:
+    scale = filters.pop("scale", 1)
+    heard = filters.pop("source", "gh")
+    return agent(name, scale=scale, webhooks=[{"source": heard, "filters": filters}])

@@ -1,0 +1,214 @@
+"""/v1/notifications/stream on a real server: what is told, to whom, in which order, how it ends."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.gateway_app.streams.client import NOTIFICATIONS, Event, Stream
+from tests.gateway_app.streams.conftest import Gateway
+from tests.parts.waiting import wait_for
+
+SLOW = {
+    "error": "notification stream backlog exceeded; reconnect",
+    "error_code": "slow_consumer",
+}
+ENTRIES = "INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail) VALUES"
+UNAUTHORIZED = {"error": "missing or invalid bearer token", "error_code": "unauthorized"}
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [event.data["kind"] for event in events]
+
+
+# --- how it begins --------------------------------------------------------------------------
+
+
+def test_the_first_thing_is_that_it_is_open(gateway: Gateway):
+    with Stream(gateway.port, gateway.token) as stream:
+        assert stream.status == 200
+        assert stream.response.headers["Content-Type"] == "text/event-stream"
+        assert stream.response.headers["Cache-Control"] == "no-store"
+        lines = stream.lines()
+        assert [next(lines), next(lines)] == ["event: open", 'data: {"ok":true}']
+
+
+def test_silence_is_filled_with_heartbeats(gateway: Gateway):
+    with gateway.listen() as stream:
+        lines = stream.lines()
+        assert [next(lines) for _ in range(4)] == [": heartbeat", "", ": heartbeat", ""]
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "after", "status", "code"),
+    [
+        (NOTIFICATIONS, "", None, 401, "unauthorized"),
+        (NOTIFICATIONS, "nonsense", None, 401, "unauthorized"),
+        (f"{NOTIFICATIONS}?agent=nobody", None, None, 404, "not_found"),
+        (f"{NOTIFICATIONS}?run_id=77", None, None, 404, "not_found"),
+        (f"{NOTIFICATIONS}?kinds=run.exploded", None, None, 400, "invalid"),
+        (f"{NOTIFICATIONS}?colour=red", None, None, 400, "invalid"),
+        (f"{NOTIFICATIONS}?last_event_id=-1", None, None, 400, "invalid"),
+        (NOTIFICATIONS, None, "yesterday", 400, "invalid"),
+        ("/v1/runs/77/logs/stream", None, None, 404, "not_found"),
+        ("/v1/nothing/stream", None, None, 404, "not_found"),
+    ],
+)
+def test_what_goes_wrong_before_it_begins_has_the_shape_of_all_errors(
+    gateway: Gateway, path: str, token: str | None, after: Any, status: int, code: str
+):
+    token = gateway.token if token is None else token
+    with Stream(gateway.port, token, path, after=after) as stream:
+        assert (stream.status, stream.problem()["code"]) == (status, code)
+
+
+# --- what is told ---------------------------------------------------------------------------
+
+
+def test_every_ending_but_success_is_a_failure(gateway: Gateway):
+    endings = ["failed", "timed_out", "stopped", "lost", "dead"]
+    with gateway.listen() as stream:
+        for name in ["admitted", "started", "succeeded", *endings]:
+            gateway.tell(f"run.{name}", 7)
+        events = stream.take(7)
+    assert {event.name for event in events} == {"notification"}
+    assert kinds(events) == ["run.started", "run.completed", *["run.failed"] * 5]
+    statuses = [event.data["status"] for event in events]
+    assert statuses == ["running", "succeeded", *endings]
+
+
+def test_filters_leave_out_what_is_not_asked_for(gateway: Gateway):
+    asked = f"{NOTIFICATIONS}?kinds=run.completed,%20run.failed"
+    with gateway.listen(asked) as stream, gateway.listen(f"{NOTIFICATIONS}?events=all") as all_of:
+        for name in ("run.started", "agent.paused", "run.succeeded"):
+            gateway.tell(name, 5, detail="ann: lunch")
+        assert kinds(stream.take(1)) == ["run.completed"]
+        events = all_of.take(3)
+    assert kinds(events) == ["run.started", "agent.paused", "run.succeeded"]
+    assert events[1].data["detail"] == "ann: lunch"
+    assert events[1].data["status"] is None
+
+
+def test_nobody_hears_what_happens_to_another_tenant(gateway: Gateway):
+    with gateway.listen(f"{NOTIFICATIONS}?events=all") as stream:
+        before = gateway.tell("run.started", 1, tenant="acme")
+        mine = gateway.tell("run.started", 2)
+        (event,) = stream.take(1)
+        assert (event.id, event.data["run_id"]) == (mine, 2)
+    # Nor afterwards, when it is read from the table.
+    with gateway.listen(after=before - 1) as stream:
+        assert [event.id for event in stream.take(1)] == [mine]
+
+
+# --- coming back ----------------------------------------------------------------------------
+
+
+def test_who_comes_back_hears_what_was_missed_and_nothing_twice(gateway: Gateway):
+    with gateway.listen() as stream:
+        first = gateway.tell("run.started", 1)
+        assert stream.next().id == first
+    missed = [gateway.tell("run.started", number) for number in range(5)]
+    with gateway.listen(after=first) as stream:
+        live = gateway.tell("run.succeeded", 1)
+        assert [event.id for event in stream.take(6)] == [*missed, live]
+    by_query = f"{NOTIFICATIONS}?last_event_id={missed[-1]}"
+    with Stream(gateway.port, gateway.token, by_query) as stream:
+        assert [event.id for event in stream.take(2)] == [missed[-1], live]
+
+
+def test_who_has_heard_nothing_but_the_opening_can_come_back_to_it(gateway: Gateway):
+    with gateway.listen() as stream:
+        opened_at = stream.last_id
+    missed = gateway.tell("run.started", 1)
+    with gateway.listen(after=opened_at) as stream:
+        assert stream.next().id == missed
+
+
+def test_a_number_from_another_database_means_from_now_on(gateway: Gateway):
+    newest = gateway.tell("run.started", 1)
+    with Stream(gateway.port, gateway.token, after=newest + 1_000_000) as stream:
+        assert stream.next() == Event("open", {"ok": True}, newest)
+        mine = gateway.tell("run.started", 2)
+        assert stream.next().id == mine
+
+
+# --- how it ends ----------------------------------------------------------------------------
+
+
+def test_who_reads_too_slowly_is_cut_off_and_nobody_else_notices(gateway: Gateway):
+    all_of_it = f"{NOTIFICATIONS}?events=all"
+    with gateway.listen(all_of_it) as slow, gateway.listen(all_of_it) as quick:
+        count, one = 8000, gateway.columns("agent.noted", detail="x" * 450)
+        for _ in range(0, count, 500):
+            values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * 500)
+            gateway.stack.rows(f"{ENTRIES} {values}", *one * 500)
+            # Never far behind, however slow this machine is.
+            assert len(quick.take(500)) == 500
+        events = list(slow.events())
+        assert events[-1] == Event("error", SLOW)
+        assert len(events) < count
+        # Nothing is lost: it comes back to where it has read, at its own pace.
+        with gateway.listen(all_of_it, after=slow.last_id) as again:
+            assert len(again.take(count - len(events) + 1)) == count - len(events) + 1
+
+
+def test_a_token_that_is_revoked_hears_no_more(gateway: Gateway):
+    made = gateway.ask("POST", "/tokens", {"name": "soon gone", "scope": "read"})
+    spent = made["token"]
+    with Stream(gateway.port, spent) as stream, gateway.listen() as other:
+        assert stream.next().name == "open"
+        gateway.ask("DELETE", f"/tokens/{made['id']}")
+        gateway.tell("run.started", 9)
+        assert list(stream.events()) == [Event("error", UNAUTHORIZED)]
+        assert other.next().data["run_id"] == 9
+    assert Stream(gateway.port, spent).status == 401
+
+
+def test_a_tenant_that_is_disabled_hears_no_more(gateway: Gateway):
+    token = gateway.theirs
+    with Stream(gateway.port, token) as stream:
+        assert stream.next().name == "open"
+        # Behind the journal's back: it is asked again every few seconds anyway.
+        sql = "UPDATE drover_tenant SET disabled_at = created_at WHERE name = 'acme'"
+        gateway.stack.rows(sql)
+        assert list(stream.events())[-1] == Event("error", UNAUTHORIZED)
+    gateway.stack.rows("UPDATE drover_tenant SET disabled_at = NULL")
+
+
+def test_somebody_who_is_logged_in_listens_until_they_log_out(gateway: Gateway):
+    with Stream(gateway.port, cookie=gateway.cookie) as stream:
+        assert (stream.status, stream.next().name) == (200, "open")
+        mine = gateway.tell("run.started", 3)
+        assert stream.next().id == mine
+        gateway.stack.rows("DELETE FROM django_session")
+        assert list(stream.events()) == [Event("error", UNAUTHORIZED)]
+
+
+# --- that it costs little -------------------------------------------------------------------
+
+
+def test_open_streams_hold_no_threads_and_no_connections_to_the_database(gateway: Gateway):
+    streams = [gateway.listen() for _ in range(60)]
+    status = f"/proc/{gateway.stack.processes['gateway'].pid}/status"
+
+    def threads() -> int:
+        with open(status) as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith("Threads"))
+
+    wait_for(lambda: threads() < 30, 10, f"{threads()} threads")
+    if not gateway.stack.database_url.startswith("sqlite"):
+        sql = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database()"
+        assert gateway.stack.rows(sql)[0]["n"] <= 9
+    number = gateway.tell("run.started", 4)
+    assert {stream.next().id for stream in streams} == {number}
+    for stream in streams:
+        stream.close()
+
+
+def test_the_data_is_one_line_of_json_whatever_stands_in_it(gateway: Gateway):
+    detail = 'a\r\nevent: b\n\ndata: "c"\N{LINE SEPARATOR}'
+    with gateway.listen(f"{NOTIFICATIONS}?events=all") as stream:
+        gateway.tell("agent.noted", detail=detail)
+        event = stream.next()
+    assert event.data["detail"] == detail
+    assert json.loads(json.dumps(event.data))["kind"] == "agent.noted"
