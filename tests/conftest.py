@@ -16,7 +16,7 @@ for _number, _handler in (
         signal.signal(_number, _handler)
 
 # Of these directories each file waits for real processes.
-TAKE_LONG = {"faults", "end_to_end", "browser", "races"}
+TAKE_LONG = {"faults", "end_to_end", "browser", "races", "upgrade"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
