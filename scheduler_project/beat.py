@@ -82,7 +82,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         self._heap = None
 
     def _fire(self, now: datetime) -> int:
-        due.resume_what_waited(now)
+        due.resume_expired_pauses(now)
         claimed = due.claim_due_schedules(now)
         firings.decide_firings(self.clock())
         return claimed

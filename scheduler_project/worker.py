@@ -11,7 +11,7 @@ from celery.worker.state import maybe_shutdown
 from django.db import DatabaseError, close_old_connections
 
 from agents_app.models import Agent, queue_name
-from agents_app.worker import Adopter, clear_rooms, take_lease
+from agents_app.worker import Adopter, remove_leftover_workdirs, take_lease
 
 log = structlog.get_logger("drover.worker")
 FOLLOW_EVERY_SECONDS = 1.0
@@ -34,7 +34,7 @@ def _begin(sender: Any, **_: Any) -> None:
 
 
 def _take_up_work(sender: Any) -> None:
-    clear_rooms()
+    remove_leftover_workdirs()
     lease = take_lease(sender.hostname, sender.concurrency)
     signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)
     adopter = Adopter(lease.host)

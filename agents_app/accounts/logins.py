@@ -94,5 +94,5 @@ def _until(now: datetime) -> str:
 def _note(name: str, detail: str, now: datetime) -> None:
     tenant = Tenant.objects.filter(name=DEFAULT_TENANT).values_list("pk", flat=True).first()
     if tenant is not None:
-        entry = journal.Entry(name, now, tenant, detail=detail)
+        entry = journal.JournalEntry(name, now, tenant, detail=detail)
         in_transaction(lambda: journal.record(entry))

@@ -43,7 +43,7 @@ def remove_schedule(schedule: Schedule, by: str, now: datetime) -> None:
 
     def change() -> None:
         schedule.delete()
-        entry = journal.Entry(
+        entry = journal.JournalEntry(
             "schedule.deleted", now, schedule.tenant_id, schedule.agent_id, detail=detail
         )
         journal.record(entry)
@@ -67,7 +67,9 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, told: Tenant) -> None:
     def change() -> None:
         tenant_name = tenant.name
         Tenant.objects.get(pk=tenant.pk).delete()
-        journal.record(journal.Entry("tenant.deleted", now, told.pk, detail=f"{tenant_name}: {by}"))
+        journal.record(
+            journal.JournalEntry("tenant.deleted", now, told.pk, detail=f"{tenant_name}: {by}")
+        )
 
     in_transaction(change)
 

@@ -31,7 +31,7 @@ def create_tenant(name: str, by: str, now: datetime) -> tuple[Tenant, NewToken]:
         tenant, created = Tenant.objects.get_or_create(name=name)
         if not created:
             raise Refused(f"there is a tenant {name!r} already")
-        journal.record(journal.Entry("tenant.created", now, tenant.pk, detail=by))
+        journal.record(journal.JournalEntry("tenant.created", now, tenant.pk, detail=by))
         return tenant, create_token(tenant, "first", ApiToken.Scope.ADMIN, by, now)
 
     return in_transaction(change)
@@ -44,7 +44,7 @@ def disable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
     def change() -> bool:
         moved = bool(enabled.update(disabled_at=now))
         if moved:
-            journal.record(journal.Entry("tenant.disabled", now, tenant.pk, detail=by))
+            journal.record(journal.JournalEntry("tenant.disabled", now, tenant.pk, detail=by))
         return moved
 
     return in_transaction(change)
@@ -61,7 +61,7 @@ def enable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
             return False
         for schedule in held_back:
             _let_go(schedule, now)
-        journal.record(journal.Entry("tenant.enabled", now, tenant.pk, detail=by))
+        journal.record(journal.JournalEntry("tenant.enabled", now, tenant.pk, detail=by))
         return True
 
     enabled = in_transaction(change)
@@ -77,7 +77,7 @@ def scale_project(tenant: Tenant, scale: int | None, by: str, now: datetime) -> 
 
     def change() -> None:
         Tenant.objects.filter(pk=tenant.pk).update(scale=scale)
-        journal.record(journal.Entry("project.scaled", now, tenant.pk, detail=detail))
+        journal.record(journal.JournalEntry("project.scaled", now, tenant.pk, detail=detail))
 
     in_transaction(change)
     dispatch.admit_tenant(tenant.pk, now)

@@ -111,4 +111,4 @@ def _make(tenant: Tenant, name: str, scope: str) -> NewToken:
 
 
 def _note(name: str, token: ApiToken, detail: str, now: datetime) -> None:
-    journal.record(journal.Entry(name, now, token.tenant_id, detail=detail))
+    journal.record(journal.JournalEntry(name, now, token.tenant_id, detail=detail))

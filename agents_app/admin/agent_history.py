@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from agents_app.admin.bar_charts import Chart, Column, chart
+from agents_app.admin.bar_charts import BarChart, ChartColumn, chart
 from agents_app.admin.show import exact, span
 from agents_app.budgets import day_of
 from agents_app.models import Agent, Usage
-from agents_app.reports import Day, Ended, Summary, by_day, summed_up
+from agents_app.reports import DayStatistics, Ended, Summary, by_day, summed_up
 
 # Read from the newest back, by an index: the page costs the same whatever the history is.
 MOST_RUNS = 2000
@@ -21,7 +21,7 @@ CENT = Decimal("0.01")
 @dataclass(frozen=True, slots=True)
 class History:
     summary: Summary
-    days: Sequence[Day]
+    days: Sequence[DayStatistics]
     # Of the oldest run that counts, if there are more before it.
     since: str
 
@@ -57,7 +57,7 @@ class History:
         return [_row(day) for day in reversed(self.days)]
 
     @property
-    def charts(self) -> list[Chart]:
+    def charts(self) -> list[BarChart]:
         days = self.days
         runs = max(day.summary.runs for day in days)
         slowest = max((day.summary.p95 or 0 for day in days), default=0)
@@ -92,20 +92,20 @@ def history_of(agent: Agent, now: datetime) -> History:
     return History(summed_up(runs), by_day(runs, used, today, DAYS, zone), since)
 
 
-def _cost_chart(days: Sequence[Day]) -> list[Chart]:
+def _cost_chart(days: Sequence[DayStatistics]) -> list[BarChart]:
     highest = max(day.cost_usd for day in days)
     columns = [_column(day, ("usual", float(day.cost_usd))) for day in days]
     return [chart("Cost", _dollars(highest), columns)] if highest else []
 
 
-def _column(day: Day, *values: tuple[str, float]) -> Column:
+def _column(day: DayStatistics, *values: tuple[str, float]) -> ChartColumn:
     row = _row(day)
     said = f"{row['day']}: {row['runs']} runs, {row['succeeded']} succeeded, p50 {row['p50']}, "
     said += f"p95 {row['p95']}, {row['tokens']} tokens, {row['cost']}"
-    return Column(f"{day.day:%d %b}", said, values)
+    return ChartColumn(f"{day.day:%d %b}", said, values)
 
 
-def _row(day: Day) -> dict[str, Any]:
+def _row(day: DayStatistics) -> dict[str, Any]:
     summary = day.summary
     return {
         "day": f"{day.day:%Y-%m-%d}",

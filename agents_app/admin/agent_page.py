@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from agents_app.admin.base import may_see
 from agents_app.admin.lines import AgentLine, run_lines, runs_url, waiting_url
 from agents_app.admin.markdown import as_html
-from agents_app.admin.schedule_lines import ScheduleLine
+from agents_app.admin.schedule_lines import ScheduleRow
 from agents_app.admin.show import link_to, when
 from agents_app.models import Agent, Schedule, WorkItem
 from agents_app.triggers.preview import preview_fires
@@ -25,7 +25,7 @@ SHOWN_FIRES = 3
 class AgentSchedule:
     """A schedule of the agent with the fires that come next."""
 
-    line: ScheduleLine
+    line: ScheduleRow
     fires: tuple[str, ...]
 
 
@@ -74,7 +74,7 @@ def definition_of(agent: Agent) -> dict[str, Any]:
 
 
 def _schedule(schedule: Schedule, now: datetime) -> AgentSchedule:
-    line = ScheduleLine(schedule, now)
+    line = ScheduleRow(schedule, now)
     if schedule.state != Schedule.State.ACTIVE or schedule.next_fire_at is None:
         return AgentSchedule(line, ())
     shown = preview_fires(

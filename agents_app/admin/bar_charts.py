@@ -7,7 +7,7 @@ WIDTH, HEIGHT, GAP = 420, 96, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ChartColumn:
     """One place on the axis: what it is called, what is said of it, and its values by kind."""
 
     label: str
@@ -16,7 +16,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     kind: str
     x: float
     y: float
@@ -26,17 +26,19 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class BarChart:
     title: str
     top: str
-    bars: tuple[Bar, ...]
+    bars: tuple[ChartBar, ...]
     first: str
     last: str
     width: int = WIDTH
     height: int = HEIGHT
 
 
-def chart(title: str, top: str, columns: Sequence[Column], *, stacked: bool = False) -> Chart:
+def chart(
+    title: str, top: str, columns: Sequence[ChartColumn], *, stacked: bool = False
+) -> BarChart:
     """The highest column is as high as the chart; `top` says how much that is.
 
     Values of a column are stacked, or stand in front of each other, the last one foremost.
@@ -49,16 +51,18 @@ def chart(title: str, top: str, columns: Sequence[Column], *, stacked: bool = Fa
         for bar in _bars(column, place * step + GAP / 2, step - GAP, HEIGHT / highest, stacked)
     ]
     ends = (columns[0].label, columns[-1].label) if columns else ("", "")
-    return Chart(title, top, tuple(bars), *ends)
+    return BarChart(title, top, tuple(bars), *ends)
 
 
-def _height(column: Column, stacked: bool) -> float:
+def _height(column: ChartColumn, stacked: bool) -> float:
     values = [value for _, value in column.values]
     return sum(values) if stacked else max(values, default=0)
 
 
-def _bars(column: Column, x: float, width: float, scale: float, stacked: bool) -> list[Bar]:
-    bars: list[Bar] = []
+def _bars(
+    column: ChartColumn, x: float, width: float, scale: float, stacked: bool
+) -> list[ChartBar]:
+    bars: list[ChartBar] = []
     below = 0.0
     for kind, value in column.values:
         if value <= 0:
@@ -66,6 +70,6 @@ def _bars(column: Column, x: float, width: float, scale: float, stacked: bool) -
         # What happened at all can be seen.
         height = max(1.5, value * scale)
         y = max(0.0, HEIGHT - below - height)
-        bars.append(Bar(kind, x, y, width, height, column.said))
+        bars.append(ChartBar(kind, x, y, width, height, column.said))
         below += height if stacked else 0
     return bars

@@ -21,7 +21,7 @@ from agents_app.triggers import (
     parse_trigger,
     zone,
 )
-from agents_app.triggers.preview import Day, Fired, Rule, clock, days_from, fires_by_day
+from agents_app.triggers.preview import ClockRule, DayFires, Fired, clock, days_from, fires_by_day
 
 DAYS = 7
 WEEKS = 5
@@ -32,7 +32,7 @@ DAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CalendarLine:
     """One fire, or many as a band that `starts` at so many percent of the day."""
 
     at: datetime
@@ -75,11 +75,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    day: Day
+class CalendarDay:
+    day: DayFires
     today: bool
     change: str
-    lines: tuple[Line, ...]
+    lines: tuple[CalendarLine, ...]
     left_out: int
 
 
@@ -94,7 +94,9 @@ def calendar_of(request: HttpRequest, now: datetime) -> dict[str, Any]:
     schedules = list(_armed(of_agent, days[-1].end)[: MOST_SCHEDULES + 1])
     columns = _columns(schedules[:MOST_SCHEDULES], days, place)
     return {
-        "columns": [Column(d, d.date == today, _change(d, place), *lines) for d, lines in columns],
+        "columns": [
+            CalendarDay(d, d.date == today, _change(d, place), *lines) for d, lines in columns
+        ],
         "last": days[-1],
         "zone": place.key,
         "week": week,
@@ -129,9 +131,9 @@ def _agents() -> list[Agent]:
 
 
 def _columns(
-    schedules: Iterable[Schedule], days: tuple[Day, ...], place: ZoneInfo
-) -> list[tuple[Day, tuple[tuple[Line, ...], int]]]:
-    lines: dict[Day, list[Line]] = {day: [] for day in days}
+    schedules: Iterable[Schedule], days: tuple[DayFires, ...], place: ZoneInfo
+) -> list[tuple[DayFires, tuple[tuple[CalendarLine, ...], int]]]:
+    lines: dict[DayFires, list[CalendarLine]] = {day: [] for day in days}
     for schedule in schedules:
         assert schedule.next_fire_at is not None
         found = fires_by_day(_rule(schedule), schedule.next_fire_at, days)
@@ -140,22 +142,26 @@ def _columns(
     return [(day, _bounded(found)) for day, found in lines.items()]
 
 
-def _bounded(lines: list[Line]) -> tuple[tuple[Line, ...], int]:
+def _bounded(lines: list[CalendarLine]) -> tuple[tuple[CalendarLine, ...], int]:
     """What goes on all day comes first."""
     ordered = sorted(lines, key=lambda line: (not line.band, line.at, line.schedule.pk))
     return tuple(ordered[:MOST_A_DAY]), max(0, len(ordered) - MOST_A_DAY)
 
 
-def _lines(schedule: Schedule, day: Day, fired: Fired, place: ZoneInfo) -> list[Line]:
+def _lines(schedule: Schedule, day: DayFires, fired: Fired, place: ZoneInfo) -> list[CalendarLine]:
     if fired.band is None:
-        return [Line(at, _time(at, place), schedule) for at in fired.fires]
+        return [CalendarLine(at, _time(at, place), schedule) for at in fired.fires]
     first, last = fired.band
     starts, ends = (100 * _part(day, at) for at in fired.band)
     times = f"{_time(first, place)} to {_time(last, place)}"
-    return [Line(first, times, schedule, True, round(starts, 1), round(max(1, ends - starts), 1))]
+    return [
+        CalendarLine(
+            first, times, schedule, True, round(starts, 1), round(max(1, ends - starts), 1)
+        )
+    ]
 
 
-def _part(day: Day, at: datetime) -> float:
+def _part(day: DayFires, at: datetime) -> float:
     return (at - day.start) / (day.end - day.start)
 
 
@@ -163,15 +169,15 @@ def _time(at: datetime, place: ZoneInfo) -> str:
     return f"{at.astimezone(place):%H:%M}"
 
 
-def _rule(schedule: Schedule) -> Rule:
+def _rule(schedule: Schedule) -> ClockRule:
     trigger = parse_trigger(schedule.expression)
     if isinstance(trigger, IntervalTrigger):
-        return Rule(trigger, zone("UTC"))
+        return ClockRule(trigger, zone("UTC"))
     policies = cast("Gap", schedule.gap), cast("OverlapHour", schedule.overlap_hour)
-    return Rule(trigger, zone(schedule.timezone), *policies)
+    return ClockRule(trigger, zone(schedule.timezone), *policies)
 
 
-def _change(day: Day, place: ZoneInfo) -> str:
+def _change(day: DayFires, place: ZoneInfo) -> str:
     """Of the clocks that the calendar is read by."""
     change = next_clock_change(place, day.start)
     if change is None or change.at >= day.end.timestamp():

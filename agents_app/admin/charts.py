@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents_app.admin.timeline import PIECES, Window
+from agents_app.admin.timeline import PIECES, TimelineWindow
 
 # The inner measures of the picture, which is stretched to its place.
 WIDTH, HEIGHT = 600, 100
@@ -12,7 +12,7 @@ Point = tuple[datetime, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class LineChart:
     """`line` and `area` are for an SVG of WIDTH by HEIGHT; empty if there is nothing to draw."""
 
     title: str
@@ -32,27 +32,27 @@ class Chart:
 def chart(
     title: str,
     points: Iterable[Point],
-    window: Window,
+    window: TimelineWindow,
     *,
     unit: str = "",
     top: float | None = None,
     digits: int = 0,
     about: str = "",
     lowest: bool = False,
-) -> Chart:
+) -> LineChart:
     """The highest of each piece of time, or the lowest where that is what people fear.
 
     The picture ends at `top`, or at the highest of all.
     """
     binned = _binned(points, window, -1 if lowest else 1)
     if not binned:
-        return Chart(title, "-", "", "", "", about)
+        return LineChart(title, "-", "", "", "", about)
     values = [value for _, value in binned]
     highest = max(values)
     bound = f"at least {_text(min(values), unit, digits)}" if lowest else ""
     scale = max(top or highest, highest) or 1
     places = [(_x(at, window), round(HEIGHT * (1 - value / scale), 1)) for at, value in binned]
-    return Chart(
+    return LineChart(
         title,
         _text(binned[-1][1], unit, digits),
         bound or f"at most {_text(highest, unit, digits)}",
@@ -62,7 +62,7 @@ def chart(
     )
 
 
-def _binned(points: Iterable[Point], window: Window, sign: int) -> list[Point]:
+def _binned(points: Iterable[Point], window: TimelineWindow, sign: int) -> list[Point]:
     """As many points as can be told apart; a peak is never lost."""
     kept: dict[int, Point] = {}
     for at, value in points:
@@ -74,7 +74,7 @@ def _binned(points: Iterable[Point], window: Window, sign: int) -> list[Point]:
     return sorted(kept.values())
 
 
-def _x(at: datetime, window: Window) -> float:
+def _x(at: datetime, window: TimelineWindow) -> float:
     return round(window.percent(at) * WIDTH / 100, 1)
 
 

@@ -13,7 +13,7 @@ LONGEST_INDENTED = 3 * LONGEST
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ShownBody:
     """`indented` is empty for what is no JSON, or too long to be read by anybody."""
 
     raw: str
@@ -21,10 +21,10 @@ class Body:
     left_out: int
 
 
-def shown_body(headers: Mapping[str, str], body: bytes) -> Body:
+def shown_body(headers: Mapping[str, str], body: bytes) -> ShownBody:
     left_out = max(0, len(body) - LONGEST)
     indented = "" if left_out else _indented(headers, body)
-    return Body(as_text(body[:LONGEST]), indented, left_out)
+    return ShownBody(as_text(body[:LONGEST]), indented, left_out)
 
 
 def _indented(headers: Mapping[str, str], body: bytes) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agents_app.admin.charts import Chart, Point, chart
-from agents_app.admin.timeline import Window
+from agents_app.admin.charts import LineChart, Point, chart
+from agents_app.admin.timeline import TimelineWindow
 from agents_app.models import MachineSnapshot
 
 MOST_HOSTS = 4
@@ -17,10 +17,10 @@ MOST_SNAPSHOTS = 24 * 60 * MOST_HOSTS
 class HostCharts:
     host: str
     seen_at: datetime
-    charts: Sequence[Chart]
+    charts: Sequence[LineChart]
 
 
-def host_charts(window: Window) -> list[HostCharts]:
+def host_charts(window: TimelineWindow) -> list[HostCharts]:
     """Of the hosts that were seen last."""
     snapshots = MachineSnapshot.objects.filter(at__gte=window.since).order_by("-at")
     by_host: dict[str, list[MachineSnapshot]] = {}
@@ -32,7 +32,7 @@ def host_charts(window: Window) -> list[HostCharts]:
     ]
 
 
-def _charts(taken: Sequence[MachineSnapshot], window: Window) -> list[Chart]:
+def _charts(taken: Sequence[MachineSnapshot], window: TimelineWindow) -> list[LineChart]:
     def points(name: str, divide_by: float = 1) -> list[Point]:
         return [(each.at, getattr(each, name) / divide_by) for each in taken]
 

@@ -4,9 +4,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from agents_app.admin.charts import Chart, chart
+from agents_app.admin.charts import LineChart, chart
 from agents_app.admin.overview_agents import names_of
-from agents_app.admin.timeline import CHOICES, Live, Window, busiest, lanes, marks, window_of
+from agents_app.admin.timeline import (
+    CHOICES,
+    Live,
+    TimelineWindow,
+    busiest,
+    lanes,
+    marks,
+    window_of,
+)
 from agents_app.models import MachineSnapshot, Run
 from agents_app.reports import Pile, ended_runs, firing_lateness
 
@@ -48,7 +56,7 @@ def live_runs() -> list[Live]:
     return sorted(found, key=lambda run: -run.run_id)
 
 
-def _queue_chart(window: Window, queued: int) -> Chart:
+def _queue_chart(window: TimelineWindow, queued: int) -> LineChart:
     """As it was every minute, and as it is."""
     snapshots = MachineSnapshot.objects.filter(at__gte=window.since).order_by("-at")
     points: Iterable[tuple[datetime, int]] = snapshots.values_list("at", "queue_depth")
@@ -57,14 +65,14 @@ def _queue_chart(window: Window, queued: int) -> Chart:
     return chart("Work in queues", [*known, (window.until, queued)], window, about=about)
 
 
-def _lateness_chart(window: Window) -> Chart:
+def _lateness_chart(window: TimelineWindow) -> LineChart:
     late = firing_lateness(window.since, window.piece_seconds)
     points = [(each.at, each.seconds) for each in late]
     about = "From the instant that was due until beat recorded it, at most"
     return chart("Lateness of schedules", points, window, unit="s", digits=2, about=about)
 
 
-def _wait_chart(piles: Iterable[Pile], window: Window) -> Chart:
+def _wait_chart(piles: Iterable[Pile], window: TimelineWindow) -> LineChart:
     points = [(pile.ended_at, pile.waited_seconds) for pile in piles]
     about = "From the slot that a run was given until a worker began it, at most"
     return chart("Wait for a worker", points, window, unit="s", digits=2, about=about)

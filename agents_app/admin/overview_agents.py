@@ -35,13 +35,13 @@ class TriggerBadge:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AgentRow:
     line: AgentLine
     triggers: Sequence[TriggerBadge]
     buttons: Sequence[tuple[Verb, str]]
 
 
-def agent_entries(request: HttpRequest, now: datetime) -> tuple[list[Entry], int]:
+def agent_entries(request: HttpRequest, now: datetime) -> tuple[list[AgentRow], int]:
     """The first of them and how many there are; in a large fleet those at work come first."""
     verbs = (RUN, PAUSE, RESUME) if request.user.has_perm("agents_app.change_agent") else ()
     present = Agent.objects.filter(removed_at__isnull=True)
@@ -50,7 +50,7 @@ def agent_entries(request: HttpRequest, now: datetime) -> tuple[list[Entry], int
     agents = list(with_figures(present).order_by(*order)[:MOST_AGENTS])
     kinds = _kinds(agents) if agents else {}
     entries = [
-        Entry(
+        AgentRow(
             AgentLine(agent, now),
             trigger_badges(kinds.get(agent.pk, set())),
             [(verb, act_url(agent, verb)) for verb in verbs if verb.fits(agent)],

@@ -29,7 +29,7 @@ def with_last_outcome(schedules: QuerySet[Schedule]) -> QuerySet[Schedule]:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleLine:
+class ScheduleRow:
     """Of a schedule whose agent was read with it."""
 
     schedule: Any
@@ -67,5 +67,5 @@ class ScheduleLine:
         return format_html('<span class="dv-outcome">{} {} {}</span>', state, reason, fired)
 
 
-def schedule_lines(schedules: Iterable[Schedule], now: datetime) -> list[ScheduleLine]:
-    return [ScheduleLine(schedule, now) for schedule in schedules]
+def schedule_lines(schedules: Iterable[Schedule], now: datetime) -> list[ScheduleRow]:
+    return [ScheduleRow(schedule, now) for schedule in schedules]

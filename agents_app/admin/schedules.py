@@ -19,7 +19,7 @@ from agents_app.admin.base import DroverAdmin, utc_now
 from agents_app.admin.calendar import calendar_of
 from agents_app.admin.filters import AGENT
 from agents_app.admin.schedule_form import BOUNDS, TRIGGER, ScheduleForm, WhenInput
-from agents_app.admin.schedule_lines import ScheduleLine, with_last_outcome
+from agents_app.admin.schedule_lines import ScheduleRow, with_last_outcome
 from agents_app.admin.schedule_verbs import VERBS, of_a_file
 from agents_app.clock import HOST_ZONE
 from agents_app.errors import DroverError
@@ -148,7 +148,7 @@ class ScheduleAdmin(DroverAdmin):
             return typing
         now = utc_now()
         return typing | {
-            "line": ScheduleLine(schedule, now),
+            "line": ScheduleRow(schedule, now),
             "preview": _of_saved(schedule, now),
             "zone": schedule.timezone,
             "why": explain(schedule, now, RECENT_FIRINGS),
@@ -156,19 +156,19 @@ class ScheduleAdmin(DroverAdmin):
 
     @admin.display(description="When", ordering="text")
     def said(self, schedule: Schedule) -> SafeString:
-        text, zone = ScheduleLine(schedule, utc_now()).text, schedule.timezone
+        text, zone = ScheduleRow(schedule, utc_now()).text, schedule.timezone
         return format_html('{}<span class="dv-below">{}</span>', text, zone)
 
     @admin.display(ordering=F("next_fire_at").asc(nulls_last=True))
     def next_fire(self, schedule: Schedule) -> SafeString:
-        return ScheduleLine(schedule, utc_now()).next_fire
+        return ScheduleRow(schedule, utc_now()).next_fire
 
     @admin.display(description="State", ordering="state")
     def shown_state(self, schedule: Schedule) -> SafeString:
-        return ScheduleLine(schedule, utc_now()).badge
+        return ScheduleRow(schedule, utc_now()).badge
 
     def last_outcome(self, schedule: Schedule) -> SafeString:
-        return ScheduleLine(schedule, utc_now()).outcome
+        return ScheduleRow(schedule, utc_now()).outcome
 
 
 # --- next fires -----------------------------------------------------------------------------

@@ -26,7 +26,7 @@ CHOICES: Mapping[int, int] = {1: 10, 6: 60, 24: 240}
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TimelineWindow:
     hours: int
     until: datetime
 
@@ -45,7 +45,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class TimelineBar:
     key: str
     left: float
     width: float
@@ -59,7 +59,7 @@ class Bar:
 class Lane:
     agent_id: int
     name: str
-    bars: Sequence[Bar]
+    bars: Sequence[TimelineBar]
     runs: int
 
     @property
@@ -83,10 +83,10 @@ class Live:
     began_at: datetime
 
 
-def window_of(hours: str | None, now: datetime) -> Window:
+def window_of(hours: str | None, now: datetime) -> TimelineWindow:
     """As somebody chose it, in the address; anything else is the shortest."""
     chosen = next((each for each in CHOICES if str(each) == hours), min(CHOICES))
-    return Window(chosen, now)
+    return TimelineWindow(chosen, now)
 
 
 def busiest(piles: Iterable[Pile], live: Iterable[Live]) -> tuple[dict[int, int], int]:
@@ -105,10 +105,10 @@ def lanes(
     live: Iterable[Live],
     names: Mapping[int, str],
     runs: Mapping[int, int],
-    window: Window,
+    window: TimelineWindow,
 ) -> list[Lane]:
     """In the order of their names."""
-    bars: dict[int, list[Bar]] = {key: [] for key in runs if key in names}
+    bars: dict[int, list[TimelineBar]] = {key: [] for key in runs if key in names}
     for pile in piles:
         if pile.agent_id in bars:
             bars[pile.agent_id].append(_bar_of_pile(pile, names[pile.agent_id], window))
@@ -119,14 +119,14 @@ def lanes(
     return sorted(found, key=lambda lane: (lane.name, lane.agent_id))
 
 
-def _in_order(bars: list[Bar]) -> list[Bar]:
+def _in_order(bars: list[TimelineBar]) -> list[TimelineBar]:
     return sorted(bars, key=lambda bar: (_ORDER.index(bar.state), bar.left))
 
 
 # --- bars -----------------------------------------------------------------------------------
 
 
-def _bar_of_pile(pile: Pile, name: str, window: Window) -> Bar:
+def _bar_of_pile(pile: Pile, name: str, window: TimelineWindow) -> TimelineBar:
     began, ended = _clock(pile.began_at), _clock(pile.ended_at)
     state = pile.state.replace("_", " ")
     seconds = (pile.ended_at - pile.began_at).total_seconds()
@@ -137,17 +137,19 @@ def _bar_of_pile(pile: Pile, name: str, window: Window) -> Bar:
         label = f"{name}: {pile.count} runs {state}, from {began} to {ended}"
         url = _runs_url(pile)
     left, width = _place(pile.began_at, pile.ended_at, window)
-    return Bar(f"bar-{pile.run_id}", left, width, pile.state, label, url, pile.count)
+    return TimelineBar(f"bar-{pile.run_id}", left, width, pile.state, label, url, pile.count)
 
 
-def _bar_of_live(run: Live, name: str, window: Window) -> Bar:
+def _bar_of_live(run: Live, name: str, window: TimelineWindow) -> TimelineBar:
     doing = "running" if run.state == "running" else "about to start"
     label = f"{name}: run {run.run_id} is {doing}, since {_clock(run.began_at)}"
     left, width = _place(run.began_at, window.until, window)
-    return Bar(f"bar-{run.run_id}", left, width, run.state, label, page_at("run", run.run_id))
+    return TimelineBar(
+        f"bar-{run.run_id}", left, width, run.state, label, page_at("run", run.run_id)
+    )
 
 
-def _place(began_at: datetime, ended_at: datetime, window: Window) -> tuple[float, float]:
+def _place(began_at: datetime, ended_at: datetime, window: TimelineWindow) -> tuple[float, float]:
     left, right = window.percent(began_at), window.percent(ended_at)
     width = max(LEAST_PERCENT, round(right - left, 2))
     return round(min(left, 100 - width), 2), width
@@ -171,7 +173,7 @@ def _clock(at: datetime) -> str:
 # --- the axis -------------------------------------------------------------------------------
 
 
-def marks(window: Window) -> list[Mark]:
+def marks(window: TimelineWindow) -> list[Mark]:
     """At round times of the clock that people see."""
     step = timedelta(minutes=CHOICES[window.hours])
     midnight = localtime(window.since).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -13,11 +13,11 @@ from agents_app.models import Delivery, WebhookSource
 from agents_app.text import as_text
 from agents_app.webhooks import (
     EVENT_HEADERS,
-    Trial,
+    DryRun,
+    dry_run_delivery,
+    dry_run_provider,
     headers_of,
     read_source,
-    try_letter,
-    try_provider,
 )
 from agents_app.webhooks.providers import HIDDEN, PROVIDERS
 
@@ -75,14 +75,14 @@ class TrialForm(forms.Form):
                 self.add_error("target", str(error))
         return cleaned
 
-    def trials(self, now: datetime) -> list[tuple[Trial, str]]:
+    def trials(self, now: datetime) -> list[tuple[DryRun, str]]:
         """What would become of it, each with a hint if it was not understood."""
         target, headers = self.cleaned_data["target"], self.cleaned_data["headers"]
         body = self.cleaned_data["body"].encode("utf-8", "surrogatepass")
         if sources := self.cleaned_data.get("sources"):
-            found = try_letter(sources, headers, body, now)
+            found = dry_run_delivery(sources, headers, body, now)
         else:
-            found = try_provider(target.partition(":")[2], headers, body, now)
+            found = dry_run_provider(target.partition(":")[2], headers, body, now)
         return [(trial, _hint(trial, headers)) for trial in found]
 
 
@@ -96,7 +96,7 @@ def _source(key: int) -> Any:
     return source
 
 
-def _hint(trial: Trial, headers: Mapping[str, str]) -> str:
+def _hint(trial: DryRun, headers: Mapping[str, str]) -> str:
     header = EVENT_HEADERS.get(trial.kind, "")
     if trial.reading.outcome == "ignored" and header and header not in headers:
         return f"{trial.kind} says in the header {header} which event it is: add it above."

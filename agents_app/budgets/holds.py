@@ -25,7 +25,7 @@ MOST_RESULT_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpentSums:
     """All that the run has used so far; `over` names the cap that was passed, if one was."""
 
     totals: Spending
@@ -42,7 +42,7 @@ def note_usage(
     tokens_cache: int,
     cost_usd: Decimal | float,
     now: datetime,
-) -> Spent:
+) -> SpentSums:
     """A run says what it has used since it last said so. One that has ended adds nothing."""
     more = _checked(tokens_in, tokens_out, tokens_cache, cost_usd)
     run = Run.objects.filter(pk=run_id).first()
@@ -67,7 +67,7 @@ def book(run_id: int, report: Report, now: datetime) -> None:
         _add(run, report.spending, now, ended=True)
 
 
-def _add(run: Run, more: Spending, now: datetime, *, ended: bool = False) -> Spent:
+def _add(run: Run, more: Spending, now: datetime, *, ended: bool = False) -> SpentSums:
     lock_agents([run.agent_id])
     running = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
     added = running.update(
@@ -79,11 +79,11 @@ def _add(run: Run, more: Spending, now: datetime, *, ended: bool = False) -> Spe
     run.refresh_from_db()
     totals = Spending(run.tokens_in, run.tokens_out, run.tokens_cache, cost(run.cost_usd))
     if not added:
-        return Spent(totals)
+        return SpentSums(totals)
     _add_to_day(run, more, now)
     over = _check_run(run, totals, now, ended=ended)
     passed = _settle_agent(run.agent_id, now, ended_run=run.pk if ended else None)
-    return Spent(totals, over or passed)
+    return SpentSums(totals, over or passed)
 
 
 def _add_to_day(run: Run, more: Spending, now: datetime) -> None:
@@ -102,7 +102,7 @@ def _check_run(run: Run, totals: Spending, now: datetime, *, ended: bool) -> str
     over = run_is_over(caps, totals.tokens, totals.cost_usd)
     if over and (ended or dispatch.request_stop([run], now, over)):
         journal.record(
-            journal.Entry("run.over_budget", now, run.tenant_id, run.agent_id, run.pk, over)
+            journal.JournalEntry("run.over_budget", now, run.tenant_id, run.agent_id, run.pk, over)
         )
     return over
 
@@ -155,10 +155,10 @@ def _settle_agent(agent_id: int, now: datetime, ended_run: int | None = None) ->
         return passed
     Agent.objects.filter(pk=agent_id).update(over_budget_until=until)
     if until is None:
-        journal.record(journal.Entry("agent.within_budget", now, agent.tenant_id, agent_id))
+        journal.record(journal.JournalEntry("agent.within_budget", now, agent.tenant_id, agent_id))
     elif was is None:
         journal.record(
-            journal.Entry("agent.over_budget", now, agent.tenant_id, agent_id, None, passed)
+            journal.JournalEntry("agent.over_budget", now, agent.tenant_id, agent_id, None, passed)
         )
     if passed:
         others = _going_on().filter(agent=agent).exclude(pk=ended_run or 0)
@@ -188,9 +188,9 @@ def _settle_tenant(tenant_id: int, now: datetime) -> tuple[str, bool]:
         return passed, False
     Tenant.objects.filter(pk=tenant_id).update(over_budget_until=until)
     if until is None:
-        journal.record(journal.Entry("tenant.within_budget", now, tenant_id))
+        journal.record(journal.JournalEntry("tenant.within_budget", now, tenant_id))
     elif was is None:
-        journal.record(journal.Entry("tenant.over_budget", now, tenant_id, detail=passed))
+        journal.record(journal.JournalEntry("tenant.over_budget", now, tenant_id, detail=passed))
     return passed, bool(passed)
 
 

@@ -7,7 +7,7 @@ from agents_app.cli.command import INTERRUPTED, DroverCommand
 from agents_app.models import Run, WorkItem
 from agents_app.output import as_lines, output_until_end, runs_of
 from agents_app.reports import last_run
-from agents_app.runs import missing_processes, read_gate
+from agents_app.runs import lock_agent, missing_processes
 
 TIMED_OUT = 124
 CLOSED = {
@@ -87,9 +87,9 @@ def described(item: WorkItem, run: Run | None) -> dict[str, object]:
 
 
 def why_waiting(item: WorkItem) -> str:
-    gate = read_gate(item.agent_id)
-    if gate is not None and gate.closed_because:
-        return CLOSED.get(gate.closed_because, gate.closed_because)
+    gate = lock_agent(item.agent_id)
+    if gate is not None and gate.blocked_reason:
+        return CLOSED.get(gate.blocked_reason, gate.blocked_reason)
     before = WorkItem.objects.filter(
         agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
     ).count()

@@ -22,7 +22,7 @@ from agents_app.cli.schedule_values import (
 from agents_app.cli.screen import Screen, cell
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
-from agents_app.schedules import Entry, Work, read_asked_again, read_ledger
+from agents_app.schedules import HistoryEntry, Work, read_asked_again, read_history
 from agents_app.schedules.why import Explanation, Then
 from agents_app.text import relative
 from agents_app.triggers import zone
@@ -88,7 +88,7 @@ def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, jso
 
 
 def show_history(screen: Screen, schedule: Schedule, limit: int, json: bool) -> None:
-    firings, again = read_ledger(schedule, limit), read_asked_again(schedule, limit)
+    firings, again = read_history(schedule, limit), read_asked_again(schedule, limit)
     if json:
         screen.json(_named(schedule) | _ledger_described(schedule, firings, again))
     else:
@@ -160,7 +160,7 @@ def _say_change(screen: Screen, seen: Preview, now: datetime) -> None:
         screen.say(seen.change.note)
 
 
-def _say_ledger(screen: Screen, firings: Iterable[Entry], again: Iterable[Work]) -> None:
+def _say_ledger(screen: Screen, firings: Iterable[HistoryEntry], again: Iterable[Work]) -> None:
     if rows := [entry_row(entry) for entry in firings]:
         screen.table(HISTORY_COLUMNS, rows)
     else:
@@ -170,7 +170,7 @@ def _say_ledger(screen: Screen, firings: Iterable[Entry], again: Iterable[Work])
 
 
 def _ledger_described(
-    schedule: Schedule, firings: Iterable[Entry], again: Iterable[Work]
+    schedule: Schedule, firings: Iterable[HistoryEntry], again: Iterable[Work]
 ) -> dict[str, Any]:
     told = [entry_described(entry, schedule) for entry in firings]
     return {"firings": told, "asked_again": [asdict(work) for work in again]}

@@ -8,7 +8,7 @@ from typing import Any
 from agents_app.cli.screen import shortened
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
-from agents_app.schedules import LATE, Entry, after_pause, lateness
+from agents_app.schedules import LATE, HistoryEntry, after_pause, lateness
 from agents_app.text import relative
 from agents_app.triggers import zone
 from agents_app.triggers.preview import Fire, Preview, clock, preview_fires
@@ -70,7 +70,7 @@ def _fire(fire: Fire, schedule: Schedule) -> dict[str, Any]:
     return {"at": fire.at, "local": local, "remark": fire.remark}
 
 
-def entry_described(entry: Entry, schedule: Schedule) -> dict[str, Any]:
+def entry_described(entry: HistoryEntry, schedule: Schedule) -> dict[str, Any]:
     return asdict(replace(entry, local=iso_local(entry.due_at, zone(schedule.timezone)) or ""))
 
 
@@ -100,7 +100,7 @@ def fire_rows(fires: Iterable[Fire], now: datetime) -> list[tuple[object, ...]]:
     return [(fire.local, fire.utc, relative(fire.at, now), fire.remark) for fire in fires]
 
 
-def entry_row(entry: Entry) -> tuple[object, ...]:
+def entry_row(entry: HistoryEntry) -> tuple[object, ...]:
     late = lateness(entry.late_seconds) if entry.late_seconds > LATE.total_seconds() else ""
     became = shortened(entry.became, 80)
     return entry.local, entry.outcome, late, entry.because, became

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agents_app.errors import Refused
-from agents_app.secrets import VALUE, Field, Name, type_of
+from agents_app.secrets import VALUE, CredentialField, Name, type_of
 
 
 def read_values(name: Name, file: str | None) -> dict[str, str]:
@@ -26,7 +26,7 @@ def _asked(name: Name) -> dict[str, str]:
     }
 
 
-def _question(name: Name, key: str, of: Field) -> str:
+def _question(name: Name, key: str, of: CredentialField) -> str:
     what = f"{name}" if key == VALUE else f"{name} {key}"
     return f"{what}: " if of.is_needed else f"{what} (may be empty): "
 

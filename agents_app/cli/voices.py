@@ -65,7 +65,7 @@ def together(run_ids: Iterable[int]) -> Iterator[Piece]:
     return heapq.merge(*map(output_so_far, run_ids), key=lambda piece: piece.at)
 
 
-class Lines:
+class LabelledLines:
     """Whole lines only: two that print at once would tear each other's apart."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Chorus:
         names = sorted(agents)
         self._width = max(map(len, names), default=0)
         self._colours = {name: COLOURS[n % len(COLOURS)] for n, name in enumerate(names)}
-        self._lines = Lines()
+        self._lines = LabelledLines()
 
     def sing(self, agent: str, piece: Piece) -> None:
         for line in self._lines.of(piece):

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agents_app.database.sql import fetch, fetch_each, on_sqlite, run, run_many, stamp
+from agents_app.database.sql import (
+    execute,
+    execute_many,
+    fetch_all,
+    fetch_each,
+    on_sqlite,
+    to_database_time,
+)
 
 Row = Sequence[Any]
 Rows = Sequence[Row]
@@ -32,7 +39,9 @@ def _by_row(into: str, end: str, rows: Rows) -> list[tuple[Any, ...]]:
     for start in range(0, len(rows), ROWS_IN_ONE_INSERT):
         some = rows[start : start + ROWS_IN_ONE_INSERT]
         marks = ", ".join([f"({', '.join(['%s'] * len(some[0]))})"] * len(some))
-        found += run(f"{into} VALUES {marks} {end}", [v for row in some for v in row]).fetchall()
+        found += execute(
+            f"{into} VALUES {marks} {end}", [v for row in some for v in row]
+        ).fetchall()
     return found
 
 
@@ -42,7 +51,7 @@ def _by_column(
     sql = f"{into} SELECT * FROM unnest({_arrays(columns)}) {end}"  # noqa: S608
     # Django's own cursor does it as text: quoting long ones takes ten times as long.
     arrays = map(_array, columns.values(), zip(*rows, strict=True))
-    return fetch(sql, list(arrays))
+    return fetch_all(sql, list(arrays))
 
 
 def update_many(
@@ -75,13 +84,13 @@ def _change_each(table: str, kinds: Mapping[str, str], changes: Columns) -> set[
     ids, revisions, *values = (_stored(kinds[name], column) for name, column in changes.items())
     _, _, *names = changes
     # Those between them are not meant, but quicker read than left out.
-    now = run(
+    now = execute(
         f"SELECT id, revision FROM {table} WHERE id BETWEEN %s AND %s",  # noqa: S608
         [min(ids), max(ids)],
     )
     still = set(now.fetchall()) & set(zip(ids, revisions, strict=True))
     rows = zip(*values, ids, revisions, strict=True)
-    run_many(
+    execute_many(
         f"UPDATE {table} SET {_set(names)}, revision = revision + 1 WHERE id = %s",  # noqa: S608
         [row[:-1] for row in rows if row[-2:] in still],
     )
@@ -92,7 +101,7 @@ def _stored(kind: str, column: Sequence[Any]) -> Sequence[Any]:
     """Of many rows most times are equal."""
     if kind != "timestamptz":
         return column
-    stamps = {at: at and stamp(at) for at in set(column)}
+    stamps = {at: at and to_database_time(at) for at in set(column)}
     return [stamps[at] for at in column]
 
 

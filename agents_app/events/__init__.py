@@ -5,7 +5,7 @@ Does not belong here: decisions about runs.
 """
 
 from agents_app.events import journal, relay
-from agents_app.events.tail import MOST_AT_ONCE, Tail, Told, newest_entry, told_between
+from agents_app.events.tail import MOST_AT_ONCE, Tail, TailEntry, entries_between, newest_entry
 from agents_app.events.totals import Key, add, buckets, observe, read_totals, sum_of
 from agents_app.events.trace import trace_id_of
 
@@ -13,15 +13,15 @@ __all__ = [
     "MOST_AT_ONCE",
     "Key",
     "Tail",
-    "Told",
+    "TailEntry",
     "add",
     "buckets",
+    "entries_between",
     "journal",
     "newest_entry",
     "observe",
     "read_totals",
     "relay",
     "sum_of",
-    "told_between",
     "trace_id_of",
 ]

@@ -7,7 +7,7 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
-from agents_app.database import run, stamp
+from agents_app.database import execute, to_database_time
 
 log = structlog.get_logger("drover")
 _standard = logging.getLogger("drover")
@@ -20,7 +20,7 @@ _COLUMNS = "(tenant_id, agent_id, run_id, name, at, detail)"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     name: str
     at: datetime
     tenant_id: int
@@ -31,23 +31,30 @@ class Entry:
     trace_id: str = ""
 
 
-def record(*entries: Entry) -> None:
+def record(*entries: JournalEntry) -> None:
     """Must be called inside the transaction that makes the entries true."""
     rows = ", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(entries))
     values = [
         value
         for e in entries
-        for value in (e.tenant_id, e.agent_id, e.run_id, e.name, stamp(e.at), e.detail[:500])
+        for value in (
+            e.tenant_id,
+            e.agent_id,
+            e.run_id,
+            e.name,
+            to_database_time(e.at),
+            e.detail[:500],
+        )
     ]
-    run(f"INSERT INTO drover_run_event {_COLUMNS} VALUES {rows}", values)  # noqa: S608
+    execute(f"INSERT INTO drover_run_event {_COLUMNS} VALUES {rows}", values)  # noqa: S608
     log_after_commit(*entries)
 
 
-def log_after_commit(*entries: Entry) -> None:
+def log_after_commit(*entries: JournalEntry) -> None:
     transaction.on_commit(lambda: _log(entries))
 
 
-def _log(entries: tuple[Entry, ...]) -> None:
+def _log(entries: tuple[JournalEntry, ...]) -> None:
     """One line a run at INFO, the one that says how it ended: logging costs more than SQL."""
     for e in entries:
         level = _level(e.name)

@@ -12,7 +12,7 @@ from datetime import datetime
 import structlog
 from django.db.models import Max, QuerySet
 
-from agents_app.database import column, on_sqlite
+from agents_app.database import fetch_column, on_sqlite
 from agents_app.models import RunEvent
 
 log = structlog.get_logger("drover.journal")
@@ -30,7 +30,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TailEntry:
     """An entry with what is known of its run, which may have gone on since."""
 
     id: int
@@ -47,7 +47,9 @@ class Told:
     error: str | None
 
 
-def told_between(tenant_id: int, after: int, up_to: int, most: int = MOST_AT_ONCE) -> list[Told]:
+def entries_between(
+    tenant_id: int, after: int, up_to: int, most: int = MOST_AT_ONCE
+) -> list[TailEntry]:
     """The first of a tenant's entries after one and up to another, the oldest first."""
     return _told(RunEvent.objects.filter(tenant=tenant_id, pk__gt=after, pk__lte=up_to), most)
 
@@ -56,8 +58,8 @@ def newest_entry() -> int:
     return RunEvent.objects.aggregate(newest=Max("pk"))["newest"] or 0
 
 
-def _told(entries: "QuerySet[RunEvent]", most: int) -> list[Told]:
-    return [Told(*row) for row in entries.order_by("pk").values_list(*_COLUMNS)[:most]]
+def _told(entries: "QuerySet[RunEvent]", most: int) -> list[TailEntry]:
+    return [TailEntry(*row) for row in entries.order_by("pk").values_list(*_COLUMNS)[:most]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Tail:
         """It is worth asking again in a moment."""
         return self._doubt is not None
 
-    def read(self, monotonic: float, most: int = MOST_AT_ONCE) -> list[Told]:
+    def read(self, monotonic: float, most: int = MOST_AT_ONCE) -> list[TailEntry]:
         # Before the entries are read: whoever has ended by now is seen by what follows.
         settled = self._settled(monotonic)
         if self.cursor is None:
@@ -124,7 +126,9 @@ class Tail:
         return settled
 
 
-def _without_gaps(found: Iterable[Told], after: int, settled: int | None) -> Iterator[Told]:
+def _without_gaps(
+    found: Iterable[TailEntry], after: int, settled: int | None
+) -> Iterator[TailEntry]:
     for told in found:
         # SQLite has one writer at a time: what is missing there was never committed.
         if told.id - 1 > max(after, settled or 0) and not on_sqlite():
@@ -134,4 +138,4 @@ def _without_gaps(found: Iterable[Told], after: int, settled: int | None) -> Ite
 
 
 def _writers() -> frozenset[str]:
-    return frozenset(column(_WRITERS, []))
+    return frozenset(fetch_column(_WRITERS, []))

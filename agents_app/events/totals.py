@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from agents_app.database import run
+from agents_app.database import execute
 from agents_app.models import MetricTotal
 
 # A name, then the values of its labels.
@@ -24,7 +24,7 @@ def add(counts: Mapping[Key, float]) -> None:
     for start in range(0, len(rows), ROWS_IN_ONE_STATEMENT):
         some = rows[start : start + ROWS_IN_ONE_STATEMENT]
         marks = ", ".join(["(%s, %s, %s)"] * len(some))
-        run(_ADD.format(marks), [value for row in some for value in row])
+        execute(_ADD.format(marks), [value for row in some for value in row])
 
 
 def read_totals() -> dict[Key, float]:

@@ -4,7 +4,7 @@ Belongs here: the argv of a tool and the reader of its output.
 Does not belong here: starting processes (runners), caps on usage (budgets).
 """
 
-from agents_app.harness.base import Harness, Reader, Report, events
+from agents_app.harness.base import Harness, OutputReader, Report, events
 from agents_app.harness.claude_code import CLAUDE_CODE
 from agents_app.harness.codex import CODEX
 from agents_app.harness.shell import SCRIPT, SHELL
@@ -16,7 +16,7 @@ __all__ = [
     "MOST_USD",
     "SCRIPT",
     "Harness",
-    "Reader",
+    "OutputReader",
     "Report",
     "Spending",
     "cost",

@@ -24,7 +24,7 @@ class Report:
         return self == Report()
 
 
-class Reader(Protocol):
+class OutputReader(Protocol):
     """Takes the tool's output line by line; a line it does not know is just output."""
 
     # The types of what a tool says when it is done.
@@ -42,7 +42,7 @@ class Harness:
     """`argv(model, arguments)` never holds the prompt: that is on stdin and in a file."""
 
     argv: Callable[[str, tuple[str, ...]], tuple[str, ...]]
-    reader: Callable[[], Reader] | None = None
+    reader: Callable[[], OutputReader] | None = None
     # Its instructions are a program, not words for a model.
     body_is_script: bool = False
     takes_model: bool = True

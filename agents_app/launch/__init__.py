@@ -8,7 +8,12 @@ from agents_app.launch.definition import Definition, definition_of
 from agents_app.launch.hooks import Stage, output_of, run_post_hooks, run_pre_hooks
 from agents_app.launch.injection import has_commands, inject
 from agents_app.launch.prepare import prepare_run
-from agents_app.launch.workdir import left_rooms, remove_room, remove_rooms, signal_directory
+from agents_app.launch.workdir import (
+    leftover_workdirs,
+    remove_workdir,
+    remove_workdirs,
+    signal_directory,
+)
 
 __all__ = [
     "Definition",
@@ -16,11 +21,11 @@ __all__ = [
     "definition_of",
     "has_commands",
     "inject",
-    "left_rooms",
+    "leftover_workdirs",
     "output_of",
     "prepare_run",
-    "remove_room",
-    "remove_rooms",
+    "remove_workdir",
+    "remove_workdirs",
     "run_post_hooks",
     "run_pre_hooks",
     "signal_directory",

@@ -12,10 +12,10 @@ from agents_app.launch.definition import Definition
 from agents_app.launch.prompt import build_prompt
 from agents_app.launch.workdir import (
     add_file,
-    make_room,
-    room_of,
+    make_workdir,
     secret_file,
     signal_directory,
+    workdir_of,
     write_secret,
 )
 from agents_app.runners import Mount, RunSpec, base_environment, run_environment
@@ -33,7 +33,7 @@ def prepare_run(
     Of a run that has begun no file is touched: its program is reading them."""
     words = "" if definition.body_is_script else instructions
     prompt = build_prompt(words, definition.params, job.trigger, job.prompt, job.context)
-    room, prompt_file = room_of(job.run_id) if begun else make_room(job.run_id, prompt)
+    room, prompt_file = workdir_of(job.run_id) if begun else make_workdir(job.run_id, prompt)
     if definition.body_is_script and not begun:
         add_file(room, SCRIPT, instructions)
     state_dir, shared = _state_dir(job.agent_id), _shared_dir()

@@ -20,7 +20,7 @@ _FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
+def make_workdir(run_id: int, prompt: str) -> tuple[Path, Path]:
     """The directory and the prompt file in it, both for the owner's eyes only."""
     directory = f"{_RUNS}/{run_id}"
     try:
@@ -35,7 +35,7 @@ def make_room(run_id: int, prompt: str) -> tuple[Path, Path]:
     return room, add_file(room, _PROMPT, prompt)
 
 
-def room_of(run_id: int) -> tuple[Path, Path]:
+def workdir_of(run_id: int) -> tuple[Path, Path]:
     """As `make_room` left it."""
     room = Path(f"{_RUNS}/{run_id}")
     return room, room / _PROMPT
@@ -81,7 +81,7 @@ def _give_with(room: Path, file: int) -> None:
         os.fchown(file, owner.st_uid, owner.st_gid)
 
 
-def remove_room(run_id: int) -> None:
+def remove_workdir(run_id: int) -> None:
     directory = f"{_RUNS}/{run_id}"
     try:
         os.unlink(f"{directory}/{_PROMPT}")
@@ -94,13 +94,13 @@ def signal_directory(run_id: int) -> str:
     return f"{_RUNS}/{run_id}/{_SIGNALS}"
 
 
-def left_rooms() -> list[int]:
+def leftover_workdirs() -> list[int]:
     """Runs whose worker died before it could tidy up, and those that go on."""
     with contextlib.suppress(FileNotFoundError):
         return [int(name) for name in os.listdir(_RUNS) if name.isdecimal()]
     return []
 
 
-def remove_rooms(run_ids: Iterable[int]) -> None:
+def remove_workdirs(run_ids: Iterable[int]) -> None:
     for run_id in run_ids:
-        remove_room(run_id)
+        remove_workdir(run_id)

@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents_app.conf import CONF
-from agents_app.database import one
+from agents_app.database import fetch_one
 from agents_app.errors import DroverError
 from agents_app.installation import client_url, redis_url
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Finding, Said, line_of
@@ -158,7 +158,7 @@ def check_clock(now: datetime) -> Said:
     """Leases and due times are compared on several hosts, so their clocks must agree."""
     advice = "let NTP set the clocks of all hosts"
     if connection.vendor == "postgresql":
-        row = one("SELECT clock_timestamp()", [])
+        row = fetch_one("SELECT clock_timestamp()", [])
         if row and abs(row[0] - now) > SKEW:
             seconds = (row[0] - now).total_seconds()
             yield WRONG, f"the database is {seconds:+.0f} s from this host", advice

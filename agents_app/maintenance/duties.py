@@ -9,10 +9,10 @@ from agents_app.maintenance.retention import remove_old_rows
 from agents_app.maintenance.snapshots import take_snapshot
 from agents_app.maintenance.totals import count_totals
 from agents_app.notifications import notify
-from agents_app.rules.engine import Doer, evaluate_rules
+from agents_app.rules.engine import ActionExecutor, evaluate_rules
 from agents_app.worker import this_host, utc_now
 
-RULES = Doer(CONF.project, utc_now)
+RULES = ActionExecutor(CONF.project, utc_now)
 
 
 def _reconcile(now: datetime) -> None:

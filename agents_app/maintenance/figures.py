@@ -11,7 +11,7 @@ from typing import Literal
 
 from django.db.models import Count, Max
 
-from agents_app.database import one, run, stamp
+from agents_app.database import execute, fetch_one, to_database_time
 from agents_app.events import Key, buckets, read_totals, sum_of
 from agents_app.maintenance.totals import ENDS, LATE_SECONDS, RUN_SECONDS
 from agents_app.models import (
@@ -70,7 +70,7 @@ _DEPTHS = "SELECT agent_id, count(*) FROM drover_work_item WHERE state = 'queued
 
 
 def _of_agents() -> Iterable[Figure]:
-    depths: dict[int, int] = dict(run(_DEPTHS, []).fetchall())
+    depths: dict[int, int] = dict(execute(_DEPTHS, []).fetchall())
     live = Run.objects.filter(slot__isnull=False).order_by().values_list("agent_id", "state")
     counted = list(live.annotate(Count("pk")))
     used: dict[int, int] = {}
@@ -125,7 +125,9 @@ SELECT (SELECT count(*) FROM drover_schedule WHERE state = 'active'),
 
 
 def _of_schedules(now: datetime) -> Iterable[Figure]:
-    active, overdue, undecided = one(_TIME, [stamp(now), stamp(now)]) or (0, 0, 0)
+    active, overdue, undecided = fetch_one(
+        _TIME, [to_database_time(now), to_database_time(now)]
+    ) or (0, 0, 0)
     yield _gauge("schedules_active", "Schedules that fire.", active)
     yield _gauge("schedules_overdue", "Active ones whose time has come.", overdue)
     yield _gauge("firings_undecided", "Recorded, and without an outcome though due.", undecided)

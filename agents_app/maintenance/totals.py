@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from agents_app.database import in_transaction, one, stamp
+from agents_app.database import fetch_one, in_transaction, to_database_time
 from agents_app.events import Key, add, observe
 from agents_app.models import Delivery, Firing, MetricCursor, RunEvent
 
@@ -62,7 +62,7 @@ def _take_bite(table: str, now: datetime) -> bool:
         return False
     at, count = TABLES[table]
     sql = _NEXT.format(at=at, table=table)
-    row = one(sql, [cursor.counted_id, ROWS_IN_ONE_BITE, stamp(now - SETTLED)])
+    row = fetch_one(sql, [cursor.counted_id, ROWS_IN_ONE_BITE, to_database_time(now - SETTLED)])
     if row is None or row[0] is None:
         return False
     counted = count(cursor.counted_id, row[0])

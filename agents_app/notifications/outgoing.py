@@ -60,7 +60,7 @@ class Unreachable(DroverError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class OutgoingTarget:
     """A URL that may be asked for, unless its host turns out to be somewhere else."""
 
     scheme: str
@@ -76,7 +76,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class OutgoingReply:
     status: int
     body: bytes
 
@@ -84,7 +84,7 @@ class Reply:
 # --- what may be asked for, by its looks ----------------------------------------------------
 
 
-def read_target(url: str, trusted_hosts: Collection[str] = ()) -> Target:
+def read_target(url: str, trusted_hosts: Collection[str] = ()) -> OutgoingTarget:
     if len(url) > LONGEST_URL or not _PLAIN.fullmatch(url):
         raise Blocked("the URL is too long, or holds characters that no URL has")
     try:
@@ -102,7 +102,7 @@ def read_target(url: str, trusted_hosts: Collection[str] = ()) -> Target:
     if not trusted and port < 1024 and port not in LOW_PORTS:
         raise Blocked(f"port {port} is not asked for: 80, 443, or 1024 and above")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme, host, port, path, trusted)
+    return OutgoingTarget(parts.scheme, host, port, path, trusted)
 
 
 def _host(parts: SplitResult) -> str:
@@ -135,7 +135,7 @@ def is_open(address: Address) -> bool:
     return not any(address in network for network in _INWARD if network.version == address.version)
 
 
-async def resolve(target: Target) -> list[Address]:
+async def resolve(target: OutgoingTarget) -> list[Address]:
     """Every address of the host; one that is not open spoils them all."""
     loop = asyncio.get_running_loop()
     try:
@@ -158,7 +158,7 @@ async def resolve(target: Target) -> list[Address]:
 
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], trusted_hosts: Collection[str] = ()
-) -> Reply:
+) -> OutgoingReply:
     """The answer, whatever its status; all of it takes at most `SECONDS`."""
     target = read_target(url, trusted_hosts)
     try:
@@ -169,8 +169,8 @@ async def post(
 
 
 async def _post_to_first(
-    target: Target, addresses: list[Address], body: bytes, headers: Mapping[str, str]
-) -> Reply:
+    target: OutgoingTarget, addresses: list[Address], body: bytes, headers: Mapping[str, str]
+) -> OutgoingReply:
     # Only who calls somebody pays for it: it takes longer to load than beat takes to start.
     import httpx
 
@@ -191,11 +191,11 @@ async def _post_to_first(
 
 async def _post_to(
     client: "httpx.AsyncClient",
-    target: Target,
+    target: OutgoingTarget,
     address: Address,
     body: bytes,
     headers: Mapping[str, str],
-) -> Reply:
+) -> OutgoingReply:
     literal = f"[{address}]" if address.version == 6 else str(address)
     url = f"{target.scheme}://{literal}:{target.port}{target.path}"
     # The certificate must be the name's, although the connection goes to the address.
@@ -203,7 +203,7 @@ async def _post_to(
     async with client.stream(
         "POST", url, content=body, headers=dict(headers), extensions=named
     ) as response:
-        return Reply(response.status_code, await _first_bytes(response))
+        return OutgoingReply(response.status_code, await _first_bytes(response))
 
 
 async def _first_bytes(response: "httpx.Response") -> bytes:

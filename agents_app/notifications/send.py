@@ -29,7 +29,7 @@ GIVE_UP_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class PendingNotifications:
     """All that a round needs to know of a target, read before any call is made."""
 
     target: NotifyTarget
@@ -40,7 +40,7 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SendResult:
     """How far it went; `error` is why not further."""
 
     cursor: int
@@ -58,34 +58,34 @@ def notify(now: datetime) -> None:
         _write(errand, told, now)
 
 
-def _errand(target: NotifyTarget, settled: int) -> Errand:
+def _errand(target: NotifyTarget, settled: int) -> PendingNotifications:
     notices = waiting_for(target, settled)
     secret = read_secret(target.secret_ref) if target.secret_ref else ""
-    return Errand(target, notices, settled, url_of(target), secret)
+    return PendingNotifications(target, notices, settled, url_of(target), secret)
 
 
 # --- calling --------------------------------------------------------------------------------
 
 
-async def _run_all(errands: Sequence[Errand], now: datetime) -> list[Told]:
+async def _run_all(errands: Sequence[PendingNotifications], now: datetime) -> list[SendResult]:
     return await asyncio.gather(*(_run(errand, now) for errand in errands))
 
 
-async def _run(errand: Errand, now: datetime) -> Told:
+async def _run(errand: PendingNotifications, now: datetime) -> SendResult:
     """One letter after the other, so that they arrive in order."""
     done = errand.target.cursor
     give_up_at = asyncio.get_running_loop().time() + ROUND_SECONDS
     for notice in errand.notices:
         if asyncio.get_running_loop().time() > give_up_at:
-            return Told(done)
+            return SendResult(done)
         if error := await _tell(errand, notice, now):
-            return Told(done, error)
+            return SendResult(done, error)
         done = notice.id
     # Fewer than there is room for: whatever else is settled does not concern the target.
-    return Told(errand.settled if len(errand.notices) < MOST_AT_ONCE else done)
+    return SendResult(errand.settled if len(errand.notices) < MOST_AT_ONCE else done)
 
 
-async def _tell(errand: Errand, notice: Notice, now: datetime) -> str:
+async def _tell(errand: PendingNotifications, notice: Notice, now: datetime) -> str:
     """Why it did not arrive, or nothing."""
     if not errand.url:
         return "its url is kept elsewhere, and is not there or empty"
@@ -103,7 +103,7 @@ async def _tell(errand: Errand, notice: Notice, now: datetime) -> str:
 # --- writing down ---------------------------------------------------------------------------
 
 
-def _write(errand: Errand, told: Told, now: datetime) -> None:
+def _write(errand: PendingNotifications, told: SendResult, now: datetime) -> None:
     target = errand.target
     if not told.error:
         columns: Mapping[str, object] = {
@@ -126,7 +126,9 @@ def _write(errand: Errand, told: Told, now: datetime) -> None:
     in_transaction(lambda: _failed(errand, told, columns, now))
 
 
-def _failed(errand: Errand, told: Told, columns: Mapping[str, object], now: datetime) -> None:
+def _failed(
+    errand: PendingNotifications, told: SendResult, columns: Mapping[str, object], now: datetime
+) -> None:
     """What has been waiting for too long is given up, all of it at once, and noted."""
     target = errand.target
     waiting = RunEvent.objects.filter(
@@ -138,7 +140,9 @@ def _failed(errand: Errand, told: Told, columns: Mapping[str, object], now: date
     _row(target).update(**columns, cursor=cursor)
     if given_up:
         detail = f"{shown(target)} was not told of {len(given_up)} events: {told.error}"
-        journal.record(journal.Entry("notify.given_up", now, target.tenant_id, detail=detail))
+        journal.record(
+            journal.JournalEntry("notify.given_up", now, target.tenant_id, detail=detail)
+        )
 
 
 def _row(target: NotifyTarget) -> "QuerySet[NotifyTarget]":

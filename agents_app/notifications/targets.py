@@ -7,7 +7,7 @@ from django.db import connection
 from django.db.models import Max, Min
 
 from agents_app.conf import CONF
-from agents_app.database import one
+from agents_app.database import fetch_one
 from agents_app.models import NotifyTarget, RunEvent
 from agents_app.notifications.payloads import Notice
 from agents_app.secrets import read_secret
@@ -43,7 +43,7 @@ def last_settled(after: int, now: datetime) -> int:
 
 
 def _oldest_writer() -> datetime | None:
-    row = one(
+    row = fetch_one(
         "SELECT min(xact_start) FROM pg_stat_activity"
         " WHERE datname = current_database() AND backend_xid IS NOT NULL",
         [],

@@ -18,14 +18,14 @@ from agents_app.output.lines import (
 from agents_app.output.printed import Output, Piece, Progress, output_so_far, progress_of
 from agents_app.output.rows import output_segments, output_segments_after
 from agents_app.output.transcript import AfterWhatIsStored, Transcript
-from agents_app.output.watchers import STDOUT, Lines, Watched
+from agents_app.output.watchers import STDOUT, LineSplitter, WatchedSink
 
 __all__ = [
     "LOOK_EVERY_SECONDS",
     "MARKER_STREAM",
     "STDOUT",
     "AfterWhatIsStored",
-    "Lines",
+    "LineSplitter",
     "LogCutter",
     "LogLine",
     "Output",
@@ -33,7 +33,7 @@ __all__ = [
     "Progress",
     "Stretch",
     "Transcript",
-    "Watched",
+    "WatchedSink",
     "as_lines",
     "fed_from",
     "last_lines",

@@ -43,7 +43,7 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StyledSpan:
     text: str
     style: Style = Style()
 
@@ -83,13 +83,13 @@ class Span:
 # --- a line ---------------------------------------------------------------------------------
 
 
-def read_line(text: str, style: Style) -> tuple[tuple[Span, ...], Style]:
+def read_line(text: str, style: Style) -> tuple[tuple[StyledSpan, ...], Style]:
     """A line without its end, beginning in the style in which the one before it ended."""
-    passes: list[list[Span]] = [[]]
+    passes: list[list[StyledSpan]] = [[]]
     place = 0
     for token in _TOKEN.finditer(text):
         if place < token.start():
-            passes[-1].append(Span(text[place : token.start()], style))
+            passes[-1].append(StyledSpan(text[place : token.start()], style))
         place = token.end()
         if token["sgr"] is not None:
             style = _styled(style, token["sgr"])
@@ -98,7 +98,7 @@ def read_line(text: str, style: Style) -> tuple[tuple[Span, ...], Style]:
         elif token["erase"] is not None:
             passes = [[] if token["erase"] == "2" else passes[-1]]
     if place < len(text):
-        passes[-1].append(Span(text[place:], style))
+        passes[-1].append(StyledSpan(text[place:], style))
     return _bounded(_left(passes)), style
 
 
@@ -113,7 +113,7 @@ def style_after(text: str, style: Style) -> Style:
     return style
 
 
-def _left(passes: Sequence[Sequence[Span]]) -> Iterator[Span]:
+def _left(passes: Sequence[Sequence[StyledSpan]]) -> Iterator[StyledSpan]:
     """Each pass was written from the line's start and covers as much of those before it.
 
     From the last one back, so that each span is looked at once, however often it was covered.
@@ -128,16 +128,16 @@ def _left(passes: Sequence[Sequence[Span]]) -> Iterator[Span]:
         covered = max(covered, end)
 
 
-def _bounded(spans: Iterable[Span]) -> tuple[Span, ...]:
+def _bounded(spans: Iterable[StyledSpan]) -> tuple[StyledSpan, ...]:
     """Neighbours that look alike are one; what is past the bound is all there, but plain."""
     alike = groupby(spans, key=attrgetter("style"))
-    merged = [Span(_joined(group), style) for style, group in alike]
+    merged = [StyledSpan(_joined(group), style) for style, group in alike]
     if len(merged) <= MOST_SPANS:
         return tuple(merged)
-    return (*merged[: MOST_SPANS - 1], Span(_joined(merged[MOST_SPANS - 1 :])))
+    return (*merged[: MOST_SPANS - 1], StyledSpan(_joined(merged[MOST_SPANS - 1 :])))
 
 
-def _joined(spans: Iterable[Span]) -> str:
+def _joined(spans: Iterable[StyledSpan]) -> str:
     return "".join(span.text for span in spans)
 
 

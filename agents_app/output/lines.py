@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import Any
 
-from agents_app.output.ansi import Span, Style, read_line, style_after
+from agents_app.output.ansi import Style, StyledSpan, read_line, style_after
 
 # Of one line; the download has the rest.
 LONGEST_BYTES = 20_000
@@ -56,7 +56,7 @@ class LogLine:
     open: bool = False
 
     @cached_property
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[StyledSpan, ...]:
         return read_line(self.data.decode(errors="replace"), self.style)[0]
 
     @property

@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 from django.db import DatabaseError, connection
 
-from agents_app.database import in_transaction, one, run, stamp
+from agents_app.database import execute, fetch_one, in_transaction, to_database_time
 from agents_app.output.buffer import MARKER_STREAM, OutputBuffer, Segment
 from agents_app.runners import OutputSink
 
@@ -45,7 +45,7 @@ class Transcript:
         """After what a worker that died has stored: how many bytes of each stream are the
         program's own, whose log does not have what hooks printed before it."""
         segments, programs = 0, dict[int, int]()
-        for stream, size, remark in run(_STORED, [self.run_id]).fetchall():
+        for stream, size, remark in execute(_STORED, [self.run_id]).fetchall():
             segments += 1
             self.total_bytes += size
             programs[stream] = programs.get(stream, 0) + size
@@ -78,8 +78,8 @@ class Transcript:
     def _say_it_prints(self) -> None:
         """Nothing more of it is stored before it ends: all that can be seen is that it prints."""
         if self._printed_at - self._told_at >= TELL_EVERY_SECONDS:
-            at = stamp(datetime.fromtimestamp(self._printed_at, UTC))
-            in_transaction(partial(run, _PRINTED, [at, self.run_id, self.worker_id]))
+            at = to_database_time(datetime.fromtimestamp(self._printed_at, UTC))
+            in_transaction(partial(execute, _PRINTED, [at, self.run_id, self.worker_id]))
             self._told_at = self._printed_at
 
     def close(self) -> None:
@@ -94,13 +94,20 @@ class Transcript:
         self._unstored = []
 
     def store_rest(self) -> None:
-        if self._unstored and one(_OWNED, [self.run_id, self.worker_id]):
+        if self._unstored and fetch_one(_OWNED, [self.run_id, self.worker_id]):
             insert_output(self.tenant_id, self.run_id, self._unstored)
 
 
 def insert_output(tenant_id: int, run_id: int, segments: Sequence[Segment]) -> None:
     rows = [
-        [tenant_id, run_id, s.seq, s.stream, stamp(datetime.fromtimestamp(s.at, UTC)), s.data]
+        [
+            tenant_id,
+            run_id,
+            s.seq,
+            s.stream,
+            to_database_time(datetime.fromtimestamp(s.at, UTC)),
+            s.data,
+        ]
         for s in segments
     ]
     with connection.cursor() as cursor:

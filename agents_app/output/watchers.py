@@ -18,7 +18,7 @@ class Watcher(Protocol):
         ...
 
 
-class Lines:
+class LineSplitter:
     """Cuts a stream of bytes into lines."""
 
     def __init__(self, tell: Callable[[bytes, float], None]) -> None:
@@ -51,13 +51,13 @@ class Lines:
         self._too_long = False
 
 
-class Watched:
+class WatchedSink:
     """A sink that passes everything on, and shows the lines of stdout to watchers."""
 
     def __init__(self, sink: OutputSink, watchers: Sequence[Watcher]) -> None:
         self._sink = sink
         self._watchers = watchers
-        self._lines = Lines(self._show)
+        self._lines = LineSplitter(self._show)
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
         self._sink.feed(stream, data, at)
@@ -67,7 +67,7 @@ class Watched:
     def flush(self) -> None:
         self._sink.flush()
 
-    def __enter__(self) -> "Watched":
+    def __enter__(self) -> "WatchedSink":
         return self
 
     def __exit__(self, *_: object) -> None:

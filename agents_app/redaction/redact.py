@@ -15,7 +15,7 @@ _BETWEEN_WORDS = str.maketrans(dict.fromkeys("\"'=:,;", " "))
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SecretSpan:
     start: int
     end: int
     name: str
@@ -86,9 +86,9 @@ class Redactor:
         spans = self.spans(data)
         return _without(data, spans).decode(errors="surrogateescape") if spans else text
 
-    def spans(self, data: bytes) -> list[Span]:
+    def spans(self, data: bytes) -> list[SecretSpan]:
         """Where something stands that must not; in order, and without overlaps."""
-        found: list[Span] = []
+        found: list[SecretSpan] = []
         for wanted in self._wanted:
             if wanted.view.is_worth_it(data):
                 found += _spans(wanted.view, wanted.forms, data)
@@ -150,14 +150,14 @@ class RedactingRunner:
 # --- searching ------------------------------------------------------------------------------
 
 
-def _spans(view: View, forms: Mapping[bytes, str], data: bytes) -> Iterator[Span]:
+def _spans(view: View, forms: Mapping[bytes, str], data: bytes) -> Iterator[SecretSpan]:
     seen = view.see(data)
     # One search for each, because bytes.find skips: it is many times faster than one expression.
     hits = [(at, len(form), name) for form, name in forms.items() for at in _everywhere(form, seen)]
     if hits:
         places = view.places(data)
         for at, length, name in hits:
-            yield Span(places.starts[at], places.ends[at + length - 1], name)
+            yield SecretSpan(places.starts[at], places.ends[at + length - 1], name)
 
 
 def _everywhere(form: bytes, seen: bytes) -> Iterator[int]:
@@ -167,7 +167,7 @@ def _everywhere(form: bytes, seen: bytes) -> Iterator[int]:
         at = seen.find(form, at + 1)
 
 
-def _merged(spans: list[Span]) -> list[Span]:
+def _merged(spans: list[SecretSpan]) -> list[SecretSpan]:
     spans.sort(key=lambda span: (span.start, -span.end))
     merged = spans[:1]
     for span in spans[1:]:
@@ -175,11 +175,11 @@ def _merged(spans: list[Span]) -> list[Span]:
         if span.start >= last.end:
             merged.append(span)
         elif span.end > last.end:
-            merged[-1] = Span(last.start, span.end, last.name)
+            merged[-1] = SecretSpan(last.start, span.end, last.name)
     return merged
 
 
-def _without(data: bytes, spans: list[Span]) -> bytes:
+def _without(data: bytes, spans: list[SecretSpan]) -> bytes:
     if not spans:
         return data
     pieces, last = [], 0

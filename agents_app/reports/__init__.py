@@ -16,12 +16,12 @@ from agents_app.reports.fleet import (
     state_of,
 )
 from agents_app.reports.provenance import Cause, cause_tree
-from agents_app.reports.statistics import Day, Ended, Summary, by_day, summed_up
+from agents_app.reports.statistics import DayStatistics, Ended, Summary, by_day, summed_up
 
 __all__ = [
     "AgentStatus",
     "Cause",
-    "Day",
+    "DayStatistics",
     "Ended",
     "Fleet",
     "LastRun",

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from agents_app.database import moment, on_sqlite, stamp
+from agents_app.database import from_database_time, on_sqlite, to_database_time
 
 MOST_ROWS = 20_000
 MOST_LATEST = 2_000
@@ -40,16 +40,24 @@ class Lateness:
 
 
 def ended_runs(since: datetime, piece_seconds: float) -> list[Pile]:
-    rows = _rows(_ended_sql(), [stamp(since), MOST_ROWS, piece_seconds])
+    rows = _rows(_ended_sql(), [to_database_time(since), MOST_ROWS, piece_seconds])
     return [
-        Pile(agent_id, state, count, moment(began), moment(ended), run_id, _positive(waited))
+        Pile(
+            agent_id,
+            state,
+            count,
+            from_database_time(began),
+            from_database_time(ended),
+            run_id,
+            _positive(waited),
+        )
         for agent_id, state, count, began, ended, run_id, waited in rows
     ]
 
 
 def firing_lateness(since: datetime, piece_seconds: float) -> list[Lateness]:
-    rows = _rows(_late_sql(), [stamp(since), MOST_ROWS, piece_seconds])
-    return [Lateness(moment(at), _positive(late), count) for at, late, count in rows]
+    rows = _rows(_late_sql(), [to_database_time(since), MOST_ROWS, piece_seconds])
+    return [Lateness(from_database_time(at), _positive(late), count) for at, late, count in rows]
 
 
 def latest_triggers() -> dict[int, set[str]]:

@@ -44,7 +44,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayStatistics:
     day: date
     summary: Summary
     tokens: int = 0
@@ -69,10 +69,12 @@ def by_day(
     today: date,
     days: int,
     zone: tzinfo,
-) -> list[Day]:
+) -> list[DayStatistics]:
     """The last days, oldest first, also those on which nothing happened."""
     ended: dict[date, list[Ended]] = defaultdict(list)
     for run in runs:
         ended[run.finished_at.astimezone(zone).date()].append(run)
     wanted = (today - timedelta(days=back) for back in reversed(range(days)))
-    return [Day(day, summed_up(ended[day]), *used.get(day, (0, Decimal(0)))) for day in wanted]
+    return [
+        DayStatistics(day, summed_up(ended[day]), *used.get(day, (0, Decimal(0)))) for day in wanted
+    ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agents_app.runners.telling import Telling
+from agents_app.runners.telling import StdinMessages
 
 # unavailable: what the program runs in is away and nothing was begun; lost: it is gone, unseen.
 Kind = Literal["exited", "timed_out", "stopped", "spawn_failed", "unavailable", "lost"]
@@ -149,7 +149,7 @@ class RunControl:
         # The container, from the moment at which there is one.
         self.made = ""
         self.started_at: float | None = None
-        self.telling = Telling(self._notify)
+        self.telling = StdinMessages(self._notify)
 
     def _notify(self) -> None:
         with self._lock:

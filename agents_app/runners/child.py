@@ -13,7 +13,7 @@ STDOUT, STDERR = 1, 2
 BURY_SECONDS = 2.0
 
 
-class Child:
+class ChildProcess:
     """Leads its own session and group; its number stays ours until `bury` reaps it."""
 
     __slots__ = ("_popen", "pid", "pidfd", "stdin", "streams")
@@ -80,7 +80,7 @@ class Identity:
         return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name}
 
 
-def spawn(spec: RunSpec, identity: Identity | None = None) -> Child:
+def spawn(spec: RunSpec, identity: Identity | None = None) -> ChildProcess:
     """Raises OSError or ValueError and leaves nothing behind when the program cannot start."""
     if not spec.argv:
         raise ValueError("the command is empty")
@@ -99,7 +99,7 @@ def spawn(spec: RunSpec, identity: Identity | None = None) -> Child:
     finally:
         _close(theirs)
     *stdin, stdout, stderr = ours
-    return Child(popen, {stdout: STDOUT, stderr: STDERR}, *stdin)
+    return ChildProcess(popen, {stdout: STDOUT, stderr: STDERR}, *stdin)
 
 
 def _stdin(spec: RunSpec, ours: list[int]) -> int:

@@ -36,7 +36,7 @@ def become_subreaper() -> bool:
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-class Line:
+class GuardPipe:
     """What the guarded process tells its guard; without one it leads nowhere."""
 
     def __init__(self, fd: int | None) -> None:
@@ -56,15 +56,15 @@ class Line:
                 os.write(self.fd, f"{line}\n".encode())
 
 
-def open_line() -> Line:
+def open_line() -> GuardPipe:
     """It takes the descriptor out of reach of everything the process starts."""
     number = os.environ.pop(LINE_VARIABLE, "")
     if not number.isdecimal():
-        return Line(None)
+        return GuardPipe(None)
     fd = int(number)
     os.set_inheritable(fd, False)
     os.set_blocking(fd, False)
-    return Line(fd)
+    return GuardPipe(fd)
 
 
 def _prctl(option: int, value: int) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents_app.runners.base import CannotSpawn, RunSpec
-from agents_app.runners.child import Child, Identity, spawn
+from agents_app.runners.child import ChildProcess, Identity, spawn
 from agents_app.runners.giving import give
 from agents_app.runners.limits import Confinement, confine, limit_processes
 from agents_app.runners.process import ProcessRunner
@@ -16,7 +16,7 @@ from agents_app.runners.sudo import spawn_through_sudo
 class HostUserRunner(ProcessRunner):
     """The kill reaches that user's processes: root may, and sudo's way has a shim over there."""
 
-    def _start(self, spec: RunSpec) -> Child:
+    def _start(self, spec: RunSpec) -> ChildProcess:
         identity = find_user(spec.runtime.run_as)
         if os.geteuid() == identity.uid:
             return spawn(spec)
@@ -24,7 +24,7 @@ class HostUserRunner(ProcessRunner):
             return spawn_as(spec, identity)
         return spawn_through_sudo(spec, identity)
 
-    def _confine(self, spec: RunSpec, child: Child) -> Confinement | None:
+    def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
         """Another user's processes are counted apart from ours, so there is always a limit."""
         if spec.runtime.asked_limits is None:
             limit_processes(child.pid, spec.runtime.pids_limit)
@@ -45,7 +45,7 @@ def find_user(name: str) -> Identity:
     return Identity(entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir)
 
 
-def spawn_as(spec: RunSpec, identity: Identity) -> Child:
+def spawn_as(spec: RunSpec, identity: Identity) -> ChildProcess:
     """For root: what the run may write belongs to the user from now on."""
     for mount in spec.mounts:
         if mount.writable:

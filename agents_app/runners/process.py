@@ -17,7 +17,7 @@ from agents_app.runners.base import (
     RunSpec,
     spawn_error,
 )
-from agents_app.runners.child import Child, spawn
+from agents_app.runners.child import ChildProcess, spawn
 from agents_app.runners.family import FAMILY, Family
 from agents_app.runners.limits import Confinement, confine
 from agents_app.runners.patience import Patience
@@ -67,10 +67,10 @@ class ProcessRunner:
             child.bury()
         return supervision.outcome(), confinement
 
-    def _start(self, spec: RunSpec) -> Child:
+    def _start(self, spec: RunSpec) -> ChildProcess:
         return spawn(spec)
 
-    def _confine(self, spec: RunSpec, child: Child) -> Confinement | None:
+    def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
         """Only an agent that asks for limits has any: they cost as much as starting a program."""
         asked = spec.runtime.asked_limits
         return confine(child.pid, spec.run_id, asked) if asked else None
@@ -97,7 +97,7 @@ class _Supervision(Patience):
         control: RunControl,
         sink: OutputSink,
         family: Family,
-        child: Child,
+        child: ChildProcess,
         wake: int,
     ) -> None:
         super().__init__(spec, control)

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from agents_app.runners.base import CannotSpawn, RunSpec
-from agents_app.runners.child import BURY_SECONDS, STDERR, STDOUT, Child, Identity
+from agents_app.runners.child import BURY_SECONDS, STDERR, STDOUT, ChildProcess, Identity
 
 SHIM = Path(__file__).with_name("host_shim.py")
 ANSWER_SECONDS = 15.0
@@ -24,7 +24,7 @@ KILL_SECONDS = 10.0
 HOW = "allow it in sudoers: `{worker} ALL=({user}) NOPASSWD: {shim}`"
 
 
-class ShimChild(Child):
+class ShimChild(ChildProcess):
     """The leader is sudo, which is root's: everything is asked of the shim behind it."""
 
     __slots__ = ("_kill_argv", "_line")
@@ -54,7 +54,7 @@ class ShimChild(Child):
                 self._popen.wait(BURY_SECONDS)
 
 
-def spawn_through_sudo(spec: RunSpec, identity: Identity) -> Child:
+def spawn_through_sudo(spec: RunSpec, identity: Identity) -> ChildProcess:
     popen = _start_sudo(identity)
     assert popen.stdout is not None
     assert popen.stderr is not None

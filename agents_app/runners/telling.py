@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 
 
-class Telling:
+class StdinMessages:
     """Lines that wait to be said to one program; whoever adds one wakes its runner."""
 
     __slots__ = (

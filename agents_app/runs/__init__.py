@@ -10,7 +10,7 @@ from agents_app.runs.job import TOKEN_PREFIX, Ending, Job, secret_hash
 from agents_app.runs.loans import LONGEST_WAIT
 from agents_app.runs.readiness import SILENT_BEAT_SECONDS, missing_processes
 from agents_app.runs.schedule_states import AGENT_MISSING, TENANT_DISABLED
-from agents_app.runs.slots import Gate, free_place, lock_agents, read_gate
+from agents_app.runs.slots import AgentGate, find_free_slots, lock_agent, lock_agents
 
 __all__ = [
     "AGENT_MISSING",
@@ -19,18 +19,18 @@ __all__ = [
     "TAKES_NO_WORK",
     "TENANT_DISABLED",
     "TOKEN_PREFIX",
+    "AgentGate",
     "Ending",
-    "Gate",
     "Job",
     "Request",
     "control",
     "dispatch",
     "enqueue_here",
-    "free_place",
+    "find_free_slots",
     "lifecycle",
+    "lock_agent",
     "lock_agents",
     "missing_processes",
-    "read_gate",
     "request_stop",
     "schedule_states",
     "secret_hash",

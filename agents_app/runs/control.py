@@ -56,7 +56,9 @@ def run_agent(
         if item.created_at == now:
             about = f"{by}: work item {item.pk}"
             whose = (agent.tenant_id, agent.pk, None)
-            journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
+            journal.record(
+                journal.JournalEntry("work.requested", now, *whose, about, item.trace_id)
+            )
         return item
 
     return in_transaction(change)
@@ -70,7 +72,7 @@ def pause_tenant(tenant: Tenant, by: str, now: datetime, note: str = "") -> bool
     free = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=True)
     return _act(
         lambda: free.update(paused_at=now, pause_note=note),
-        journal.Entry("scheduler.paused", now, tenant.pk, detail=_said(by, note)),
+        journal.JournalEntry("scheduler.paused", now, tenant.pk, detail=_said(by, note)),
     )
 
 
@@ -78,7 +80,7 @@ def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
     paused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=False)
     resumed = _act(
         lambda: paused.update(paused_at=None, pause_note=""),
-        journal.Entry("scheduler.resumed", now, tenant.pk, detail=by),
+        journal.JournalEntry("scheduler.resumed", now, tenant.pk, detail=by),
     )
     dispatch.admit_tenant(tenant.pk, now)
     return resumed
@@ -88,7 +90,9 @@ def pause_agent(agent: Agent, by: str, now: datetime, note: str = "") -> bool:
     free = Agent.objects.filter(pk=agent.pk, paused_at__isnull=True)
     return _act(
         lambda: free.update(paused_at=now, pause_note=note),
-        journal.Entry("agent.paused", now, agent.tenant_id, agent.pk, detail=_said(by, note)),
+        journal.JournalEntry(
+            "agent.paused", now, agent.tenant_id, agent.pk, detail=_said(by, note)
+        ),
     )
 
 
@@ -96,7 +100,7 @@ def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
     paused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=False)
     resumed = _act(
         lambda: paused.update(paused_at=None, pause_note=""),
-        journal.Entry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by),
+        journal.JournalEntry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by),
     )
     dispatch.admit_tenant(agent.tenant_id, now)
     return resumed
@@ -111,7 +115,9 @@ def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
         raise Refused(f"a scale of {scale} is out of range: give a number from 0 to 10000")
     _act(
         lambda: Agent.objects.filter(pk=agent.pk).update(scale=scale),
-        journal.Entry("agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}"),
+        journal.JournalEntry(
+            "agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}"
+        ),
     )
     dispatch.admit_tenant(agent.tenant_id, now)
 
@@ -146,7 +152,7 @@ def stop_agent(agent: Agent, by: str, now: datetime) -> int:
         runs = unfinished(agent.runs.all())
         stopping = dispatch.request_stop(runs, now, f"stopped by {by}")
         about = f"{by}: {stopping} run{'' if stopping == 1 else 's'} told to end"
-        entry = journal.Entry("agent.stopped", now, agent.tenant_id, agent.pk, detail=about)
+        entry = journal.JournalEntry("agent.stopped", now, agent.tenant_id, agent.pk, detail=about)
         if stopping:
             journal.record(entry)
         return stopping
@@ -163,7 +169,7 @@ def begin_shutdown(by: str, now: datetime, *, keep_queue: bool) -> int:
         # It is everybody's, but who did it is only the business of those who look after it.
         owner, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
         about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"
-        journal.record(journal.Entry("scheduler.stopping", now, owner.pk, detail=about))
+        journal.record(journal.JournalEntry("scheduler.stopping", now, owner.pk, detail=about))
         return cleared
 
     return in_transaction(change)
@@ -181,7 +187,9 @@ def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
             agents = {agent_id for owner, agent_id in cleared if owner == tenant_id}
             agent_id = agents.pop() if len(agents) == 1 else None
             about = f"{by}: {count} of {'all queues' if agent_id is None else 'this queue'}"
-            journal.record(journal.Entry("queue.cleared", now, tenant_id, agent_id, detail=about))
+            journal.record(
+                journal.JournalEntry("queue.cleared", now, tenant_id, agent_id, detail=about)
+            )
         return len(cleared)
 
     return in_transaction(change)
@@ -215,7 +223,7 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
 
     return _act(
         drop,
-        journal.Entry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
+        journal.JournalEntry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
     )
 
 
@@ -223,7 +231,7 @@ def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
     about = f"work item {item.pk}: restored by {by}"
     restored = item.state in RESTORABLE and _act(
         lambda: lifecycle.restore(item.pk, item.state, now),
-        journal.Entry("work.restored", now, item.tenant_id, item.agent_id, detail=about),
+        journal.JournalEntry("work.restored", now, item.tenant_id, item.agent_id, detail=about),
     )
     if restored:
         dispatch.admit_waiting(item.agent_id, now)
@@ -235,7 +243,7 @@ def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
     about = f"{lock.uri}, held by {lock.holder}: {by}"
     return _act(
         lambda: ResourceLock.objects.filter(pk=lock.pk).delete()[0],
-        journal.Entry("lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about),
+        journal.JournalEntry("lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about),
     )
 
 
@@ -246,7 +254,7 @@ def restore_cleared(tenant: Tenant, by: str, now: datetime) -> int:
 
     def change() -> int:
         restored = sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk in items)
-        entry = journal.Entry("queue.restored", now, tenant.pk, detail=f"{by}: {restored}")
+        entry = journal.JournalEntry("queue.restored", now, tenant.pk, detail=f"{by}: {restored}")
         if restored:
             journal.record(entry)
         return restored
@@ -265,7 +273,7 @@ def set_scheduler_state(state: str, **columns: datetime) -> None:
 # --- the parts ------------------------------------------------------------------------------
 
 
-def _act(change: Callable[[], int | bool], entry: journal.Entry) -> bool:
+def _act(change: Callable[[], int | bool], entry: journal.JournalEntry) -> bool:
     """The change and its entry, or neither."""
 
     def both() -> bool:

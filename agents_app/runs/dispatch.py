@@ -10,13 +10,13 @@ from uuid import uuid4
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents_app.database import in_transaction, insert_many, one, stamp
+from agents_app.database import fetch_one, in_transaction, insert_many, to_database_time
 from agents_app.errors import NotFound, Refused
 from agents_app.events import journal, relay
 from agents_app.models import LENT, Run, Tenant, Trigger, WorkItem
 from agents_app.runs import lifecycle, loans
 from agents_app.runs.job import Job
-from agents_app.runs.slots import Gate, free_place, lock_agents, lock_tenant, read_gate
+from agents_app.runs.slots import AgentGate, find_free_slots, lock_agent, lock_agents, lock_tenant
 
 MOST_LOOKED_AT = 1000
 TAKES_NO_WORK = frozenset({"disabled", "tenant_disabled"})
@@ -63,12 +63,12 @@ def enqueue(request: Request, now: datetime) -> WorkItem:
 
 def enqueue_here(request: Request, now: datetime) -> WorkItem:
     """In the caller's transaction."""
-    gate = read_gate(request.agent_id)
+    gate = lock_agent(request.agent_id)
     if gate is None:
         raise NotFound("there is no such agent")
-    if gate.closed_because in TAKES_NO_WORK:
+    if gate.blocked_reason in TAKES_NO_WORK:
         raise Refused(
-            f"the agent is {gate.closed_because.replace('_', ' ')}: give it a scale above 0, "
+            f"the agent is {gate.blocked_reason.replace('_', ' ')}: give it a scale above 0, "
             "put its directory back, or enable its tenant"
         )
     item, created = _write(request, now)
@@ -84,11 +84,11 @@ def enqueue_all_here(requests: Sequence[Request], now: datetime) -> dict[int, st
 
     Returns the agents that take no work, and why: what was for them is not written.
     """
-    gates = {agent_id: read_gate(agent_id) for agent_id in sorted({r.agent_id for r in requests})}
+    gates = {agent_id: lock_agent(agent_id) for agent_id in sorted({r.agent_id for r in requests})}
     closed = {
-        agent_id: gate.closed_because if gate else "disabled"
+        agent_id: gate.blocked_reason if gate else "disabled"
         for agent_id, gate in gates.items()
-        if gate is None or gate.closed_because in TAKES_NO_WORK
+        if gate is None or gate.blocked_reason in TAKES_NO_WORK
     }
     wanted = [request for request in requests if request.agent_id not in closed]
     insert_many("drover_work_item", _WORK, [_work_values(each, now) for each in wanted], "id")
@@ -99,7 +99,7 @@ def enqueue_all_here(requests: Sequence[Request], now: datetime) -> dict[int, st
     return closed
 
 
-def _tenant(gate: Gate | None) -> int:
+def _tenant(gate: AgentGate | None) -> int:
     return gate.tenant_id if gate else 0
 
 
@@ -107,7 +107,13 @@ def _work_values(request: Request, now: datetime) -> tuple[Any, ...]:
     return (
         *(request.tenant_id, request.agent_id, str(WorkItem.State.QUEUED), ""),
         *(str(request.trigger), request.prompt, request.context, request.requested_by),
-        *(request.idempotency_key, request.trace_id or uuid4().hex, 0, stamp(now), stamp(now)),
+        *(
+            request.idempotency_key,
+            request.trace_id or uuid4().hex,
+            0,
+            to_database_time(now),
+            to_database_time(now),
+        ),
     )
 
 
@@ -135,7 +141,7 @@ def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
 
 def _drop_overflow(agent_id: int, now: datetime) -> None:
     """A full queue loses its oldest item, never silently."""
-    row = one(_QUEUE, [agent_id])
+    row = fetch_one(_QUEUE, [agent_id])
     size, count = (max(1, row[0]), row[1]) if row else (1, 0)
     if count <= size:
         return
@@ -146,10 +152,10 @@ def _drop_overflow(agent_id: int, now: datetime) -> None:
             journal.record(_overflow(item, now, reason))
 
 
-def _overflow(item: WorkItem, now: datetime, reason: str) -> journal.Entry:
+def _overflow(item: WorkItem, now: datetime, reason: str) -> journal.JournalEntry:
     about = f"work item {item.pk}: {reason}"
     whose = (item.tenant_id, item.agent_id, None)
-    return journal.Entry("work.overflowed", now, *whose, about, item.trace_id)
+    return journal.JournalEntry("work.overflowed", now, *whose, about, item.trace_id)
 
 
 # --- admitting ------------------------------------------------------------------------------
@@ -189,12 +195,12 @@ def _waiting(tenant_id: int, now: datetime) -> "QuerySet[WorkItem]":
     return queued.filter(available_at__lte=now).order_by("id")
 
 
-def _admit(agent_id: int, now: datetime, at_most: int = 1000, gate: Gate | None = None) -> int:
-    gate = gate or read_gate(agent_id)
-    if gate is None or gate.closed_because:
+def _admit(agent_id: int, now: datetime, at_most: int = 1000, gate: AgentGate | None = None) -> int:
+    gate = gate or lock_agent(agent_id)
+    if gate is None or gate.blocked_reason:
         return 0
     for admitted in range(at_most):
-        place = free_place(agent_id, gate)
+        place = find_free_slots(agent_id, gate)
         job = lifecycle.admit_next(agent_id, gate, place, now) if place else None
         if job is None:
             return admitted
@@ -249,7 +255,7 @@ def _request_stop(run: Run, now: datetime, reason: str) -> bool:
     if not running.update(stop_requested_at=now, error=reason):
         return False
     whose = (run.tenant_id, run.agent_id, run.pk)
-    journal.record(journal.Entry("run.stop_requested", now, *whose, reason, run.trace_id))
+    journal.record(journal.JournalEntry("run.stop_requested", now, *whose, reason, run.trace_id))
     return True
 
 
@@ -269,7 +275,7 @@ def rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> Wor
         item = enqueue_here(same, now)
         about = f"{requested_by}: work item {item.pk}"
         whose = (run.tenant_id, run.agent_id, run.pk)
-        journal.record(journal.Entry("run.rerun", now, *whose, about, item.trace_id))
+        journal.record(journal.JournalEntry("run.rerun", now, *whose, about, item.trace_id))
         return item
 
     return in_transaction(change)

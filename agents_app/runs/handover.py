@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from agents_app.database import run
+from agents_app.database import execute
 from agents_app.models import LENT
 from agents_app.runs.job import Ending, Job, new_secret, secret_hash
 
@@ -88,5 +88,5 @@ def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | 
         "output_bytes": ending.output_bytes,
         "output_cut_bytes": ending.output_cut_bytes,
     }
-    row = run(_HAND_OVER, values).fetchone()
+    row = execute(_HAND_OVER, values).fetchone()
     return replace(Job(*row), secret=secret) if row else None

@@ -5,12 +5,12 @@ Most runs say nothing and borrow nothing: for them one look that finds no row is
 
 from dataclasses import dataclass, replace
 
-from agents_app.database import one, run
+from agents_app.database import execute, fetch_one
 from agents_app.models import Run
 from agents_app.runners import Outcome, verdict
 from agents_app.runs import loans
 from agents_app.runs.job import Ending
-from agents_app.runs.slots import Place, lock_tenant
+from agents_app.runs.slots import SlotPair, lock_tenant
 from agents_app.runs.statements import TIES_OF
 
 _RELEASE = "DELETE FROM drover_resource_lock WHERE run_id = %s"
@@ -18,45 +18,45 @@ _FORGET_WAITS = "DELETE FROM drover_lock_wait WHERE run_id = %s"
 
 
 @dataclass(frozen=True, slots=True)
-class Ties:
+class HeldResources:
     """`place` and `debts` of a run that has lent or borrowed its place, else nothing."""
 
     run_id: int
     exit_signal: int | None
     rerun_requested: bool
     signaled: bool
-    place: Place | None = None
+    place: SlotPair | None = None
     debts: tuple[int | None, int | None] = (None, None)
 
-    def settle_loans(self) -> None:
+    def return_slots(self) -> None:
         if self.place is not None:
-            loans.settle(self.run_id, self.place, self.debts)
+            loans.return_slot(self.run_id, self.place, self.debts)
 
     def release_locks(self) -> None:
         if self.signaled:
-            run(_RELEASE, [self.run_id])
-            run(_FORGET_WAITS, [self.run_id])
+            execute(_RELEASE, [self.run_id])
+            execute(_FORGET_WAITS, [self.run_id])
 
 
-NO_TIES = Ties(0, None, False, False)
+NO_TIES = HeldResources(0, None, False, False)
 
 
-def read_ties(run_id: int, tenant_id: int) -> Ties:
+def read_held_resources(run_id: int, tenant_id: int) -> HeldResources:
     """Before the run ends; its agent is locked, so nothing more is lent by it meanwhile."""
-    row = one(TIES_OF, [run_id])
+    row = fetch_one(TIES_OF, [run_id])
     if row is None:
         return NO_TIES
     exit_signal, rerun_requested, signaled, on_loan = row
-    ties = Ties(run_id, exit_signal, bool(rerun_requested), bool(signaled))
+    ties = HeldResources(run_id, exit_signal, bool(rerun_requested), bool(signaled))
     if not on_loan:
         return ties
     # Only now is it certain who owes what to whom.
     lock_tenant(tenant_id)
-    place, debts = loans.place_and_debts(run_id)
+    place, debts = loans.slots_and_debts(run_id)
     return replace(ties, place=place, debts=debts)
 
 
-def as_signaled(ties: Ties, ending: Ending) -> Ending:
+def as_signaled(ties: HeldResources, ending: Ending) -> Ending:
     """A run may say how it ends: an exit beats a rerun, and a rerun a plain success."""
     if ending.state not in {Run.State.SUCCEEDED, Run.State.FAILED}:
         return ending

@@ -49,8 +49,8 @@ class Job:
         return f"{TOKEN_PREFIX}{self.run_id}_{self.secret}"
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What every line about the run says."""
+    def log_context(self) -> dict[str, Any]:
+        """Fields of every log line about the run."""
         whose = {"tenant_id": self.tenant_id, "agent_id": self.agent_id}
         return {"trace_id": self.trace_id, **whose, "run_id": self.run_id}
 

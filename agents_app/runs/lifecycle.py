@@ -16,17 +16,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app.database import column, move, on_sqlite, one, stamp
-from agents_app.database import run as execute
+from agents_app.database import execute as execute
+from agents_app.database import fetch_column, fetch_one, move_state, on_sqlite, to_database_time
 from agents_app.events import journal
 from agents_app.models import Run, Trigger, WorkItem
 from agents_app.runs import handover, loans
-from agents_app.runs.held_resources import Ties, as_signaled, read_ties
+from agents_app.runs.held_resources import HeldResources, as_signaled, read_held_resources
 from agents_app.runs.job import Ending, Job, new_secret
 from agents_app.runs.loans import Loan
 from agents_app.runs.run_rows import beginning, ended, insert_run
 from agents_app.runs.schedule_states import end_one_shot, settle_schedule
-from agents_app.runs.slots import Gate, Place, free_place, read_gate
+from agents_app.runs.slots import AgentGate, SlotPair, find_free_slots, lock_agent
 from agents_app.runs.statements import (
     ADMIT_CALLED,
     ADMIT_OLDEST,
@@ -57,7 +57,7 @@ FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
 # --- runs -----------------------------------------------------------------------------------
 
 
-def admit_next(agent_id: int, gate: Gate, place: Place, now: datetime) -> Job | None:
+def admit_next(agent_id: int, gate: AgentGate, place: SlotPair, now: datetime) -> Job | None:
     """The oldest waiting work of the agent takes the place; a hint will find it a worker."""
     job = _admit_oldest(agent_id, gate, place, now, None)
     if job is not None:
@@ -66,28 +66,28 @@ def admit_next(agent_id: int, gate: Gate, place: Place, now: datetime) -> Job | 
 
 
 def _admit_oldest(
-    agent_id: int, gate: Gate, place: Place, now: datetime, worker_id: int | None
+    agent_id: int, gate: AgentGate, place: SlotPair, now: datetime, worker_id: int | None
 ) -> Job | None:
-    row = one(ADMIT_OLDEST, [agent_id, stamp(now)])
+    row = fetch_one(ADMIT_OLDEST, [agent_id, to_database_time(now)])
     if row is None:
         return None
     return insert_run(_as_defined(Job(*row), gate), place, now, worker_id)
 
 
-def admit_on_loan(work_item_id: int, gate: Gate, loan: Loan, now: datetime) -> Job | None:
+def admit_on_loan(work_item_id: int, gate: AgentGate, loan: Loan, now: datetime) -> Job | None:
     """Work that was called takes a place that runs which wait for it have lent."""
-    row = one(ADMIT_CALLED, [work_item_id])
+    row = fetch_one(ADMIT_CALLED, [work_item_id])
     if row is None:
         return None
     loans.lend(loan)
     job = insert_run(_as_defined(Job(*row), gate), loan.place, now, None)
-    loans.owe(job.run_id, loan)
+    loans.record_debt(job.run_id, loan)
     journal.record(_entry("run.admitted", job, now, loan.detail))
     return job
 
 
 def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
-    row = one(PENDING, [run_id])
+    row = fetch_one(PENDING, [run_id])
     if row is None:
         return None
     job = replace(Job(*row), secret=new_secret())
@@ -106,12 +106,12 @@ def finish(
     """
     if hand_over and (following := hand_over_at_once(job, ending, now, worker_id)):
         return following
-    gate = read_gate(job.agent_id)
-    ties = read_ties(job.run_id, job.tenant_id)
+    gate = lock_agent(job.agent_id)
+    ties = read_held_resources(job.run_id, job.tenant_id)
     ending = as_signaled(ties, ending)
     if gate is None or not _end(job, ending, now, worker_id):
         return None
-    ties.settle_loans()
+    ties.return_slots()
     following = _follow(job, ending, gate, now, worker_id if hand_over else None)
     _let_go(ties, now)
     told = _entry(f"run.{ending.state}", job, now, ending.error)
@@ -132,10 +132,10 @@ def hand_over_at_once(job: Job, ending: Ending, now: datetime, worker_id: int) -
 
 
 def _follow(
-    job: Job, ending: Ending, gate: Gate, now: datetime, worker_id: int | None
+    job: Job, ending: Ending, gate: AgentGate, now: datetime, worker_id: int | None
 ) -> Job | None:
     """What takes the place that has just become free."""
-    place = None if gate.closed_because else free_place(job.agent_id, gate)
+    place = None if gate.blocked_reason else find_free_slots(job.agent_id, gate)
     if place and _may_rerun(job, ending, gate):
         again = replace(_as_defined(job, gate), rerun=job.rerun + 1)
         return insert_run(again, place, now, worker_id)
@@ -148,10 +148,10 @@ def _follow(
 
 def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> bool:
     """A run that no worker has started ends on the spot."""
-    ties = read_ties(run.pk, run.tenant_id)
+    ties = read_held_resources(run.pk, run.tenant_id)
     if not _move_run(run.pk, R.PENDING, R.STOPPED, ended(now, reason)):
         return False
-    ties.settle_loans()
+    ties.return_slots()
     _settle_work(run.work_item_id, work, now, reason)
     if work == W.FAILED:
         settle_schedule(run.schedule_id, now, reason, stopped=True)
@@ -162,17 +162,17 @@ def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> 
 def lose(run: Run, now: datetime, reason: str) -> bool:
     """Its worker is gone and its processes are dead; `on_lost` says what becomes of the work."""
     # As every end of a run: what is decided about the agent at this moment goes before or after.
-    read_gate(run.agent_id)
-    ties = read_ties(run.pk, run.tenant_id)
+    lock_agent(run.agent_id)
+    ties = read_held_resources(run.pk, run.tenant_id)
     poison = _losses(run.work_item_id, now) >= MOST_LOSSES
     state = R.DEAD if poison else R.LOST
     if not _move_run(run.pk, run.state, state, ended(now, reason)):
         return False
-    ties.settle_loans()
+    ties.return_slots()
     _let_go(ties, now)
     journal.record(_entry(f"run.{state}", run, now, reason))
     if run.agent.on_lost == "retry" and not poison:
-        _move_work(run.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": stamp(now)})
+        _move_work(run.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": to_database_time(now)})
     else:
         _settle_work(run.work_item_id, W.FAILED, now, reason)
         settle_schedule(run.schedule_id, now, reason)
@@ -181,13 +181,13 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
 
 def give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
     """Nothing of it was done, because what it runs in is away: the work waits, no attempt less."""
-    read_gate(job.agent_id)
-    ties = read_ties(job.run_id, job.tenant_id)
+    lock_agent(job.agent_id)
+    ties = read_held_resources(job.run_id, job.tenant_id)
     if not _end(job, replace(ending, state=R.STOPPED), now, worker_id):
         return
-    ties.settle_loans()
+    ties.return_slots()
     _let_go(ties, now)
-    later = stamp(now + timedelta(seconds=GIVEN_BACK_SECONDS))
+    later = to_database_time(now + timedelta(seconds=GIVEN_BACK_SECONDS))
     waits = {"available_at": later, "attempts": job.attempt - 1, "reason": ending.error[:200]}
     _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, waits)
     journal.record(_entry("run.given_back", job, now, ending.error))
@@ -195,15 +195,15 @@ def give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
 
 def end_calls(caller_run_id: int, now: datetime, reason: str) -> int:
     """Nobody hears the answers any more: what still waits is dropped, what runs goes on."""
-    calls = execute(END_CALLS, [stamp(now), reason, caller_run_id]).rowcount
+    calls = execute(END_CALLS, [to_database_time(now), reason, caller_run_id]).rowcount
     # One that is being admitted at this moment runs: to wait for it here could be a deadlock.
     lock = "" if on_sqlite() else " FOR UPDATE OF w SKIP LOCKED"
-    for work_item_id in column(WORK_OF_ENDED_CALLS + lock, [caller_run_id]):
+    for work_item_id in fetch_column(WORK_OF_ENDED_CALLS + lock, [caller_run_id]):
         drop(work_item_id, now, reason)
     return int(calls)
 
 
-def _let_go(ties: Ties, now: datetime) -> None:
+def _let_go(ties: HeldResources, now: datetime) -> None:
     if ties.signaled:
         ties.release_locks()
         end_calls(ties.run_id, now, CALLER_GONE)
@@ -213,20 +213,20 @@ def _let_go(ties: Ties, now: datetime) -> None:
 
 
 def drop(work_item_id: int, now: datetime, reason: str) -> bool:
-    columns = {"reason": reason, "finished_at": stamp(now)}
+    columns = {"reason": reason, "finished_at": to_database_time(now)}
     dropped = _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
-    if dropped and (row := one(SCHEDULE_OF, [work_item_id])):
+    if dropped and (row := fetch_one(SCHEDULE_OF, [work_item_id])):
         end_one_shot(row[0], "failed", f"dropped: {reason}")
     return dropped
 
 
 def clear(work_item_id: int, now: datetime, reason: str) -> bool:
-    columns = {"reason": reason, "finished_at": stamp(now)}
+    columns = {"reason": reason, "finished_at": to_database_time(now)}
     return _move_work(work_item_id, W.QUEUED, W.CLEARED, columns)
 
 
 def restore(work_item_id: int, was: str, now: datetime) -> bool:
-    columns = {"reason": "", "finished_at": None, "available_at": stamp(now)}
+    columns = {"reason": "", "finished_at": None, "available_at": to_database_time(now)}
     return _move_work(work_item_id, was, W.QUEUED, columns)
 
 
@@ -238,19 +238,21 @@ def retry_delay_seconds(attempt: int) -> int:
 # --- the parts ------------------------------------------------------------------------------
 
 
-def _may_rerun(job: Job, ending: Ending, gate: Gate) -> bool:
+def _may_rerun(job: Job, ending: Ending, gate: AgentGate) -> bool:
     return ending.wants_rerun and job.trigger == Trigger.SCHEDULE and job.rerun < gate.max_reruns
 
 
-def _as_defined(job: Job, gate: Gate) -> Job:
+def _as_defined(job: Job, gate: AgentGate) -> Job:
     return replace(job, revision=gate.revision, timeout_seconds=gate.timeout_seconds)
 
 
-def _settle(job: Job, ending: Ending, gate: Gate, now: datetime) -> None:
+def _settle(job: Job, ending: Ending, gate: AgentGate, now: datetime) -> None:
     failed = ending.state in {R.FAILED, R.TIMED_OUT}
     if failed and job.attempt <= gate.retries:
         later = now + timedelta(seconds=retry_delay_seconds(job.attempt))
-        _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": stamp(later)})
+        _move_work(
+            job.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": to_database_time(later)}
+        )
         return
     state = W.DONE if ending.state == R.SUCCEEDED else W.FAILED
     _settle_work(job.work_item_id, state, now, ending.error)
@@ -259,7 +261,7 @@ def _settle(job: Job, ending: Ending, gate: Gate, now: datetime) -> None:
 
 
 def _settle_work(work_item_id: int, state: str, now: datetime, reason: str) -> None:
-    columns = {"reason": reason[:200], "finished_at": stamp(now)}
+    columns = {"reason": reason[:200], "finished_at": to_database_time(now)}
     _move_work(work_item_id, W.ADMITTED, state, columns)
 
 
@@ -274,7 +276,7 @@ def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
     return _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id)
 
 
-def _begun(job: Job, now: datetime, started: bool) -> list[journal.Entry]:
+def _begun(job: Job, now: datetime, started: bool) -> list[journal.JournalEntry]:
     names = ["run.admitted", "run.started"] if started else ["run.admitted"]
     return [_entry(name, job, now) for name in names]
 
@@ -284,18 +286,20 @@ def _losses(work_item_id: int, now: datetime) -> int:
     return recent.filter(state=R.LOST).count()
 
 
-def _entry(name: str, run: Job | Run, now: datetime, detail: str = "") -> journal.Entry:
+def _entry(name: str, run: Job | Run, now: datetime, detail: str = "") -> journal.JournalEntry:
     run_id = run.run_id if isinstance(run, Job) else run.pk
-    return journal.Entry(name, now, run.tenant_id, run.agent_id, run_id, detail, run.trace_id)
+    return journal.JournalEntry(
+        name, now, run.tenant_id, run.agent_id, run_id, detail, run.trace_id
+    )
 
 
 def _move_run(
     run_id: int, old: str, new: str, columns: dict[str, Any], owner: int | None = None
 ) -> bool:
     assert new in RUN_MOVES[old], f"a run never goes from {old} to {new}"
-    return move("drover_run", run_id, old, new, columns, owner)
+    return move_state("drover_run", run_id, old, new, columns, owner)
 
 
 def _move_work(work_item_id: int, old: str, new: str, columns: dict[str, Any]) -> bool:
     assert new in WORK_MOVES[old], f"a work item never goes from {old} to {new}"
-    return move("drover_work_item", work_item_id, old, new, columns)
+    return move_state("drover_work_item", work_item_id, old, new, columns)

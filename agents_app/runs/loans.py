@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agents_app.database import one, run, stamp
+from agents_app.database import execute, fetch_one, to_database_time
 from agents_app.models import LENT
 from agents_app.runs.slots import (
-    Gate,
-    Place,
+    AgentGate,
+    SlotPair,
     free_project_slot,
     free_slot,
+    lock_agent,
     lock_agents,
     lock_tenant,
-    read_gate,
 )
 
 # One that still says so has lost its gateway, and may be doing something else by now.
@@ -60,7 +60,7 @@ class Ancestor:
 class Loan:
     """A place of which at least one half is somebody else's; the halves may have two lenders."""
 
-    place: Place
+    place: SlotPair
     slot_lender: int | None
     project_lender: int | None
 
@@ -75,7 +75,7 @@ class Loan:
 
 def has_lender(work_item_id: int, now: datetime) -> bool:
     """A look without locks, because those who wait look often, and most wait for strangers."""
-    work = one(_WAITING_WORK, [work_item_id, stamp(now)])
+    work = fetch_one(_WAITING_WORK, [work_item_id, to_database_time(now)])
     if work is None:
         return False
     agent_id, parent_run_id, capped = work
@@ -83,26 +83,26 @@ def has_lender(work_item_id: int, now: datetime) -> bool:
     return any(_lends_slot(each, agent_id) or (capped and _lends_place(each)) for each in lineage)
 
 
-def find_loan(work_item_id: int, now: datetime) -> tuple[Gate, Loan] | None:
+def find_loan(work_item_id: int, now: datetime) -> tuple[AgentGate, Loan] | None:
     """A place for work that was called and waits; None: it has none, or one is free anyway."""
-    work = one(_WAITING_WORK, [work_item_id, stamp(now)])
+    work = fetch_one(_WAITING_WORK, [work_item_id, to_database_time(now)])
     if work is None:
         return None
     agent_id, parent_run_id, _ = work
     before = _lineage(parent_run_id, now)
     # All agents first, and in one order: whoever ends a lender holds the lock on its agent.
     lock_agents([agent_id, *(ancestor.agent_id for ancestor in before)])
-    gate = read_gate(agent_id)
-    if gate is None or gate.closed_because or not before:
+    gate = lock_agent(agent_id)
+    if gate is None or gate.blocked_reason or not before:
         return None
     lock_tenant(gate.tenant_id)
     known = {ancestor.run_id for ancestor in before}
     lineage = [each for each in _lineage(parent_run_id, now) if each.run_id in known]
-    loan = match(agent_id, gate, lineage)
+    loan = find_lenders(agent_id, gate, lineage)
     return (gate, loan) if loan else None
 
 
-def match(agent_id: int, gate: Gate, lineage: Sequence[Ancestor]) -> Loan | None:
+def find_lenders(agent_id: int, gate: AgentGate, lineage: Sequence[Ancestor]) -> Loan | None:
     """What is free is taken, what is missing is borrowed, from the nearest who has it."""
     slot, project_slot = free_slot(agent_id, gate.scale), None
     slot_lender = project_lender = None
@@ -120,24 +120,24 @@ def match(agent_id: int, gate: Gate, lineage: Sequence[Ancestor]) -> Loan | None
             project_slot = project_lender.project_slot
     if slot_lender is None and project_lender is None:
         return None
-    return Loan(Place(slot, project_slot), _id(slot_lender), _id(project_lender))
+    return Loan(SlotPair(slot, project_slot), _id(slot_lender), _id(project_lender))
 
 
 def lend(loan: Loan) -> None:
     """Before the borrower takes the place: until then the index holds it for the lender."""
     for (place, _), lender in zip(_PLACES, (loan.slot_lender, loan.project_lender), strict=True):
         if lender is not None:
-            run(_LEND.format(place=place), [LENT + lender % LENT, lender])
+            execute(_LEND.format(place=place), [LENT + lender % LENT, lender])
 
 
-def owe(run_id: int, loan: Loan) -> None:
-    run(_OWE, [loan.slot_lender, loan.project_lender, run_id])
+def record_debt(run_id: int, loan: Loan) -> None:
+    execute(_OWE, [loan.slot_lender, loan.project_lender, run_id])
 
 
 # --- giving back ----------------------------------------------------------------------------
 
 
-def settle(run_id: int, held: Place, debts: tuple[int | None, int | None]) -> None:
+def return_slot(run_id: int, held: SlotPair, debts: tuple[int | None, int | None]) -> None:
     """The run has ended: its place is its lender's again, and never the next work item's.
 
     What it has itself lent stays with the borrower, who now owes it to the lender before.
@@ -146,22 +146,22 @@ def settle(run_id: int, held: Place, debts: tuple[int | None, int | None]) -> No
         _PLACES, (held.slot, held.project_slot), debts, strict=True
     ):
         if number is not None and number >= LENT:
-            run(_HAND_ON.format(debt=debt), [lender, run_id])
+            execute(_HAND_ON.format(debt=debt), [lender, run_id])
         elif lender is not None:
-            run(_GIVE_BACK.format(place=place), [number, lender, LENT])
+            execute(_GIVE_BACK.format(place=place), [number, lender, LENT])
 
 
-def place_and_debts(run_id: int) -> tuple[Place, tuple[int | None, int | None]]:
-    row = one(_DEBTS, [run_id])
+def slots_and_debts(run_id: int) -> tuple[SlotPair, tuple[int | None, int | None]]:
+    row = fetch_one(_DEBTS, [run_id])
     assert row is not None
-    return Place(row[0], row[1]), (row[2], row[3])
+    return SlotPair(row[0], row[1]), (row[2], row[3])
 
 
 # --- the parts ------------------------------------------------------------------------------
 
 
 def _lineage(parent_run_id: int, now: datetime) -> list[Ancestor]:
-    rows = run(_LINEAGE, [parent_run_id, stamp(now - LONGEST_WAIT)]).fetchall()
+    rows = execute(_LINEAGE, [parent_run_id, to_database_time(now - LONGEST_WAIT)]).fetchall()
     return [Ancestor(*row) for row in rows]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app.database import move, on_sqlite, one, stamp
+from agents_app.database import fetch_one, move_state, on_sqlite, to_database_time
 from agents_app.models import Schedule
 
 S = Schedule.State
@@ -37,7 +37,7 @@ FROM drover_schedule WHERE id = %s"""
 
 
 def pause_schedule(schedule_id: int, note: str, until: datetime | None = None) -> bool:
-    columns = {"pause_note": note[:500], "pause_until": until and stamp(until)}
+    columns = {"pause_note": note[:500], "pause_until": until and to_database_time(until)}
     return _move_schedule(schedule_id, S.ACTIVE, S.PAUSED, columns)
 
 
@@ -46,7 +46,7 @@ def resume_schedule(schedule_id: int, was: str, next_fire_at: datetime | None) -
         "pause_note": "",
         "pause_until": None,
         "failure_count": 0,
-        "next_fire_at": next_fire_at and stamp(next_fire_at),
+        "next_fire_at": next_fire_at and to_database_time(next_fire_at),
     }
     return _move_schedule(schedule_id, was, S.ACTIVE, columns)
 
@@ -84,7 +84,7 @@ def settle_schedule(
     if was not in (MAY_END if over else {S.ACTIVE}):
         return
     failures = failures + (not stopped) if error else 0
-    columns = {"last_completed_at": stamp(now), "failure_count": failures}
+    columns = {"last_completed_at": to_database_time(now), "failure_count": failures}
     state: str = S.ACTIVE
     if over:
         state = S.FAILED if error else S.COMPLETED
@@ -94,16 +94,16 @@ def settle_schedule(
         columns["pause_note"] = f"paused after {failures} failures: {error}"[:500]
     elif interval_seconds is not None:
         # An interval is the pause between a run's end and the next one's beginning.
-        columns["next_fire_at"] = stamp(now + timedelta(seconds=interval_seconds))
+        columns["next_fire_at"] = to_database_time(now + timedelta(seconds=interval_seconds))
     _move_schedule(schedule_id, was, state, columns)
 
 
 def _read(schedule_id: int) -> tuple[Any, ...] | None:
     """Locked, so that a pause at this very moment does not make the move miss."""
     lock = "" if on_sqlite() else " FOR NO KEY UPDATE"
-    return one(_SCHEDULE + lock, [schedule_id])
+    return fetch_one(_SCHEDULE + lock, [schedule_id])
 
 
 def _move_schedule(schedule_id: int, old: str, new: str, columns: dict[str, Any]) -> bool:
     assert new in SCHEDULE_MOVES[old], f"a schedule never goes from {old} to {new}"
-    return move("drover_schedule", schedule_id, old, new, columns)
+    return move_state("drover_schedule", schedule_id, old, new, columns)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agents_app.database import column, on_sqlite, one
+from agents_app.database import fetch_column, fetch_one, on_sqlite
 from agents_app.models import LENT
 
 _GATE = """
@@ -23,7 +23,7 @@ _LOCK_TENANT = "SELECT 1 FROM drover_tenant WHERE id = %s FOR NO KEY UPDATE"
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class AgentGate:
     """What decides about an agent's next run."""
 
     tenant_id: int
@@ -40,7 +40,7 @@ class Gate:
     stopping: bool
 
     @property
-    def closed_because(self) -> str:
+    def blocked_reason(self) -> str:
         """The reason for which nothing may start, or nothing."""
         if self.stopping:
             return "stopping"
@@ -54,51 +54,51 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SlotPair:
     """The slot a run takes, and its place under the project's cap if there is one."""
 
     slot: int
     project_slot: int | None
 
 
-def read_gate(agent_id: int) -> Gate | None:
+def lock_agent(agent_id: int) -> AgentGate | None:
     """Locks the agent until the transaction ends: its admissions go one after the other."""
     lock = "" if on_sqlite() else " FOR NO KEY UPDATE OF a"
-    row = one(_GATE + lock, [agent_id])
-    return Gate(*row) if row else None
+    row = fetch_one(_GATE + lock, [agent_id])
+    return AgentGate(*row) if row else None
 
 
 def lock_agents(agent_ids: Iterable[int]) -> None:
     """For a change that touches several: always in one order and before any tenant, so that two
     such changes, or one and a finishing run, never wait for each other."""
     for agent_id in sorted(set(agent_ids)):
-        read_gate(agent_id)
+        lock_agent(agent_id)
 
 
 def lock_tenant(tenant_id: int) -> None:
     """After any agents, never before: the cap's places, and loans, change one after the other."""
     if not on_sqlite():
-        column(_LOCK_TENANT, [tenant_id])
+        fetch_column(_LOCK_TENANT, [tenant_id])
 
 
-def free_place(agent_id: int, gate: Gate) -> Place | None:
+def find_free_slots(agent_id: int, gate: AgentGate) -> SlotPair | None:
     slot = free_slot(agent_id, gate.scale)
     if slot is None:
         return None
     if gate.tenant_scale is None:
-        return Place(slot, None)
+        return SlotPair(slot, None)
     lock_tenant(gate.tenant_id)
     project_slot = free_project_slot(gate)
-    return None if project_slot is None else Place(slot, project_slot)
+    return None if project_slot is None else SlotPair(slot, project_slot)
 
 
 def free_slot(agent_id: int, scale: int) -> int | None:
-    return lowest_free(scale, column(_USED, [agent_id]))
+    return lowest_free(scale, fetch_column(_USED, [agent_id]))
 
 
-def free_project_slot(gate: Gate) -> int | None:
+def free_project_slot(gate: AgentGate) -> int | None:
     assert gate.tenant_scale is not None
-    return lowest_free(gate.tenant_scale, column(_USED_OF_TENANT, [gate.tenant_id]))
+    return lowest_free(gate.tenant_scale, fetch_column(_USED_OF_TENANT, [gate.tenant_id]))
 
 
 def lowest_free(scale: int, used: list[int | None]) -> int | None:

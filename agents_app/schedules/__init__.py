@@ -9,13 +9,13 @@ from agents_app.schedules.due import goes_on_at
 from agents_app.schedules.edit import Draft
 from agents_app.schedules.firings import live_states
 from agents_app.schedules.history import (
-    Entry,
+    HistoryEntry,
     Work,
     as_entries,
     because,
     lateness,
     read_asked_again,
-    read_ledger,
+    read_history,
 )
 from agents_app.schedules.keys import create_once
 from agents_app.schedules.plan import LATE, after_pause, arm, fire_after, understand
@@ -23,7 +23,7 @@ from agents_app.schedules.plan import LATE, after_pause, arm, fire_after, unders
 __all__ = [
     "LATE",
     "Draft",
-    "Entry",
+    "HistoryEntry",
     "Work",
     "after_pause",
     "arm",
@@ -38,6 +38,6 @@ __all__ = [
     "lateness",
     "live_states",
     "read_asked_again",
-    "read_ledger",
+    "read_history",
     "understand",
 ]

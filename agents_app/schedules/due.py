@@ -12,10 +12,18 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from agents_app.conf import CONF
-from agents_app.database import in_transaction, insert_many, moment, on_sqlite, one, run, stamp
+from agents_app.database import (
+    execute,
+    fetch_one,
+    from_database_time,
+    in_transaction,
+    insert_many,
+    on_sqlite,
+    to_database_time,
+)
 from agents_app.errors import TriggerParseError
 from agents_app.models import Firing, Schedule, Tenant
-from agents_app.runs import read_gate, schedule_states
+from agents_app.runs import lock_agent, schedule_states
 from agents_app.schedules.firings import live_states
 from agents_app.schedules.plan import LATE, Plan, after_pause, fire_after, fraction, jittered, plan
 
@@ -48,8 +56,8 @@ SELECT (SELECT min(next_fire_at) FROM drover_schedule
 
 def next_due_at() -> datetime | None:
     """When beat has something to do: what it does nearly always is only to look at this."""
-    found = one(_NEXT, []) or ()
-    return min((moment(at) for at in found if at is not None), default=None)
+    found = fetch_one(_NEXT, []) or ()
+    return min((from_database_time(at) for at in found if at is not None), default=None)
 
 
 def look_ahead(now: datetime, clock: Callable[[], datetime]) -> None:
@@ -72,14 +80,14 @@ def look_ahead(now: datetime, clock: Callable[[], datetime]) -> None:
 # --- after a pause --------------------------------------------------------------------------
 
 
-def resume_what_waited(now: datetime) -> int:
+def resume_expired_pauses(now: datetime) -> int:
     """Schedules that were paused until a time that has come."""
     waited = Schedule.objects.filter(state=Schedule.State.PAUSED, pause_until__lte=now)
     return sum(in_transaction(partial(_resume, waited, schedule, now)) for schedule in waited)
 
 
 def _resume(waited: "QuerySet[Schedule]", seen: Schedule, now: datetime) -> bool:
-    read_gate(seen.agent_id)
+    lock_agent(seen.agent_id)
     schedule = waited.filter(pk=seen.pk).first()
     if schedule is None:
         return False  # somebody resumed it, and perhaps paused it again
@@ -173,11 +181,11 @@ def _firings(schedule: Schedule, p: Plan) -> list[_Due]:
 
 def _record(firings: list[_Due], now: datetime) -> None:
     """One that exists already was recorded by a beat that died before it could arm the next."""
-    recorded_at = stamp(now)
+    recorded_at = to_database_time(now)
     rows = [
         [
-            *(f.schedule.tenant_id, f.schedule.pk, stamp(f.due_at), recorded_at),
-            *(stamp(f.decide_at), str(f.outcome), str(f.reason)),
+            *(f.schedule.tenant_id, f.schedule.pk, to_database_time(f.due_at), recorded_at),
+            *(to_database_time(f.decide_at), str(f.outcome), str(f.reason)),
         ]
         for f in firings
     ]
@@ -224,19 +232,19 @@ def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
         return
     rows: list[list[Any]] = [
         [
-            stamp(p.next_fire_at) if p.next_fire_at else None,
-            stamp(p.fire[-1]) if p.fire else None,
+            to_database_time(p.next_fire_at) if p.next_fire_at else None,
+            to_database_time(p.fire[-1]) if p.fire else None,
             len(p.fire),
             0 if p.missed_count else len(p.skipped),
             p.missed_count,
             sum(now - at > LATE for at in p.fire),
             s.pk,
-            stamp(s.next_fire_at) if s.next_fire_at else None,
+            to_database_time(s.next_fire_at) if s.next_fire_at else None,
         ]
         for s, p in plans
     ]
     if not on_sqlite():
-        run(_ARM_ALL, [list(column) for column in zip(*rows, strict=True)])
+        execute(_ARM_ALL, [list(column) for column in zip(*rows, strict=True)])
     else:
         with connection.cursor() as cursor:
             cursor.executemany(_ARM, rows)

@@ -264,4 +264,6 @@ def _act(
 
 def _note(name: str, schedule: Schedule, detail: str, now: datetime) -> None:
     about = f"{schedule.name}: {detail}"
-    journal.record(journal.Entry(name, now, schedule.tenant_id, schedule.agent_id, detail=about))
+    journal.record(
+        journal.JournalEntry(name, now, schedule.tenant_id, schedule.agent_id, detail=about)
+    )

@@ -9,15 +9,15 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, QuerySet
 
-from agents_app.database import in_transaction, run
+from agents_app.database import execute, in_transaction
 from agents_app.models import Firing, Run, Schedule, Trigger, WorkItem
 from agents_app.runs import (
-    Gate,
+    AgentGate,
     Request,
     enqueue_here,
-    free_place,
+    find_free_slots,
     lifecycle,
-    read_gate,
+    lock_agent,
     request_stop,
     schedule_states,
 )
@@ -84,7 +84,7 @@ def _fail(firing_id: int, note: str) -> int:
 
 
 def _decide_for(agent_id: int, firing_ids: list[int], now: datetime) -> int:
-    gate = read_gate(agent_id)
+    gate = lock_agent(agent_id)
     firings = list(_undecided(firing_ids))
     live = live_states({firing.schedule_id for firing in firings})
     decisions: dict[Decision, list[Firing]] = {}
@@ -119,7 +119,7 @@ def live_states(schedule_ids: Collection[int]) -> dict[int, set[str]]:
     live: dict[int, set[str]] = {}
     if schedule_ids:
         marks = ", ".join(["%s"] * len(schedule_ids))
-        for schedule_id, state in run(_LIVE.format(marks), list(schedule_ids)):
+        for schedule_id, state in execute(_LIVE.format(marks), list(schedule_ids)):
             live.setdefault(schedule_id, set()).add(state)
     return live
 
@@ -128,17 +128,17 @@ def live_states(schedule_ids: Collection[int]) -> dict[int, set[str]]:
 
 
 def _decide(
-    firing: Firing, gate: Gate | None, live: set[str], now: datetime, *, full: bool
+    firing: Firing, gate: AgentGate | None, live: set[str], now: datetime, *, full: bool
 ) -> Decision:
     schedule = firing.schedule
     if schedule.state in OUT_OF_USE:
         return Firing.Outcome.SKIPPED, OUT_OF_USE[schedule.state]
-    if gate is None or gate.closed_because:
-        return Firing.Outcome.SKIPPED, gate.closed_because if gate else Firing.Reason.DISABLED
+    if gate is None or gate.blocked_reason:
+        return Firing.Outcome.SKIPPED, gate.blocked_reason if gate else Firing.Reason.DISABLED
     if reason := _overlap_reason(schedule, live, now):
         return Firing.Outcome.SKIPPED, reason
     if schedule.overlap == Schedule.Overlap.SKIP and (
-        full or free_place(schedule.agent_id, gate) is None
+        full or find_free_slots(schedule.agent_id, gate) is None
     ):
         return AT_CAPACITY
     item = enqueue_here(_request_of(firing), now)

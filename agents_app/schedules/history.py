@@ -49,7 +49,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One due instant: `because` says why it ended so, `became` what came of it."""
 
     due_at: datetime
@@ -62,7 +62,7 @@ class Entry:
     work: Work | None
 
 
-def read_ledger(schedule: Schedule, limit: int) -> tuple[Entry, ...]:
+def read_history(schedule: Schedule, limit: int) -> tuple[HistoryEntry, ...]:
     """The latest first."""
     return as_entries(schedule, schedule.firings.order_by("-due_at")[:limit])
 
@@ -79,7 +79,7 @@ def read_asked_again(schedule: Schedule, limit: int) -> tuple[Work, ...]:
     return tuple(described(item, places, schedule) for item in found)
 
 
-def as_entries(schedule: Schedule, firings: QuerySet[Firing]) -> tuple[Entry, ...]:
+def as_entries(schedule: Schedule, firings: QuerySet[Firing]) -> tuple[HistoryEntry, ...]:
     """Two queries, whatever their number; a third one if some of their work waits."""
     joined = firings.select_related("work_item").prefetch_related(_tries("work_item__runs"))
     found = [(firing, _work_item(firing)) for firing in joined]
@@ -106,10 +106,10 @@ def _places(agent_id: int, items: Iterable[WorkItem]) -> dict[int, int]:
 
 def _told(
     schedule: Schedule, firing: Firing, item: WorkItem | None, places: dict[int, int]
-) -> Entry:
+) -> HistoryEntry:
     work = described(item, places, schedule) if item else None
     asked = firing.outcome in {Firing.Outcome.STARTED, Firing.Outcome.QUEUED}
-    return Entry(
+    return HistoryEntry(
         due_at=firing.due_at,
         local=clock(firing.due_at, schedule.timezone),
         outcome=firing.outcome or "undecided",

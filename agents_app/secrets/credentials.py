@@ -30,7 +30,7 @@ def set_credential(
             create_defaults=changed | {"created_at": now},
         )
         detail = f"{by}: {name}{'' if is_new else ' (replaced)'}"
-        journal.record(journal.Entry("credential.set", now, tenant.pk, detail=detail))
+        journal.record(journal.JournalEntry("credential.set", now, tenant.pk, detail=detail))
         return is_new
 
     return in_transaction(change)
@@ -43,7 +43,9 @@ def remove_credential(credential: Credential, by: str, now: datetime) -> bool:
         removed = rows.delete()[0] == 1
         if removed:
             detail = f"{by}: {name_of(credential)}"
-            entry = journal.Entry("credential.removed", now, credential.tenant_id, detail=detail)
+            entry = journal.JournalEntry(
+                "credential.removed", now, credential.tenant_id, detail=detail
+            )
             journal.record(entry)
         return removed
 

@@ -32,7 +32,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CredentialField:
     variables: tuple[str, ...]
     is_secret: bool = True
     is_needed: bool = True
@@ -40,7 +40,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class CredentialType:
-    fields: Mapping[str, Field]
+    fields: Mapping[str, CredentialField]
     # Variables that say where the file with the value is; `{path}` stands for it.
     file_variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,7 +62,7 @@ class Given:
 
 
 def _token(*variables: str) -> CredentialType:
-    return CredentialType({VALUE: Field(variables)})
+    return CredentialType({VALUE: CredentialField(variables)})
 
 
 CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
@@ -78,27 +78,29 @@ CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
     "npm_token": _token("NPM_TOKEN", "NODE_AUTH_TOKEN"),
     "aws": CredentialType(
         {
-            "access_key_id": Field(("AWS_ACCESS_KEY_ID",)),
-            "secret_access_key": Field(("AWS_SECRET_ACCESS_KEY",)),
-            "session_token": Field(("AWS_SESSION_TOKEN",), is_needed=False),
-            "region": Field(("AWS_REGION", "AWS_DEFAULT_REGION"), is_secret=False, is_needed=False),
+            "access_key_id": CredentialField(("AWS_ACCESS_KEY_ID",)),
+            "secret_access_key": CredentialField(("AWS_SECRET_ACCESS_KEY",)),
+            "session_token": CredentialField(("AWS_SESSION_TOKEN",), is_needed=False),
+            "region": CredentialField(
+                ("AWS_REGION", "AWS_DEFAULT_REGION"), is_secret=False, is_needed=False
+            ),
         }
     ),
     "x_api": CredentialType(
         {
-            "api_key": Field(("X_API_KEY",)),
-            "api_secret": Field(("X_API_SECRET",)),
-            "access_token": Field(("X_ACCESS_TOKEN",), is_needed=False),
-            "access_token_secret": Field(("X_ACCESS_TOKEN_SECRET",), is_needed=False),
-            "bearer_token": Field(("X_BEARER_TOKEN",), is_needed=False),
+            "api_key": CredentialField(("X_API_KEY",)),
+            "api_secret": CredentialField(("X_API_SECRET",)),
+            "access_token": CredentialField(("X_ACCESS_TOKEN",), is_needed=False),
+            "access_token_secret": CredentialField(("X_ACCESS_TOKEN_SECRET",), is_needed=False),
+            "bearer_token": CredentialField(("X_BEARER_TOKEN",), is_needed=False),
         }
     ),
     "gcp_service_account": CredentialType(
-        {VALUE: Field(())}, {"GOOGLE_APPLICATION_CREDENTIALS": "{path}"}
+        {VALUE: CredentialField(())}, {"GOOGLE_APPLICATION_CREDENTIALS": "{path}"}
     ),
-    "kubeconfig": CredentialType({VALUE: Field(())}, {"KUBECONFIG": "{path}"}),
+    "kubeconfig": CredentialType({VALUE: CredentialField(())}, {"KUBECONFIG": "{path}"}),
     "git_ssh": CredentialType(
-        {VALUE: Field(())},
+        {VALUE: CredentialField(())},
         {
             "GIT_SSH_KEY_FILE": "{path}",
             # Nobody is there to be asked whether a host's key is the right one.
@@ -157,7 +159,7 @@ def tidied(text: str) -> str:
     return "\n".join(text.strip("\r\n").splitlines()) + "\n"
 
 
-def _check(what: str, text: str, of: Field) -> None:
+def _check(what: str, text: str, of: CredentialField) -> None:
     if "\0" in text or len(text.encode(errors="replace")) > LONGEST_VALUE:
         raise Refused(f"{what}: it must be text of at most {LONGEST_VALUE} bytes, without NUL")
     if not of.is_secret:

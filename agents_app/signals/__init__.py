@@ -9,12 +9,12 @@ from agents_app.signals.calls import Branch, call_tree, lineage
 from agents_app.signals.files import keep_signals, take_signal_files
 from agents_app.signals.locks import held_locks
 from agents_app.signals.replies import Reply
-from agents_app.signals.schedule_line_watcher import WritWatch
+from agents_app.signals.schedule_line_watcher import ScheduleLineWatcher
 
 __all__ = [
     "Branch",
     "Reply",
-    "WritWatch",
+    "ScheduleLineWatcher",
     "call_tree",
     "calls",
     "handlers",

@@ -99,7 +99,7 @@ def _call(run: Run, target: Agent, text: str, now: datetime) -> CallState:
     # The run's row last, after all agents and the tenant: that is the order of everybody's locks.
     note_signal(run, now)
     journal.record(
-        journal.Entry("run.called", now, run.tenant_id, run.agent_id, run.pk, target.name)
+        journal.JournalEntry("run.called", now, run.tenant_id, run.agent_id, run.pk, target.name)
     )
     # Its work was read a moment ago, and no run of it can have begun before the commit.
     return _state(made.pk, target.name, None, "", item.state, item.reason, *[None] * 4)

@@ -137,7 +137,9 @@ def schedule(run: Run, fields: Fields, now: datetime) -> Reply:
     only(fields, "line")
     line = text(fields, "line")
     say(run, now)
-    answer = schedule_lines.obey(run.agent, line, now, by=f"run {run.pk} of {run.agent.name}")
+    answer = schedule_lines.run_schedule_line(
+        run.agent, line, now, by=f"run {run.pk} of {run.agent.name}"
+    )
     if not answer.ok:
         raise BadField(answer.text)
     return Reply({"ok": True, "text": answer.text, "scheduleId": answer.schedule_id})

@@ -41,7 +41,7 @@ def say(run: Run, now: datetime, event: str = "", detail: str = "", **columns: A
 def record(run: Run, name: str, detail: str, now: datetime) -> None:
     """In the caller's transaction."""
     whose = (run.tenant_id, run.agent_id, run.pk)
-    journal.record(journal.Entry(name, now, *whose, detail, run.trace_id))
+    journal.record(journal.JournalEntry(name, now, *whose, detail, run.trace_id))
 
 
 def patience(fields: Fields, default: float) -> float:

@@ -13,10 +13,10 @@ import structlog
 from django.db import connection
 
 from agents_app.models import Agent, Run
-from agents_app.output import STDOUT, Lines
+from agents_app.output import STDOUT, LineSplitter
 from agents_app.runners import OutputSink
-from agents_app.signals.schedule_lines import block, obey
-from agents_app.triggers import WritFinder
+from agents_app.signals.schedule_lines import block, run_schedule_line
+from agents_app.triggers import ScheduleLineFinder
 
 log = structlog.get_logger("drover.writs")
 MOST_A_RUN = 20
@@ -31,14 +31,14 @@ class RemarkSink(OutputSink, Protocol):
     def remark(self, text: str, at: float) -> None: ...
 
 
-class WritWatch:
+class ScheduleLineWatcher:
     """A sink that passes everything on, and looks at the lines of stdout; it never raises."""
 
     def __init__(self, sink: RemarkSink, agent_id: int, run_id: int) -> None:
         self._sink = sink
         self._agent_id, self._run_id = agent_id, run_id
-        self._lines = Lines(self._look)
-        self._finder = WritFinder()
+        self._lines = LineSplitter(self._look)
+        self._finder = ScheduleLineFinder()
         self._count = 0
         self._answers: deque[tuple[Future[str], float]] = deque()
         self._in_a_line = False
@@ -97,7 +97,7 @@ def _obey(agent_id: int, run_id: int, writ: str, at: float) -> str:
         if not Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists():
             return block(writ, "ERR: this run has ended")
         agent = Agent.objects.get(pk=agent_id)
-        return obey(agent, writ, datetime.fromtimestamp(at, UTC), f"run {run_id}").text
+        return run_schedule_line(agent, writ, datetime.fromtimestamp(at, UTC), f"run {run_id}").text
     except Exception as error:
         log.exception("writ.not_obeyed", run_id=run_id)
         return block(writ, f"ERR: it could not be done ({type(error).__name__}); ask again")

@@ -13,7 +13,7 @@ from datetime import datetime
 from agents_app.errors import DroverError, Refused, TriggerParseError
 from agents_app.models import Agent, Schedule
 from agents_app.schedules import edit
-from agents_app.triggers import Writ, WritRefusal, parse_writ, zone
+from agents_app.triggers import ScheduleLine, ScheduleLineError, parse_schedule_line, zone
 
 COMMAND = "/schedule"
 OPEN = (Schedule.State.ACTIVE, Schedule.State.PAUSED)
@@ -24,26 +24,28 @@ LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScheduleLineAnswer:
     ok: bool
     text: str
     schedule_id: int | None = None
 
 
-def obey(agent: Agent, line: str, now: datetime, by: str = "") -> Answer:
+def run_schedule_line(agent: Agent, line: str, now: datetime, by: str = "") -> ScheduleLineAnswer:
     """`line` with or without the word /schedule before it; a refusal is an answer, too."""
     command = line if line.split(maxsplit=1)[:1] == [COMMAND] else f"{COMMAND} {line}"
-    writ = parse_writ(command, agent.name, lambda key: _of_tenant(agent, key) is not None)
-    if isinstance(writ, WritRefusal):
-        return Answer(False, block(command, f"ERR: {writ.message}", *writ.accepted.splitlines()))
+    writ = parse_schedule_line(command, agent.name, lambda key: _of_tenant(agent, key) is not None)
+    if isinstance(writ, ScheduleLineError):
+        return ScheduleLineAnswer(
+            False, block(command, f"ERR: {writ.message}", *writ.accepted.splitlines())
+        )
     said = f"{COMMAND} create {writ.phrase}: {writ.message}" if writ.op == "create" else command
     try:
         schedule, lines = ACTS[writ.op](agent, writ, by or f"agent {agent.name}", now)
     except TriggerParseError as error:
-        return Answer(False, block(said, f"ERR: {error}", *error.accepted.splitlines()))
+        return ScheduleLineAnswer(False, block(said, f"ERR: {error}", *error.accepted.splitlines()))
     except DroverError as error:
-        return Answer(False, block(said, f"ERR: {error}"))
-    return Answer(True, block(said, *lines), schedule.pk if schedule else None)
+        return ScheduleLineAnswer(False, block(said, f"ERR: {error}"))
+    return ScheduleLineAnswer(True, block(said, *lines), schedule.pk if schedule else None)
 
 
 def block(said: str, first: str, *more: str) -> str:
@@ -56,7 +58,7 @@ def block(said: str, first: str, *more: str) -> str:
 Done = tuple[Schedule | None, tuple[str, ...]]
 
 
-def _create(agent: Agent, writ: Writ, by: str, now: datetime) -> Done:
+def _create(agent: Agent, writ: ScheduleLine, by: str, now: datetime) -> Done:
     if agent.schedules.filter(state__in=OPEN).count() >= MOST_OPEN:
         raise Refused(f"{agent.name} has {MOST_OPEN} schedules: cancel some before you add another")
     draft = edit.Draft(text=writ.phrase, prompt=writ.message)
@@ -65,7 +67,7 @@ def _create(agent: Agent, writ: Writ, by: str, now: datetime) -> Done:
     return schedule, (about, f"message: {_one_line(writ.message)}")
 
 
-def _list(agent: Agent, _writ: Writ, _by: str, _now: datetime) -> Done:
+def _list(agent: Agent, _writ: ScheduleLine, _by: str, _now: datetime) -> Done:
     found = Schedule.objects.filter(tenant=agent.tenant_id, state__in=OPEN)
     shown = found.select_related("agent").order_by("pk")[:MOST_LISTED]
     count = found.count()
@@ -75,20 +77,20 @@ def _list(agent: Agent, _writ: Writ, _by: str, _now: datetime) -> Done:
     return None, (f"OK: {count} schedule{'' if count == 1 else 's'}", *lines)
 
 
-def _cancel(agent: Agent, writ: Writ, by: str, now: datetime) -> Done:
+def _cancel(agent: Agent, writ: ScheduleLine, by: str, now: datetime) -> Done:
     schedule = _known(agent, writ)
     edit.cancel(schedule, by, now)
     return schedule, (f"OK: canceled #{schedule.pk} {schedule.text}",)
 
 
-def _pause(agent: Agent, writ: Writ, by: str, now: datetime) -> Done:
+def _pause(agent: Agent, writ: ScheduleLine, by: str, now: datetime) -> Done:
     schedule = _known(agent, writ)
     if not edit.pause(schedule, by, now):
         raise Refused(f"#{schedule.pk} is {schedule.state}: only an active one can be paused")
     return schedule, (f"OK: paused #{schedule.pk} {schedule.text}",)
 
 
-def _resume(agent: Agent, writ: Writ, by: str, now: datetime) -> Done:
+def _resume(agent: Agent, writ: ScheduleLine, by: str, now: datetime) -> Done:
     schedule = _known(agent, writ)
     if not edit.resume(schedule, by, now):
         raise Refused(f"#{schedule.pk} is {schedule.state}: only a paused one can be resumed")
@@ -96,7 +98,7 @@ def _resume(agent: Agent, writ: Writ, by: str, now: datetime) -> Done:
     return schedule, (f"OK: resumed #{schedule.pk} {schedule.text} ({_next(schedule)})",)
 
 
-ACTS: dict[str, Callable[[Agent, Writ, str, datetime], Done]] = {
+ACTS: dict[str, Callable[[Agent, ScheduleLine, str, datetime], Done]] = {
     "create": _create,
     "list": _list,
     "cancel": _cancel,
@@ -112,7 +114,7 @@ def _of_tenant(agent: Agent, key: int | None) -> Schedule | None:
     return Schedule.objects.filter(tenant=agent.tenant_id, pk=key or 0).first()
 
 
-def _known(agent: Agent, writ: Writ) -> Schedule:
+def _known(agent: Agent, writ: ScheduleLine) -> Schedule:
     schedule = _of_tenant(agent, writ.id)
     if schedule is None:
         raise Refused(f"there is no schedule #{writ.id} any more")

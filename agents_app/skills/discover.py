@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents_app.names import agent_name_problem
-from agents_app.skills.errors import Place, SkillError
+from agents_app.skills.errors import SkillError, SourcePlace
 from agents_app.skills.files import read_source
 from agents_app.skills.parse import parse_project, parse_skill
 from agents_app.skills.specs import AgentSpec, ProjectSpec
@@ -80,7 +80,7 @@ def _directories(root: Path, parent: Path, errors: list[SkillError]) -> list[Pat
     except OSError as error:
         reason = f"cannot be listed: {error.strerror}"
     label = parent.relative_to(root).as_posix() if parent != root else str(root)
-    errors.append(SkillError(reason, Place(label)))
+    errors.append(SkillError(reason, SourcePlace(label)))
     return []
 
 
@@ -112,11 +112,11 @@ def _read_agent(
     name = directory.name
     try:
         if reason := agent_name_problem(name):
-            raise SkillError(reason, Place(_printable(label)))
+            raise SkillError(reason, SourcePlace(_printable(label)))
         if others:
             second = (others[0].relative_to(root) / SKILL).as_posix()
             raise SkillError(
-                f"agent {name!r} is also defined in {second}; remove one", Place(label)
+                f"agent {name!r} is also defined in {second}; remove one", SourcePlace(label)
             )
         return _parse_agent(root, directory, project)
     except SkillError as error:
@@ -134,7 +134,7 @@ def _parse_agent(root: Path, directory: Path, project: ProjectSpec) -> AgentSpec
     if not spec.command:
         reason = "no command: name the program to run in `command`, or a `harness`, here or in the "
         reason += "project's file"
-        raise SkillError(reason, Place(skill.name))
+        raise SkillError(reason, SourcePlace(skill.name))
     return spec
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agents_app.names import canonical
-from agents_app.skills.errors import Place, SkillError
+from agents_app.skills.errors import SkillError, SourcePlace
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20
@@ -17,7 +17,7 @@ At = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """The text of one file, where it is, and what messages call it."""
 
     text: str
@@ -33,16 +33,16 @@ class Source:
 class Document:
     source: str
     data: dict[str, Any] = field(default_factory=dict)
-    places: Mapping[At, Place] = field(default_factory=dict)
+    places: Mapping[At, SourcePlace] = field(default_factory=dict)
 
-    def place(self, at: Iterable[str | int]) -> Place:
+    def place(self, at: Iterable[str | int]) -> SourcePlace:
         """Where this value stands or, if it is missing, the table that should hold it."""
         path = spelled(at)
         while path:
             if path in self.places:
                 return self.places[path]
             path = path[:-1]
-        return Place(self.source)
+        return SourcePlace(self.source)
 
 
 def spelled(at: Iterable[str | int]) -> At:
@@ -64,15 +64,15 @@ def scalar_problem(value: object) -> str | None:
     return None
 
 
-def check_text(source: Source) -> None:
+def check_text(source: SourceText) -> None:
     """Refuse what no reader should see: too much, or a byte that no database stores as text."""
     size = len(source.text.encode("utf-8", "replace"))
     if size > MAX_BYTES:
-        raise SkillError(too_large(size), Place(source.name))
+        raise SkillError(too_large(size), SourcePlace(source.name))
     if "\0" in source.text:
         line = source.text.count("\n", 0, source.text.index("\0")) + 1
         raise SkillError(
-            "contains a NUL character; save it as plain text", Place(source.name, line)
+            "contains a NUL character; save it as plain text", SourcePlace(source.name, line)
         )
 
 

@@ -6,7 +6,7 @@ from agents_app.errors import DroverError
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """A position in a file, as people count it: from 1."""
 
     path: str
@@ -25,7 +25,7 @@ class SkillError(DroverError):
     def __init__(
         self,
         reason: str,
-        place: Place,
+        place: SourcePlace,
         *,
         agent: str | None = None,
         also: "tuple[SkillError, ...]" = (),
@@ -62,7 +62,7 @@ class Problems:
         self.agent = agent
         self.found: list[SkillError] = []
 
-    def add(self, place: Place, reason: str, *, column: bool = False) -> None:
+    def add(self, place: SourcePlace, reason: str, *, column: bool = False) -> None:
         # The column of a key is no news; the column of a syntax error is.
         shown = place if column else replace(place, column=None)
         self.found.append(SkillError(reason, shown, agent=self.agent))

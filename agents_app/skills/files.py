@@ -4,8 +4,8 @@ import os
 import stat
 from pathlib import Path
 
-from agents_app.skills.document import MAX_BYTES, Source, too_large
-from agents_app.skills.errors import Place, SkillError
+from agents_app.skills.document import MAX_BYTES, SourceText, too_large
+from agents_app.skills.errors import SkillError, SourcePlace
 
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
@@ -16,7 +16,7 @@ _KINDS = {
 }
 
 
-def read_source(root: Path, path: Path) -> Source | None:
+def read_source(root: Path, path: Path) -> SourceText | None:
     """The file's text, None if there is no such file, or a SkillError that says why not.
 
     `root` must be a real path: no symlink in it.
@@ -27,13 +27,13 @@ def read_source(root: Path, path: Path) -> Source | None:
     except FileNotFoundError:
         return None
     except _Outside as error:
-        raise SkillError(str(error), Place(label)) from None
+        raise SkillError(str(error), SourcePlace(label)) from None
     except OSError as error:
-        raise SkillError(f"cannot be opened: {error.strerror}", Place(label)) from None
+        raise SkillError(f"cannot be opened: {error.strerror}", SourcePlace(label)) from None
     try:
-        return Source(_decoded(_read(handle, label), label), path, label)
+        return SourceText(_decoded(_read(handle, label), label), path, label)
     except OSError as error:
-        raise SkillError(f"cannot be read: {error.strerror}", Place(label)) from None
+        raise SkillError(f"cannot be read: {error.strerror}", SourcePlace(label)) from None
     finally:
         os.close(handle)
 
@@ -77,16 +77,16 @@ def _read(handle: int, label: str) -> bytes:
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):
         kind = _KINDS.get(stat.S_IFMT(found.st_mode), "a special file")
-        raise SkillError(f"is {kind}; only a regular file is read", Place(label))
+        raise SkillError(f"is {kind}; only a regular file is read", SourcePlace(label))
     if found.st_nlink > 1:
         reason = f"has {found.st_nlink} hard links, so it may be a file from elsewhere; copy it"
-        raise SkillError(reason, Place(label))
+        raise SkillError(reason, SourcePlace(label))
     if found.st_size > MAX_BYTES:
-        raise SkillError(too_large(found.st_size), Place(label))
+        raise SkillError(too_large(found.st_size), SourcePlace(label))
     with os.fdopen(handle, "rb", closefd=False) as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:  # it grew since the look at its size
-        raise SkillError(too_large(len(data)), Place(label))
+        raise SkillError(too_large(len(data)), SourcePlace(label))
     return data
 
 
@@ -96,4 +96,4 @@ def _decoded(data: bytes, label: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         reason = f"is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}"
-        raise SkillError(f"{reason}; save it as UTF-8", Place(label, line)) from None
+        raise SkillError(f"{reason}; save it as UTF-8", SourcePlace(label, line)) from None

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from agents_app.skills.document import Document, Source
-from agents_app.skills.errors import Place, SkillError
+from agents_app.skills.document import Document, SourceText
+from agents_app.skills.errors import SkillError, SourcePlace
 from agents_app.skills.yaml_reader import read_yaml
 
 _RULE = re.compile(r"---[ \t]*\r?$", re.MULTILINE)
@@ -15,11 +15,11 @@ _BLANK = " \t\r\n\f\v\ufeff"
 
 def split_frontmatter(text: str) -> tuple[dict[str, Any], str]:
     """The data and the body; a text without frontmatter is all body."""
-    document, body = read_frontmatter(Source(text, Path("SKILL.md")))
+    document, body = read_frontmatter(SourceText(text, Path("SKILL.md")))
     return document.data, body
 
 
-def read_frontmatter(source: Source) -> tuple[Document, str]:
+def read_frontmatter(source: SourceText) -> tuple[Document, str]:
     whole = Document(source.name), source.text
     cut = _cut(source.text)
     if cut is None:
@@ -45,11 +45,11 @@ def _cut(text: str) -> tuple[int, int, int] | None:
     return None
 
 
-def unclosed(source: Source) -> SkillError | None:
+def unclosed(source: SourceText) -> SkillError | None:
     """A file that opens frontmatter and never closes it would be an agent without any field."""
     rule = _RULE.match(source.text, len(source.text) - len(source.text.lstrip(_BLANK)))
     if not rule or _cut(source.text) or not _LOOKS_LIKE_A_FIELD.match(source.text, rule.end() + 1):
         return None
     line = source.text.count("\n", 0, rule.start()) + 1
     reason = "the frontmatter is never closed; put a line '---' below its last field"
-    return SkillError(reason, Place(source.name, line))
+    return SkillError(reason, SourcePlace(source.name, line))

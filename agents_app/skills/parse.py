@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from agents_app.names import agent_name_problem, canonical, mistyped, unknown_field
-from agents_app.skills.document import Document, Source, check_text
-from agents_app.skills.errors import Place, Problems, SkillError
+from agents_app.skills.document import Document, SourceText, check_text
+from agents_app.skills.errors import Problems, SkillError, SourcePlace
 from agents_app.skills.frontmatter import read_frontmatter, unclosed
 from agents_app.skills.notify import read_targets
 from agents_app.skills.program import with_program
@@ -26,12 +26,16 @@ _RUNTIME_FIELDS = _AGENT_FIELDS.keys() - {"name", "license", "compatibility", "a
 
 
 def parse_skill(
-    skill: Source, *, name: str, project: ProjectSpec | None = None, config: Source | None = None
+    skill: SourceText,
+    *,
+    name: str,
+    project: ProjectSpec | None = None,
+    config: SourceText | None = None,
 ) -> AgentSpec:
     """The agent of a SKILL.md and its config.toml; a SkillError has everything that is wrong."""
     problems = Problems(name)
     if reason := agent_name_problem(name):
-        problems.add(Place(skill.name), reason)
+        problems.add(SourcePlace(skill.name), reason)
     front, body = _front(skill, problems)
     fields = merge(front, _config(config, problems)) if config else front
     spec = _agent(name, body, skill, fields, project or ProjectSpec(), problems)
@@ -40,7 +44,7 @@ def parse_skill(
     return spec
 
 
-def parse_project(source: Source) -> ProjectSpec:
+def parse_project(source: SourceText) -> ProjectSpec:
     problems = Problems()
     layer = Layer(read_toml(source), problems)
     table = fold(layer.document.data, file_fields(ProjectSpec), layer)
@@ -52,7 +56,7 @@ def parse_project(source: Source) -> ProjectSpec:
     return spec
 
 
-def _front(skill: Source, problems: Problems) -> tuple[Document, str]:
+def _front(skill: SourceText, problems: Problems) -> tuple[Document, str]:
     try:
         check_text(skill)
         if error := unclosed(skill):
@@ -64,7 +68,7 @@ def _front(skill: Source, problems: Problems) -> tuple[Document, str]:
     return _fields(document, problems), body
 
 
-def _config(config: Source, problems: Problems) -> Document:
+def _config(config: SourceText, problems: Problems) -> Document:
     try:
         return _fields(read_toml(config), problems)
     except SkillError as error:
@@ -103,7 +107,12 @@ def _lift_metadata(document: Document, problems: Problems) -> Document:
 
 
 def _agent(
-    name: str, body: str, skill: Source, fields: Document, project: ProjectSpec, problems: Problems
+    name: str,
+    body: str,
+    skill: SourceText,
+    fields: Document,
+    project: ProjectSpec,
+    problems: Problems,
 ) -> AgentSpec | None:
     layer = Layer(fields, problems)
     table = _with_defaults(fields.data, project)

@@ -10,12 +10,12 @@ from agents_app.skills.document import (
     MAX_NODES,
     At,
     Document,
-    Source,
+    SourceText,
     check_text,
     scalar_problem,
     spelled,
 )
-from agents_app.skills.errors import Place, Problems, SkillError
+from agents_app.skills.errors import Problems, SkillError, SourcePlace
 
 _WHERE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _PART = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
@@ -26,16 +26,18 @@ _HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]")
 _PAIR = re.compile(rf"\s*({_KEY})\s*=")
 
 
-def read_toml(source: Source) -> Document:
+def read_toml(source: SourceText) -> Document:
     check_text(source)
     text = source.text.removeprefix("\ufeff")
     if bomb := _LONG_KEY.search(text):
-        place = Place(source.name, text.count("\n", 0, bomb.start()) + 1)
+        place = SourcePlace(source.name, text.count("\n", 0, bomb.start()) + 1)
         raise SkillError(f"is nested deeper than {MAX_DEPTH} levels", place)
     try:
         data = tomllib.loads(text)
     except RecursionError:
-        raise SkillError(f"is nested deeper than {MAX_DEPTH} levels", Place(source.name)) from None
+        raise SkillError(
+            f"is nested deeper than {MAX_DEPTH} levels", SourcePlace(source.name)
+        ) from None
     except ValueError as error:
         raise _syntax_error(str(error), text, source.name) from None
     problems = Problems()
@@ -49,15 +51,15 @@ def read_toml(source: Source) -> Document:
 def _syntax_error(said: str, text: str, source: str) -> SkillError:
     match = _WHERE.search(said)
     if match and match[1]:
-        place = Place(source, int(match[1]), int(match[2]))
+        place = SourcePlace(source, int(match[1]), int(match[2]))
     else:
-        place = Place(source, text.count("\n") + 1 if match else None)
+        place = SourcePlace(source, text.count("\n") + 1 if match else None)
     return SkillError(f"is not TOML: {_WHERE.sub('', said)}", place)
 
 
-def find_keys(text: str, source: str) -> dict[At, Place]:
+def find_keys(text: str, source: str) -> dict[At, SourcePlace]:
     """The first line each key is written on; good enough for messages, not a TOML parser."""
-    places: dict[At, Place] = {}
+    places: dict[At, SourcePlace] = {}
     table: At = ()
     arrays: dict[At, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -66,9 +68,9 @@ def find_keys(text: str, source: str) -> dict[At, Place]:
             if header[1] == "[[":
                 arrays[table] = arrays.get(table, -1) + 1
                 table = (*table, arrays[table])
-            places.setdefault(table, Place(source, number))
+            places.setdefault(table, SourcePlace(source, number))
         elif pair := _PAIR.match(line):
-            places.setdefault((*table, *spelled(_parts(pair[1]))), Place(source, number))
+            places.setdefault((*table, *spelled(_parts(pair[1]))), SourcePlace(source, number))
     return places
 
 

@@ -18,7 +18,7 @@ from yaml.events import (
 )
 
 from agents_app.skills.document import MAX_DEPTH, MAX_NODES, At, Document, scalar_problem, spelled
-from agents_app.skills.errors import Place, Problems, SkillError
+from agents_app.skills.errors import Problems, SkillError, SourcePlace
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = {"", "~", "null", "Null", "NULL"}
@@ -52,7 +52,7 @@ def read_yaml(text: str, source: str, first_line: int) -> tuple[Any, Document]:
         reader.problems.add(reader.mark(mark), reason, column=True)
     except (yaml.YAMLError, UnicodeError) as error:
         reader.problems.add(
-            Place(source, first_line), f"is not YAML: {' '.join(str(error).split())}"
+            SourcePlace(source, first_line), f"is not YAML: {' '.join(str(error).split())}"
         )
     reader.problems.raise_any()
     data = root if isinstance(root, dict) else {}
@@ -88,13 +88,13 @@ class _Reader:
         self.source = source
         self.first_line = first_line
         self.nodes = 0
-        self.places: dict[At, Place] = {}
+        self.places: dict[At, SourcePlace] = {}
         self.problems = Problems()
 
-    def mark(self, mark: Any) -> Place:
+    def mark(self, mark: Any) -> SourcePlace:
         if mark is None:
-            return Place(self.source, self.first_line)
-        return Place(self.source, self.first_line + mark.line, mark.column + 1)
+            return SourcePlace(self.source, self.first_line)
+        return SourcePlace(self.source, self.first_line + mark.line, mark.column + 1)
 
     def read(self, events: Iterator[Event]) -> Any:
         self.events = events
@@ -160,7 +160,7 @@ class _Reader:
             table[key] = self._node(next(self.events), here, depth + 1)
         return table
 
-    def _key(self, event: Event, at: At, depth: int, place: Place) -> str:
+    def _key(self, event: Event, at: At, depth: int, place: SourcePlace) -> str:
         """A key is the text that was written: `on`, `1` and `null` mean themselves."""
         self._node(event, at, depth + 1)
         if isinstance(event, ScalarEvent):

@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 
-from agents_app.stack.lines import LineSplitter
+from agents_app.stack.lines import PrintableLines
 from agents_app.stack.role import Role
 
 PrintLine = Callable[[str, str], None]
@@ -20,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 _LAST_OUTPUT_SECONDS = 0.5
 
 
-class Child(asyncio.SubprocessProtocol):
+class SupervisedProcess(asyncio.SubprocessProtocol):
     """A protocol and not a stream: a stream's wait() ends only when the last pipe is closed."""
 
     transport: asyncio.SubprocessTransport
@@ -31,7 +31,7 @@ class Child(asyncio.SubprocessProtocol):
         self.last_lines: deque[str] = deque(maxlen=5)
         self.muted = role.quiet_start
         self._print_line = print_line
-        self._splitter = LineSplitter()
+        self._splitter = PrintableLines()
         self._exited = asyncio.Event()
         self._output_ended = asyncio.Event()
 
@@ -71,9 +71,11 @@ class Child(asyncio.SubprocessProtocol):
                 self._print_line(self.role.name, line)
 
 
-async def start_child(role: Role, print_line: PrintLine, keep_fds: tuple[int, ...] = ()) -> Child:
+async def start_child(
+    role: Role, print_line: PrintLine, keep_fds: tuple[int, ...] = ()
+) -> SupervisedProcess:
     transport, child = await asyncio.get_running_loop().subprocess_exec(
-        lambda: Child(role, print_line),
+        lambda: SupervisedProcess(role, print_line),
         *role.argv,
         env=dict(role.env),
         cwd=role.directory,

@@ -6,7 +6,7 @@ import time
 
 from agents_app.errors import DroverError
 from agents_app.stack.backoff import failures_after, restart_delay_seconds
-from agents_app.stack.child import Child, start_child
+from agents_app.stack.child import SupervisedProcess, start_child
 from agents_app.stack.console import Console
 from agents_app.stack.role import Role
 
@@ -26,14 +26,14 @@ class Keeper:
         self.role = role
         self._console = console
         self._keep_fds = keep_fds
-        self._child: Child | None = None
+        self._child: SupervisedProcess | None = None
         self._task: asyncio.Task[None] | None = None
         self._was_ready = asyncio.Event()
 
     def begin(self) -> None:
         self._task = asyncio.create_task(self._keep())
 
-    def release(self) -> Child | None:
+    def release(self) -> SupervisedProcess | None:
         """Stops caring; the child, if there is one, is the caller's now."""
         if self._task is not None:
             self._task.cancel()
@@ -80,7 +80,7 @@ class Keeper:
             return f"cannot be run ({self.role.argv[0]}: {error.strerror})"
         return ended_how(await self._watch(self._child))
 
-    async def _watch(self, child: Child) -> int:
+    async def _watch(self, child: SupervisedProcess) -> int:
         """The exit status, having noted on the way that it was ready."""
         exited = asyncio.create_task(child.exited())
         ready = asyncio.create_task(self._note_ready(child))
@@ -93,7 +93,7 @@ class Keeper:
             ready.cancel()
             exited.cancel()
 
-    async def _note_ready(self, child: Child) -> None:
+    async def _note_ready(self, child: SupervisedProcess) -> None:
         try:
             async with asyncio.timeout(READY_WITHIN_SECONDS):
                 while not await self._is_ready():

@@ -10,7 +10,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(slots=True)
-class LineSplitter:
+class PrintableLines:
     """Feeds return whole lines; a line over the limit keeps its head and a count of the rest."""
 
     limit: int = LONGEST_LINE

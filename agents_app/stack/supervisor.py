@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from agents_app.stack.child import Child, watch_children_without_threads
+from agents_app.stack.child import SupervisedProcess, watch_children_without_threads
 from agents_app.stack.console import Console
 from agents_app.stack.keeper import Keeper, StartError
 from agents_app.stack.role import Role
@@ -142,7 +142,7 @@ class Supervisor:
             self._killed.append(child.role.name)
             await _kill(child)
 
-    async def _ends_when_asked(self, child: Child) -> bool:
+    async def _ends_when_asked(self, child: SupervisedProcess) -> bool:
         patience = child.role.stop_timeout_seconds
         if patience is not None:
             return await _exits_before(child, self._asked_to_kill, patience)
@@ -190,7 +190,9 @@ def _stages(keepers: Iterable[Keeper], key: Callable[[Keeper], int]) -> list[lis
     return [list(stage) for _, stage in groupby(sorted(keepers, key=key), key)]
 
 
-async def _exits_before(child: Child, event: asyncio.Event, seconds: float | None) -> bool:
+async def _exits_before(
+    child: SupervisedProcess, event: asyncio.Event, seconds: float | None
+) -> bool:
     """True when the child exits before the event and within the time."""
     waits = {asyncio.create_task(child.exited()), asyncio.create_task(event.wait())}
     await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -199,7 +201,7 @@ async def _exits_before(child: Child, event: asyncio.Event, seconds: float | Non
     return not child.alive
 
 
-async def _kill(child: Child) -> None:
+async def _kill(child: SupervisedProcess) -> None:
     child.signal(child.role.kill_signal)
     try:
         await asyncio.wait_for(child.exited(), _KILL_SECONDS)

@@ -29,7 +29,13 @@ from agents_app.triggers.interval import (
 from agents_app.triggers.once import OnceTrigger
 from agents_app.triggers.options import moment_of, past_moment_of, text_of, with_accepted
 from agents_app.triggers.schedule_check import CheckedSchedule, ScheduleCheck, check_schedule
-from agents_app.triggers.schedule_line import Writ, WritFinder, WritRefusal, find_writs, parse_writ
+from agents_app.triggers.schedule_line import (
+    ScheduleLine,
+    ScheduleLineError,
+    ScheduleLineFinder,
+    find_schedule_lines,
+    parse_schedule_line,
+)
 from agents_app.triggers.spoken import spoken_cron, spoken_interval
 from agents_app.triggers.suggestion import suggest
 from agents_app.triggers.when import When, check_phrase, parse_trigger, parse_when
@@ -52,16 +58,16 @@ __all__ = [
     "OnceTrigger",
     "OverlapHour",
     "ScheduleCheck",
+    "ScheduleLine",
+    "ScheduleLineError",
+    "ScheduleLineFinder",
     "Trigger",
     "When",
-    "Writ",
-    "WritFinder",
-    "WritRefusal",
     "calculate_next_trigger",
     "check_phrase",
     "check_schedule",
     "excerpt",
-    "find_writs",
+    "find_schedule_lines",
     "fires_between",
     "is_schedule_due",
     "last_fire_between",
@@ -72,9 +78,9 @@ __all__ = [
     "parse_duration",
     "parse_interval",
     "parse_interval_trigger",
+    "parse_schedule_line",
     "parse_trigger",
     "parse_when",
-    "parse_writ",
     "past_moment_of",
     "spoken_cron",
     "spoken_interval",

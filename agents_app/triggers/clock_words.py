@@ -3,7 +3,7 @@
 import re
 from datetime import time, timedelta
 
-from agents_app.triggers.words import Reader
+from agents_app.triggers.words import WordReader
 
 NINE = time(9)
 MONDAY = 1
@@ -31,7 +31,7 @@ _TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
 _NAMED_TIMES = {"noon": time(12), "midnight": time(0)}
 
 
-def take_at(reader: Reader) -> time:
+def take_at(reader: WordReader) -> time:
     """`at 17:00`, or nine o'clock when nothing is said."""
     if reader.take("at"):
         return take_time(reader)
@@ -40,7 +40,7 @@ def take_at(reader: Reader) -> time:
     return NINE
 
 
-def take_time(reader: Reader) -> time:
+def take_time(reader: WordReader) -> time:
     if name := reader.take(*_NAMED_TIMES):
         return _NAMED_TIMES[name]
     word, following = reader.word, reader.following
@@ -73,7 +73,7 @@ def _time_of(hour: int, minute: str | None, half: str) -> time | None:
     return time(hour, minutes) if hour < 24 and minutes < 60 else None
 
 
-def take_weekdays(reader: Reader) -> tuple[int, ...]:
+def take_weekdays(reader: WordReader) -> tuple[int, ...]:
     """One or more: `monday`, `mon and fri`, `monday, wednesday and friday`."""
     days = [take_weekday(reader)]
     while reader.word in (",", "and"):
@@ -83,7 +83,7 @@ def take_weekdays(reader: Reader) -> tuple[int, ...]:
     return tuple(sorted(set(days)))
 
 
-def take_weekday(reader: Reader) -> int:
+def take_weekday(reader: WordReader) -> int:
     day = WEEKDAYS.get(reader.word)
     if day is None:
         raise reader.error('expected a weekday such as "monday" or "mon"')
@@ -91,7 +91,7 @@ def take_weekday(reader: Reader) -> int:
     return day
 
 
-def take_day_of_month(reader: Reader) -> str:
+def take_day_of_month(reader: WordReader) -> str:
     """As cron writes it: `1` to `31`, or L for the last."""
     reader.take("the")
     if reader.word == "last" and reader.following == "day":
@@ -104,7 +104,7 @@ def take_day_of_month(reader: Reader) -> str:
     return str(int(found[1]))
 
 
-def take_span(reader: Reader) -> timedelta:
+def take_span(reader: WordReader) -> timedelta:
     """`30 minutes`: a whole number and a unit, two words."""
     number, unit = reader.word, reader.following
     if glued := _GLUED.fullmatch(number):
@@ -123,7 +123,7 @@ def take_span(reader: Reader) -> timedelta:
     return span
 
 
-def take_one(reader: Reader) -> timedelta | None:
+def take_one(reader: WordReader) -> timedelta | None:
     """`a minute`, `an hour`: one of a unit that is written out."""
     if reader.word not in ("a", "an") or reader.following not in _UNITS:
         return None

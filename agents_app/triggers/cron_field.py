@@ -16,7 +16,7 @@ class BadFieldError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     name: str
     low: int
     high: int
@@ -36,11 +36,11 @@ class Field:
 DAY_OF_MONTH = "day-of-month"
 DAY_OF_WEEK = "day-of-week"
 FIELDS = (
-    Field("minute", 0, 59, example="30 * * * * (every hour at :30)"),
-    Field("hour", 0, 23, example="0 9 * * * (every day at 09:00)"),
-    Field(DAY_OF_MONTH, 1, 31, example="0 0 1 * * (the first of every month)"),
-    Field("month", 1, 12, MONTHS, example="0 0 1 6 * (1 June at midnight)"),
-    Field(DAY_OF_WEEK, 0, 7, WEEKDAYS, example="0 9 * * 1-5 (weekdays at 09:00)"),
+    CronField("minute", 0, 59, example="30 * * * * (every hour at :30)"),
+    CronField("hour", 0, 23, example="0 9 * * * (every day at 09:00)"),
+    CronField(DAY_OF_MONTH, 1, 31, example="0 0 1 * * (the first of every month)"),
+    CronField("month", 1, 12, MONTHS, example="0 0 1 6 * (1 June at midnight)"),
+    CronField(DAY_OF_WEEK, 0, 7, WEEKDAYS, example="0 9 * * 1-5 (weekdays at 09:00)"),
 )
 
 
@@ -64,7 +64,7 @@ class Values:
         )
 
 
-def parse_field(field: Field, text: str) -> Values:
+def parse_field(field: CronField, text: str) -> Values:
     if not text.isascii():
         raise BadFieldError("has a character that is not ASCII")
     if text == "?" and field.name in (DAY_OF_MONTH, DAY_OF_WEEK):
@@ -77,7 +77,7 @@ def parse_field(field: Field, text: str) -> Values:
     return values
 
 
-def _parse_term(field: Field, term: str) -> Values:
+def _parse_term(field: CronField, term: str) -> Values:
     if field.name == DAY_OF_MONTH and term == "l":
         return Values(last_day=True)
     if field.name == DAY_OF_WEEK:
@@ -91,7 +91,7 @@ def _parse_term(field: Field, term: str) -> Values:
     return _parse_range(field, term)
 
 
-def _parse_range(field: Field, term: str) -> Values:
+def _parse_range(field: CronField, term: str) -> Values:
     found = _TERM.fullmatch(term)
     if found is None or (found["low"] == "*" and found["high"]):
         raise BadFieldError(f"cannot be read at {term!r}: {_hint(field)}")
@@ -110,16 +110,16 @@ def _parse_range(field: Field, term: str) -> Values:
     return _plain(field, low, max(low, high), step)
 
 
-def _every(field: Field) -> Values:
+def _every(field: CronField) -> Values:
     return Values(frozenset(range(field.low, field.last + 1)), unrestricted=True)
 
 
-def _plain(field: Field, low: int, high: int, step: int) -> Values:
+def _plain(field: CronField, low: int, high: int, step: int) -> Values:
     values = range(low, high + 1, step)
     return Values(frozenset(v % 7 if field.name == DAY_OF_WEEK else v for v in values))
 
 
-def _value(field: Field, text: str) -> int:
+def _value(field: CronField, text: str) -> int:
     if text in field.names:
         return field.names.index(text) + field.low
     if not text.isdigit():
@@ -129,14 +129,14 @@ def _value(field: Field, text: str) -> int:
     return int(text)
 
 
-def _range_end(field: Field, low: int, text: str) -> int:
+def _range_end(field: CronField, low: int, text: str) -> int:
     # Sunday opens the week as 0 and closes it as 7: mon-sun is the whole week.
     if text == "sun" and low > 0:
         return 7
     return _value(field, text)
 
 
-def _step(field: Field, text: str | None) -> int:
+def _step(field: CronField, text: str | None) -> int:
     if text is None:
         return 1
     if not text.isdigit() or int(text) == 0:
@@ -150,12 +150,12 @@ def _step(field: Field, text: str | None) -> int:
     return int(text)
 
 
-def _nth_weekday(field: Field, found: re.Match[str]) -> tuple[int, int]:
+def _nth_weekday(field: CronField, found: re.Match[str]) -> tuple[int, int]:
     if not 1 <= int(found["nth"]) <= 5:
         raise BadFieldError(f"asks for weekday number {found['nth']} of a month: # takes 1-5")
     return _value(field, found["day"]) % 7, int(found["nth"])
 
 
-def _hint(field: Field) -> str:
+def _hint(field: CronField) -> str:
     names = f" or {field.names[0].upper()}-{field.names[-1].upper()}" if field.names else ""
     return f"use {field.bounds}{names}, lists, ranges and steps"

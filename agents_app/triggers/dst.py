@@ -26,7 +26,7 @@ _PATIENCE = 100 * 366 * _DAY
 _END_OF_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 
-class Span(NamedTuple):
+class ClockJump(NamedTuple):
     """A stretch of constant offset and the changes that bound it; None is far away."""
 
     opened_by: Change | None
@@ -59,7 +59,7 @@ def next_instant(
 
 
 def _first_in_spans(
-    next_wall: NextWall, after: int, spans: Iterator[Span], gap: Gap, overlap_hour: OverlapHour
+    next_wall: NextWall, after: int, spans: Iterator[ClockJump], gap: Gap, overlap_hour: OverlapHour
 ) -> int | None:
     for span in spans:
         # A fire shifted out of the gap may come after a regular one of the same span.
@@ -71,7 +71,9 @@ def _first_in_spans(
     return None
 
 
-def _regular(next_wall: NextWall, after: int, span: Span, overlap_hour: OverlapHour) -> int | None:
+def _regular(
+    next_wall: NextWall, after: int, span: ClockJump, overlap_hour: OverlapHour
+) -> int | None:
     opened_by, closed_by, offset = span
     start, end = after, _END_OF_TIME
     if opened_by:
@@ -84,7 +86,7 @@ def _regular(next_wall: NextWall, after: int, span: Span, overlap_hour: OverlapH
     return wall - offset if wall is not None and wall - offset < end else None
 
 
-def _from_gap(next_wall: NextWall, after: int, span: Span, gap: Gap) -> int | None:
+def _from_gap(next_wall: NextWall, after: int, span: ClockJump, gap: Gap) -> int | None:
     change = span.opened_by
     if gap == "skip" or change is None or change.before > change.after:
         return None
@@ -97,11 +99,11 @@ def _from_gap(next_wall: NextWall, after: int, span: Span, gap: Gap) -> int | No
     return wall - change.before
 
 
-def _spans(changes: tuple[Change, ...], after: int) -> Iterator[Span]:
+def _spans(changes: tuple[Change, ...], after: int) -> Iterator[ClockJump]:
     """The spans that hold an instant after `after`; the last one is open-ended."""
     opened_by = None
     for change in changes:
         if change.at > after:
-            yield Span(opened_by, change, change.before)
+            yield ClockJump(opened_by, change, change.before)
         opened_by = change
-    yield Span(opened_by, None, changes[-1].after)
+    yield ClockJump(opened_by, None, changes[-1].after)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from agents_app.triggers.clock_words import take_at
 from agents_app.triggers.moments import OnDay
 from agents_app.triggers.once import OnceTrigger
-from agents_app.triggers.words import Reader
+from agents_app.triggers.words import WordReader
 
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 # Hours to 23 only: newer Pythons take 24:00 for the next day.
@@ -19,7 +19,7 @@ def is_date(word: str) -> bool:
     return _STARTS_WITH_DATE.match(word) is not None
 
 
-def take_date(reader: Reader) -> OnDay | OnceTrigger:
+def take_date(reader: WordReader) -> OnDay | OnceTrigger:
     """A date with a time in any form, or nine o'clock on that date."""
     if _joined(reader):
         return take_date_time(reader)
@@ -35,7 +35,7 @@ def take_date(reader: Reader) -> OnDay | OnceTrigger:
     return OnDay(lambda _: day, take_at(reader))
 
 
-def take_date_time(reader: Reader) -> OnDay | OnceTrigger:
+def take_date_time(reader: WordReader) -> OnDay | OnceTrigger:
     """An instant when it has an offset; else a place on the wall clock."""
     joined = _joined(reader)
     if not joined:
@@ -51,7 +51,7 @@ def take_date_time(reader: Reader) -> OnDay | OnceTrigger:
     return OnDay(lambda _: found.date(), found.time())
 
 
-def _joined(reader: Reader) -> str:
+def _joined(reader: WordReader) -> str:
     """The next one or two words as one date-time, else empty."""
     word = reader.word
     joined = word if "t" in word else f"{word}t{reader.following}"

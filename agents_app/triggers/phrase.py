@@ -21,7 +21,7 @@ from agents_app.triggers.interval import IntervalTrigger
 from agents_app.triggers.iso_time import is_date, take_date, take_date_time
 from agents_app.triggers.moments import Elapsed, Moment, NextTime, OnDay
 from agents_app.triggers.once import OnceTrigger
-from agents_app.triggers.words import Reader
+from agents_app.triggers.words import WordReader
 
 Reading = CronTrigger | IntervalTrigger | OnceTrigger | Moment
 
@@ -42,7 +42,7 @@ _INSTEAD = {
 
 def read_phrase(text: str) -> Reading:
     """What the phrase says; a one-shot stays a Moment until somebody has a clock."""
-    reader = Reader(text)
+    reader = WordReader(text)
     read = _FIRST_WORDS.get(reader.word)
     if read is not None:
         reader.skip()
@@ -58,29 +58,29 @@ def read_phrase(text: str) -> Reading:
 # --- once -----------------------------------------------------------------------------------
 
 
-def _in(reader: Reader) -> Reading:
+def _in(reader: WordReader) -> Reading:
     return Elapsed(take_one(reader) or take_span(reader))
 
 
-def _at(reader: Reader) -> Reading:
+def _at(reader: WordReader) -> Reading:
     return take_date_time(reader) if is_date(reader.word) else NextTime(take_time(reader))
 
 
-def _on(reader: Reader) -> Reading:
+def _on(reader: WordReader) -> Reading:
     return take_date(reader)
 
 
-def _today(reader: Reader) -> Reading:
+def _today(reader: WordReader) -> Reading:
     if reader.word != "at":
         raise reader.error('expected "at" and a time')
     return OnDay(lambda today: today, take_at(reader))
 
 
-def _tomorrow(reader: Reader) -> Reading:
+def _tomorrow(reader: WordReader) -> Reading:
     return OnDay(lambda today: today + _DAY, take_at(reader))
 
 
-def _next(reader: Reader) -> Reading:
+def _next(reader: WordReader) -> Reading:
     weekday = take_weekday(reader)
 
     def pick(today: date) -> date:
@@ -93,7 +93,7 @@ def _next(reader: Reader) -> Reading:
 # --- again and again ------------------------------------------------------------------------
 
 
-def _every(reader: Reader) -> Reading:
+def _every(reader: WordReader) -> Reading:
     if reader.word in WEEKDAYS:
         return _on_weekdays(reader)
     if reader.word[:1].isdigit():
@@ -106,53 +106,53 @@ def _every(reader: Reader) -> Reading:
     return read(reader)
 
 
-def _every_minute(reader: Reader) -> Reading:
+def _every_minute(reader: WordReader) -> Reading:
     return _elapsed(reader, _MINUTE)
 
 
-def _every_hour(reader: Reader) -> Reading:
+def _every_hour(reader: WordReader) -> Reading:
     return _elapsed(reader, _HOUR)
 
 
-def _every_day(reader: Reader) -> Reading:
+def _every_day(reader: WordReader) -> Reading:
     return _cron(reader, take_at(reader))
 
 
-def _every_weekday(reader: Reader) -> Reading:
+def _every_weekday(reader: WordReader) -> Reading:
     return _cron(reader, take_at(reader), weekdays="1-5")
 
 
-def _every_week(reader: Reader) -> Reading:
+def _every_week(reader: WordReader) -> Reading:
     if reader.take("on"):
         return _on_weekdays(reader)
     return _cron(reader, take_at(reader), weekdays=str(MONDAY))
 
 
-def _on_weekdays(reader: Reader) -> Reading:
+def _on_weekdays(reader: WordReader) -> Reading:
     days = ",".join(str(day) for day in take_weekdays(reader))
     return _cron(reader, take_at(reader), weekdays=days)
 
 
-def _every_month(reader: Reader) -> Reading:
+def _every_month(reader: WordReader) -> Reading:
     day = take_day_of_month(reader) if reader.take("on") else "1"
     return _cron(reader, take_at(reader), day=day)
 
 
-def _elapsed(reader: Reader, every: timedelta) -> Reading:
+def _elapsed(reader: WordReader, every: timedelta) -> Reading:
     return IntervalTrigger(reader.text, every, anchor="start")
 
 
-def _cron(reader: Reader, at: time, *, day: str = "*", weekdays: str = "*") -> Reading:
+def _cron(reader: WordReader, at: time, *, day: str = "*", weekdays: str = "*") -> Reading:
     trigger = parse_cron(f"{at.minute} {at.hour} {day} * {weekdays}")
     return replace(trigger, text=reader.text)
 
 
-def _instead(reader: Reader) -> str:
+def _instead(reader: WordReader) -> str:
     better = _INSTEAD.get(reader.word)
     return f'write "{better}" instead' if better else ""
 
 
-_EVERY: dict[str, Callable[[Reader], Reading]] = {
+_EVERY: dict[str, Callable[[WordReader], Reading]] = {
     "minute": _every_minute,
     "hour": _every_hour,
     "day": _every_day,
@@ -160,7 +160,7 @@ _EVERY: dict[str, Callable[[Reader], Reading]] = {
     "week": _every_week,
     "month": _every_month,
 }
-_FIRST_WORDS: dict[str, Callable[[Reader], Reading]] = {
+_FIRST_WORDS: dict[str, Callable[[WordReader], Reading]] = {
     "in": _in,
     "at": _at,
     "on": _on,

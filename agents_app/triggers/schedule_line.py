@@ -35,7 +35,7 @@ _FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Writ:
+class ScheduleLine:
     """`phrase`, `message` and `agent` are those of a create, `id` that of the others."""
 
     op: Op
@@ -46,7 +46,7 @@ class Writ:
 
 
 @dataclass(frozen=True, slots=True)
-class WritRefusal:
+class ScheduleLineError:
     """`accepted` lists the phrases that could have been written, if that was the trouble."""
 
     code: Code
@@ -54,7 +54,7 @@ class WritRefusal:
     accepted: str = ""
 
 
-class WritFinder:
+class ScheduleLineFinder:
     """Shown the lines of an output one by one, it knows which of them are writs."""
 
     def __init__(self) -> None:
@@ -72,25 +72,27 @@ class WritFinder:
         return None
 
 
-def find_writs(output_text: str) -> list[str]:
+def find_schedule_lines(output_text: str) -> list[str]:
     """The lines that are writs: at the start of a line, and outside fenced blocks."""
-    finder = WritFinder()
+    finder = ScheduleLineFinder()
     return [writ for line in output_text.split("\n") if (writ := finder.writ_in(line)) is not None]
 
 
-def parse_writ(text: str, caller: str, exists: Callable[[int], bool]) -> Writ | WritRefusal:
+def parse_schedule_line(
+    text: str, caller: str, exists: Callable[[int], bool]
+) -> ScheduleLine | ScheduleLineError:
     """`exists` says whether the caller's tenant has the schedule; other tenants' do not exist."""
     body = _body(text)
     if body is None:
-        return WritRefusal("not_a_command", f"a line that begins with {COMMAND} was expected")
+        return ScheduleLineError("not_a_command", f"a line that begins with {COMMAND} was expected")
     word, argument = _first_word(body)
     match word.lower():
         case "list" if not argument:
-            return Writ("list")
+            return ScheduleLine("list")
         case "cancel" | "pause" | "resume" as op:
             return _on_one(op, argument, exists)
         case "" | "list":
-            return WritRefusal("usage", f"write {USAGE}")
+            return ScheduleLineError("usage", f"write {USAGE}")
     return _create(body, caller)
 
 
@@ -109,17 +111,17 @@ def _first_word(body: str) -> tuple[str, str]:
 
 def _on_one(
     op: Literal["cancel", "pause", "resume"], argument: str, exists: Callable[[int], bool]
-) -> Writ | WritRefusal:
+) -> ScheduleLine | ScheduleLineError:
     found = _ID.fullmatch(argument)
     digits = found[1].lstrip("0") if found else ""
     if not digits:
-        return WritRefusal("usage", f"write {COMMAND} {op} and the number of a schedule")
+        return ScheduleLineError("usage", f"write {COMMAND} {op} and the number of a schedule")
     if len(digits) > _LONGEST_ID or not exists(int(digits)):
-        return WritRefusal("not_found", f"there is no schedule #{excerpt(digits)}")
-    return Writ(op, id=int(digits))
+        return ScheduleLineError("not_found", f"there is no schedule #{excerpt(digits)}")
+    return ScheduleLine(op, id=int(digits))
 
 
-def _create(body: str, caller: str) -> Writ | WritRefusal:
+def _create(body: str, caller: str) -> ScheduleLine | ScheduleLineError:
     colons = [found.start() for found in islice(re.finditer(":", body), _MOST_COLONS)]
     readable = [colon for colon in colons if _problem(_phrase(body[:colon])) is None]
     if not readable:
@@ -127,23 +129,23 @@ def _create(body: str, caller: str) -> Writ | WritRefusal:
     # The longest that can be read: 12:00:30 is a time with seconds and not a message "30".
     phrase, message = _phrase(body[: readable[-1]]), body[readable[-1] + 1 :].strip(WHITESPACE)
     if not message:
-        return WritRefusal("empty_message", f"say what to do: {COMMAND} {phrase}: MESSAGE")
-    return Writ("create", phrase=phrase, message=message, agent=caller)
+        return ScheduleLineError("empty_message", f"say what to do: {COMMAND} {phrase}: MESSAGE")
+    return ScheduleLine("create", phrase=phrase, message=message, agent=caller)
 
 
-def _why_not(body: str, colons: list[int]) -> WritRefusal:
+def _why_not(body: str, colons: list[int]) -> ScheduleLineError:
     separators = [colon for colon in colons if not _TIME_COLON.match(body, max(colon - 1, 0))]
     if not separators:
-        return WritRefusal(
+        return ScheduleLineError(
             "missing_separator",
             f"put a colon between phrase and message: {COMMAND} PHRASE: MESSAGE",
         )
     phrase = _phrase(body[: separators[0]])
     if not phrase:
-        return WritRefusal("empty_phrase", f"say when: {COMMAND} PHRASE: MESSAGE")
+        return ScheduleLineError("empty_phrase", f"say when: {COMMAND} PHRASE: MESSAGE")
     problem = _problem(phrase)
     assert problem is not None  # it was tried before
-    return WritRefusal("bad_phrase", str(problem), problem.accepted)
+    return ScheduleLineError("bad_phrase", str(problem), problem.accepted)
 
 
 def _phrase(text: str) -> str:

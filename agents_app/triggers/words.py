@@ -24,7 +24,7 @@ def excerpt(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
-class Reader:
+class WordReader:
     """The words of a phrase in lower case, and the one that is to be understood next."""
 
     def __init__(self, text: str) -> None:

@@ -7,25 +7,30 @@ Does not belong here: signatures (webhooks.providers), HTTP (gateway_app.webhook
 from agents_app.webhooks import deliveries, sources
 from agents_app.webhooks.deliveries import delivery_of, headers_of, work_of
 from agents_app.webhooks.delivery_rows import Arrival, Receipt
-from agents_app.webhooks.dry_run import EVENT_HEADERS, Trial, try_letter, try_provider
-from agents_app.webhooks.source_index import Book, Source, read_book, read_source
+from agents_app.webhooks.dry_run import EVENT_HEADERS, DryRun, dry_run_delivery, dry_run_provider
+from agents_app.webhooks.source_index import (
+    IndexedSource,
+    SourceIndex,
+    read_source,
+    read_source_index,
+)
 from agents_app.webhooks.sources import SHORTEST_SECRET
 
 __all__ = [
     "EVENT_HEADERS",
     "SHORTEST_SECRET",
     "Arrival",
-    "Book",
+    "DryRun",
+    "IndexedSource",
     "Receipt",
-    "Source",
-    "Trial",
+    "SourceIndex",
     "deliveries",
     "delivery_of",
+    "dry_run_delivery",
+    "dry_run_provider",
     "headers_of",
-    "read_book",
     "read_source",
+    "read_source_index",
     "sources",
-    "try_letter",
-    "try_provider",
     "work_of",
 ]

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from django.db.models import QuerySet
 
-from agents_app.database import in_transaction, one, stamp
+from agents_app.database import fetch_one, in_transaction, to_database_time
 from agents_app.errors import Refused
 from agents_app.events import journal, trace_id_of
 from agents_app.models import Delivery, Trigger, WebhookSource, WorkItem
@@ -24,11 +24,11 @@ from agents_app.webhooks.delivery_rows import (
     receipt,
     rewrite,
 )
-from agents_app.webhooks.providers import Letter, match_listeners, visible_headers
-from agents_app.webhooks.source_index import Book, Source, read_listeners, read_source
+from agents_app.webhooks.providers import RawDelivery, match_listeners, visible_headers
+from agents_app.webhooks.source_index import IndexedSource, SourceIndex, read_listeners, read_source
 
 
-def arrive(book: Book, source: Source, letter: Letter, signer: str) -> Arrival:
+def arrive(book: SourceIndex, source: IndexedSource, letter: RawDelivery, signer: str) -> Arrival:
     return Arrival(
         source, letter, signer, match_listeners(source.provider, letter, book.listening(source))
     )
@@ -139,18 +139,18 @@ def replay(delivery: Delivery, by: str, now: datetime, trace_id: str = "") -> Re
     return in_transaction(lambda: _replay(arrival, delivery.pk, by, now, trace_id))
 
 
-def again(delivery: Delivery, source: Source) -> Arrival:
+def again(delivery: Delivery, source: IndexedSource) -> Arrival:
     """What it would be understood as today."""
     headers = json.loads(delivery.headers)
-    letter = Letter(headers, bytes(delivery.body), delivery.delivery_id, delivery.received_at)
-    return arrive(Book((source,), read_listeners()), source, letter, delivery.signed_by)
+    letter = RawDelivery(headers, bytes(delivery.body), delivery.delivery_id, delivery.received_at)
+    return arrive(SourceIndex((source,), read_listeners()), source, letter, delivery.signed_by)
 
 
 def _replay(arrival: Arrival, key: int, by: str, now: datetime, trace_id: str) -> Receipt:
-    row = one(
+    row = fetch_one(
         "UPDATE drover_delivery SET replays = replays + 1, replayed_at = %s WHERE id = %s "
         "RETURNING replays",
-        [stamp(now), key],
+        [to_database_time(now), key],
     )
     if row is None:
         raise Refused(f"delivery {key} is gone: old ones are removed after a while")
@@ -161,6 +161,8 @@ def _replay(arrival: Arrival, key: int, by: str, now: datetime, trace_id: str) -
     reading = _without(arrival, key, closed).reading
     about = f"{by}: delivery {key}, {len(reading.matched)} matched"
     tenant_id = arrival.source.tenant_id
-    entry = journal.Entry("delivery.replayed", now, tenant_id, detail=about, trace_id=trace_id)
+    entry = journal.JournalEntry(
+        "delivery.replayed", now, tenant_id, detail=about, trace_id=trace_id
+    )
     journal.record(entry)
     return receipt(reading, key)

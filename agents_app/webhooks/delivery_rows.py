@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app.database import insert_many, one, run, stamp
+from agents_app.database import execute, fetch_one, insert_many, to_database_time
 from agents_app.models import Delivery
-from agents_app.webhooks.providers import BODY_HASH_WINDOW_SECONDS, Decision, Letter, Reading
-from agents_app.webhooks.source_index import Source
+from agents_app.webhooks.providers import BODY_HASH_WINDOW_SECONDS, Decision, RawDelivery, Reading
+from agents_app.webhooks.source_index import IndexedSource
 
 HASHED = "sha256:"
 # Names and secrets of people, and what only mattered on the way here.
@@ -34,8 +34,8 @@ _COLUMNS = {
 class Arrival:
     """A delivery that was let in, and what it was understood as."""
 
-    source: Source
-    letter: Letter
+    source: IndexedSource
+    letter: RawDelivery
     signer: str
     reading: Reading
 
@@ -52,10 +52,10 @@ class Receipt:
 
 def expire_ids(arrivals: Iterable[Arrival], now: datetime) -> None:
     """The same body once more after a while is a new event, unless its sender numbers them."""
-    before = stamp(now - timedelta(seconds=BODY_HASH_WINDOW_SECONDS))
+    before = to_database_time(now - timedelta(seconds=BODY_HASH_WINDOW_SECONDS))
     for arrival in arrivals:
         if arrival.letter.delivery_id.startswith(HASHED):
-            run(
+            execute(
                 "UPDATE drover_delivery SET id_expired = TRUE WHERE source_id = %s "
                 "AND delivery_id = %s AND NOT id_expired AND received_at <= %s",
                 [arrival.source.id, arrival.letter.delivery_id, before],
@@ -78,7 +78,11 @@ def _values(arrival: Arrival) -> tuple[Any, ...]:
     source, letter, reading = arrival.source, arrival.letter, arrival.reading
     return (
         *(source.tenant_id, source.id, source.kind, letter.delivery_id, False),
-        *(stamp(letter.received_at), arrival.signer[:120], *_understood(reading).values()),
+        *(
+            to_database_time(letter.received_at),
+            arrival.signer[:120],
+            *_understood(reading).values(),
+        ),
         *(_headers(letter), letter.body, context_text(reading), _decisions(reading), 0),
     )
 
@@ -95,7 +99,7 @@ def _understood(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _headers(letter: Letter) -> str:
+def _headers(letter: RawDelivery) -> str:
     kept = {n: v[:LONGEST_HEADER] for n, v in letter.headers.items() if not NOT_KEPT.search(n)}
     return json.dumps(kept)
 
@@ -122,7 +126,7 @@ def decision_facts(decision: Decision) -> dict[str, Any]:
 
 
 def known(arrival: Arrival) -> Receipt:
-    row = one(
+    row = fetch_one(
         "SELECT id, matched, skipped FROM drover_delivery "
         "WHERE source_id = %s AND delivery_id = %s AND NOT id_expired",
         [arrival.source.id, arrival.letter.delivery_id],

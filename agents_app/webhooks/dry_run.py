@@ -7,15 +7,21 @@ from typing import Any
 
 from agents_app.models import WebhookSource
 from agents_app.webhooks.delivery_rows import MOST_DECISIONS, decision_facts
-from agents_app.webhooks.providers import Letter, Provider, Reading, match_listeners, provider_for
-from agents_app.webhooks.source_index import Source, read_listeners, read_source
+from agents_app.webhooks.providers import (
+    Provider,
+    RawDelivery,
+    Reading,
+    match_listeners,
+    provider_for,
+)
+from agents_app.webhooks.source_index import IndexedSource, read_listeners, read_source
 
 # Where a provider's event stands that is not in the body.
 EVENT_HEADERS = {"github": "x-github-event", "sentry": "sentry-hook-resource"}
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class DryRun:
     """`source` is empty where a provider was tried that no source is of."""
 
     source: str
@@ -33,13 +39,13 @@ class Trial:
         return self.reading.context.as_dict() if self.reading.context else {}
 
 
-def try_letter(
-    sources: Iterable[Source], headers: Mapping[str, str], body: bytes, now: datetime
-) -> list[Trial]:
+def dry_run_delivery(
+    sources: Iterable[IndexedSource], headers: Mapping[str, str], body: bytes, now: datetime
+) -> list[DryRun]:
     """As each of these sources would take it today; who signed it is not asked."""
     listeners = read_listeners()
     return [
-        Trial(
+        DryRun(
             source.name,
             source.kind,
             match_listeners(
@@ -52,15 +58,19 @@ def try_letter(
     ]
 
 
-def try_provider(kind: str, headers: Mapping[str, str], body: bytes, now: datetime) -> list[Trial]:
+def dry_run_provider(
+    kind: str, headers: Mapping[str, str], body: bytes, now: datetime
+) -> list[DryRun]:
     """As all sources of a provider would take it; if there are none, what it would be read as."""
     rows = WebhookSource.objects.filter(type=kind, removed_at__isnull=True).order_by("name")
     sources = [source for row in rows if (source := read_source(row, ()))]
     if sources:
-        return try_letter(sources, headers, body, now)
+        return dry_run_delivery(sources, headers, body, now)
     provider = provider_for(kind, {})
-    return [Trial("", kind, match_listeners(provider, _letter(provider, headers, body, now), ()))]
+    return [DryRun("", kind, match_listeners(provider, _letter(provider, headers, body, now), ()))]
 
 
-def _letter(provider: Provider, headers: Mapping[str, str], body: bytes, now: datetime) -> Letter:
-    return Letter(headers, body, provider.delivery_id(headers, body), now)
+def _letter(
+    provider: Provider, headers: Mapping[str, str], body: bytes, now: datetime
+) -> RawDelivery:
+    return RawDelivery(headers, body, provider.delivery_id(headers, body), now)

@@ -20,7 +20,7 @@ Listeners = Mapping[tuple[int, str], tuple[Listener, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class IndexedSource:
     """A sender that is let in, with all that its signature is checked by."""
 
     id: int
@@ -33,30 +33,30 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
-    sources: tuple[Source, ...]
+class SourceIndex:
+    sources: tuple[IndexedSource, ...]
     listeners: Listeners
 
-    def find(self, kind: str, name: str = "") -> tuple[Source, ...]:
+    def find(self, kind: str, name: str = "") -> tuple[IndexedSource, ...]:
         """One by its name, or all of the provider, those that let in everybody last."""
         found = [s for s in self.sources if s.kind == kind and name in ("", s.name)]
         return tuple(sorted(found, key=lambda source: not source.secrets))
 
-    def listening(self, source: Source) -> tuple[Listener, ...]:
+    def listening(self, source: IndexedSource) -> tuple[Listener, ...]:
         return self.listeners.get((source.tenant_id, source.name), ())
 
 
-def read_book() -> Book:
+def read_source_index() -> SourceIndex:
     """Without disabled sources and tenants: to a sender these do not exist."""
     rows = WebhookSource.objects.filter(
         disabled_at__isnull=True, removed_at__isnull=True, tenant__disabled_at__isnull=True
     )
     secrets = list(WebhookSecret.objects.filter(revoked_at__isnull=True).order_by("-pk"))
     found = (read_source(row, secrets) for row in rows.order_by("pk"))
-    return Book(tuple(source for source in found if source), read_listeners())
+    return SourceIndex(tuple(source for source in found if source), read_listeners())
 
 
-def read_source(row: WebhookSource, secrets: Iterable[WebhookSecret]) -> Source | None:
+def read_source(row: WebhookSource, secrets: Iterable[WebhookSecret]) -> IndexedSource | None:
     """None if its settings make no sense, which is said in the log."""
     try:
         provider = _provider(row.type, json.dumps(row.options, sort_keys=True))
@@ -66,7 +66,7 @@ def read_source(row: WebhookSource, secrets: Iterable[WebhookSecret]) -> Source 
         _complain("webhook.source_unusable", row.name, str(error))
         return None
     named = _secrets(row, secrets)
-    return Source(
+    return IndexedSource(
         id=row.pk,
         tenant_id=row.tenant_id,
         name=row.name,

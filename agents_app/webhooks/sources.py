@@ -99,4 +99,4 @@ def count_refused(
 
 
 def _note(name: str, source: WebhookSource, detail: str, now: datetime) -> None:
-    journal.record(journal.Entry(name, now, source.tenant_id, detail=detail))
+    journal.record(journal.JournalEntry(name, now, source.tenant_id, detail=detail))

@@ -6,7 +6,7 @@ Does not belong here: state changes (runs.lifecycle).
 
 from agents_app.worker import execute
 from agents_app.worker.adoption import Adopter
-from agents_app.worker.execute import clear_rooms
+from agents_app.worker.execute import remove_leftover_workdirs
 from agents_app.worker.lease import (
     boot_id,
     current_host,
@@ -20,11 +20,11 @@ from agents_app.worker.lease import (
 __all__ = [
     "Adopter",
     "boot_id",
-    "clear_rooms",
     "current_host",
     "execute",
     "lives",
     "process_started",
+    "remove_leftover_workdirs",
     "take_lease",
     "this_host",
     "utc_now",

@@ -131,7 +131,9 @@ def _take_over(run: Run, worker_id: int, now: datetime) -> bool:
     if not mine.update(worker=worker_id):
         return False
     detail = f"worker {worker_id} goes on for worker {run.worker_id}"
-    journal.record(journal.Entry("run.adopted", now, run.tenant_id, run.agent_id, run.pk, detail))
+    journal.record(
+        journal.JournalEntry("run.adopted", now, run.tenant_id, run.agent_id, run.pk, detail)
+    )
     return True
 
 

@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from agents_app.budgets import holds
 from agents_app.database import in_transaction
 from agents_app.events import relay
-from agents_app.launch import left_rooms, remove_rooms
+from agents_app.launch import leftover_workdirs, remove_workdirs
 from agents_app.models import Run
 from agents_app.output import Transcript
 from agents_app.runners import RunControl, Runner
@@ -108,10 +108,10 @@ def _finish(
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:
             # If it stays away, the lease ends, and the guard ends this process.
-            log.warning("run.finish_delayed", **job.told, error=str(error))
+            log.warning("run.finish_delayed", **job.log_context, error=str(error))
             connection.close()
         except DatabaseError:
-            log.exception("run.finish_refused", **job.told)
+            log.exception("run.finish_refused", **job.log_context)
             transcript.forget()
             said = "the database refused what was to be said of this run"
             ending = replace(ending, error=said, report=None, said=None)
@@ -158,8 +158,8 @@ UNUSUAL: Mapping[str, Callable[[Job, Ending, datetime, int], None]] = {
 }
 
 
-def clear_rooms() -> None:
+def remove_leftover_workdirs() -> None:
     """What runs left behind whose worker died before it could tidy up; at a worker's start."""
-    rooms = set(left_rooms())
+    rooms = set(leftover_workdirs())
     going_on = Run.objects.filter(pk__in=rooms, slot__isnull=False)
-    remove_rooms(rooms - set(going_on.values_list("pk", flat=True)))
+    remove_workdirs(rooms - set(going_on.values_list("pk", flat=True)))

@@ -18,7 +18,7 @@ from agents_app.worker.execute import Host, execute_called
 log = structlog.get_logger("drover.spares")
 
 
-class Spares:
+class ExtraThreads:
     def __init__(self, host: Host, concurrency: int) -> None:
         self.host = host
         self.concurrency = concurrency

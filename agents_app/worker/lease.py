@@ -20,7 +20,7 @@ from agents_app.runners import TICKS_PER_SECOND, RunControl, become_subreaper, l
 from agents_app.runs import lifecycle
 from agents_app.signals import messages
 from agents_app.worker.execute import Host
-from agents_app.worker.extra_threads import Spares
+from agents_app.worker.extra_threads import ExtraThreads
 
 log = structlog.get_logger("drover.lease")
 LOOK_EVERY_SECONDS = 0.5
@@ -75,7 +75,7 @@ class Lease:
         become_subreaper()
         worker = in_transaction(lambda: self._register(name, concurrency))
         self.host = Host(worker.pk, clock)
-        self.spares = Spares(self.host, concurrency)
+        self.spares = ExtraThreads(self.host, concurrency)
         self.line.renewed()
         self._over = threading.Event()
         self._known: dict[int, Where] = {}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from agents_app.budgets import run_is_over
-from agents_app.harness import Reader, events
+from agents_app.harness import OutputReader, events
 from agents_app.runs import Ending
 
 MOST_MESSAGE = 2000
@@ -13,7 +13,7 @@ MOST_MESSAGE = 2000
 
 class ReportWatcher:
     def __init__(
-        self, reader: Reader, caps: Mapping[str, Any], stop: Callable[[str], None]
+        self, reader: OutputReader, caps: Mapping[str, Any], stop: Callable[[str], None]
     ) -> None:
         self._reader = reader
         self._caps = caps

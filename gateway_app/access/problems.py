@@ -16,7 +16,7 @@ from gateway_app.access.complaints import complaints
 log = structlog.get_logger("drover.api")
 
 
-class Explanation(BaseModel):
+class ErrorBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     code: str = Field(description="For programs.")
@@ -24,7 +24,7 @@ class Explanation(BaseModel):
 
 
 class Problem(BaseModel):
-    error: Explanation
+    error: ErrorBody
 
 
 # What any operation may answer beside what it promises.

@@ -25,11 +25,11 @@ class AgentPage(Shape):
     next_cursor: str | None = NEXT_CURSOR
 
 
-class Scale(Payload):
+class ScaleRequest(Payload):
     scale: Whole = Field(ge=0, le=10_000, description="Slots; 0 disables the agent.")
 
 
-class Pause(Payload):
+class PauseRequest(Payload):
     note: Note = Field(default="", description="Why, for the others.")
 
 
@@ -37,7 +37,7 @@ class Prompt(Payload):
     prompt: Text = Field(default="", description="What it should do.")
 
 
-class Telling(Payload):
+class MessageRequest(Payload):
     text: Text = Field(min_length=1, max_length=messages.LONGEST_MESSAGE)
 
 
@@ -51,7 +51,7 @@ class Stopping(Shape):
     stopping: int = Field(description="Runs that were told to end.")
 
 
-NO_NOTE, NO_PROMPT = Pause(), Prompt()
+NO_NOTE, NO_PROMPT = PauseRequest(), Prompt()
 
 
 @router.get("/agents", response=answers(AgentPage), auth=TO_READ)
@@ -69,7 +69,7 @@ def show_agent(request: HttpRequest, name: str) -> AgentShape:
 
 
 @router.post("/agents/{name}/scale", response=answers(AgentShape), auth=TO_OPERATE)
-def scale_agent(request: HttpRequest, name: str, body: Scale) -> AgentShape:
+def scale_agent(request: HttpRequest, name: str, body: ScaleRequest) -> AgentShape:
     """At once; a lower scale lets what runs finish. Holds until the agent's file changes."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
@@ -78,7 +78,7 @@ def scale_agent(request: HttpRequest, name: str, body: Scale) -> AgentShape:
 
 
 @router.post("/agents/{name}/pause", response=answers(AgentShape), auth=TO_OPERATE)
-def pause_agent(request: HttpRequest, name: str, body: Pause = NO_NOTE) -> AgentShape:
+def pause_agent(request: HttpRequest, name: str, body: PauseRequest = NO_NOTE) -> AgentShape:
     """What time starts is skipped, all else waits."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
@@ -118,7 +118,7 @@ def run_agent(
 
 
 @router.post("/agents/{name}/messages", response=answers(Sent, 202), auth=TO_OPERATE)
-def send_message(request: HttpRequest, name: str, body: Telling) -> Answer[Sent]:
+def send_message(request: HttpRequest, name: str, body: MessageRequest) -> Answer[Sent]:
     """A run that goes on reads it; else it becomes work at once."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)

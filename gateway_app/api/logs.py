@@ -14,7 +14,7 @@ from gateway_app.access import TO_READ, answers, caller_of, problem
 from gateway_app.api.fields import LARGEST_KEY, Filters, Shape
 from gateway_app.api.owned import find_run, output_of
 from gateway_app.api.resuming import last_event_id, streamed
-from gateway_app.streams import Follow, Line, as_lines, begin, guest_of
+from gateway_app.streams import Follow, NumberedLine, as_lines, begin, subscriber_of
 
 router = Router(tags=["runs"])
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
@@ -55,7 +55,7 @@ def show_lines(request: HttpRequest, run_id: int, filters: Query[LineFilters]) -
     )
 
 
-def _line(line: Line) -> LineShape:
+def _line(line: NumberedLine) -> LineShape:
     return LineShape(**line.shown())
 
 
@@ -88,7 +88,7 @@ def follow_lines(request: HttpRequest, run_id: int, filters: Query[FollowFilters
     run = find_run(caller_of(request).tenant, run_id)
     after = last_event_id(request, filters.last_event_id)
     seen = -1 if after is None else after
-    return begin(request, Follow(guest_of(request), run.pk, seen, filters.styled))
+    return begin(request, Follow(subscriber_of(request), run.pk, seen, filters.styled))
 
 
 # --- as bytes -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from gateway_app.access import TO_READ, Invalid, answers, caller_of
 from gateway_app.api.fields import LARGEST_KEY, Filters
 from gateway_app.api.owned import find_agent, find_run
 from gateway_app.api.resuming import last_event_id, streamed
-from gateway_app.streams import COMPLETED, FAILED, STARTED, Listen, Wanted, begin, guest_of
+from gateway_app.streams import COMPLETED, FAILED, STARTED, Listen, Wanted, begin, subscriber_of
 
 router = Router(tags=["notifications"])
 _KINDS = (STARTED, COMPLETED, FAILED)
@@ -47,7 +47,7 @@ def stream_notifications(request: HttpRequest, filters: Query[NotificationFilter
     wanted = Wanted(
         tenant.pk, everything, _kinds(filters.kinds, everything), filters.agent, filters.run_id
     )
-    return begin(request, Listen(guest_of(request), wanted, _after(request, filters)))
+    return begin(request, Listen(subscriber_of(request), wanted, _after(request, filters)))
 
 
 def _kinds(text: str | None, everything: bool) -> frozenset[str]:

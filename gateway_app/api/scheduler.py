@@ -12,7 +12,7 @@ from agents_app.accounts import tenants
 from agents_app.models import Run, Tenant, WorkItem
 from agents_app.runs import control
 from gateway_app.access import TO_ADMINISTER, TO_OPERATE, TO_READ, answers, caller_of, operator_of
-from gateway_app.api.agents import NO_NOTE, Pause
+from gateway_app.api.agents import NO_NOTE, PauseRequest
 from gateway_app.api.fields import Epoch, Payload, Shape, Whole, epoch_or_none, utc_now
 from gateway_app.api.owned import runs_of, the_scheduler, work_of
 from gateway_app.api.stopping import finish_when_idle
@@ -59,7 +59,7 @@ def show_scheduler(request: HttpRequest) -> SchedulerShape:
 
 
 @router.post("/scheduler/pause", response=answers(SchedulerShape), auth=TO_OPERATE)
-def pause_scheduler(request: HttpRequest, body: Pause = NO_NOTE) -> SchedulerShape:
+def pause_scheduler(request: HttpRequest, body: PauseRequest = NO_NOTE) -> SchedulerShape:
     """For this tenant: what time starts is skipped, all else waits. Lasts across restarts."""
     caller = caller_of(request)
     control.pause_tenant(caller.tenant, caller.by, utc_now(), body.note)

@@ -6,9 +6,9 @@ Does not belong here: reading rows (agents_app.output, agents_app.events).
 
 from gateway_app.streams.door import Streams
 from gateway_app.streams.hub import Hub
-from gateway_app.streams.log_lines import Line, as_lines
+from gateway_app.streams.log_lines import NumberedLine, as_lines
 from gateway_app.streams.notices import COMPLETED, FAILED, STARTED, Wanted
-from gateway_app.streams.ticket import Follow, Listen, begin, guest_of
+from gateway_app.streams.ticket import Follow, Listen, begin, subscriber_of
 
 __all__ = [
     "COMPLETED",
@@ -16,11 +16,11 @@ __all__ = [
     "STARTED",
     "Follow",
     "Hub",
-    "Line",
     "Listen",
+    "NumberedLine",
     "Streams",
     "Wanted",
     "as_lines",
     "begin",
-    "guest_of",
+    "subscriber_of",
 ]

@@ -11,7 +11,7 @@ from gateway_app.asgi import ENDING, App, Message, Receive, Send, too_many_strea
 from gateway_app.streams.following import follow
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.listening import listen
-from gateway_app.streams.outlet import Outlet
+from gateway_app.streams.outlet import SendBuffer
 from gateway_app.streams.ticket import TICKET, Listen, Ticket
 
 SUFFIX = "/stream"
@@ -46,7 +46,7 @@ class Streams:
     async def _stream(
         self, ticket: Ticket, start: Message, scope: Message, receive: Receive, send: Send
     ) -> None:
-        outlet = Outlet(ticket.guest)
+        outlet = SendBuffer(ticket.guest)
         scope[ENDING] = outlet.end
         gone = asyncio.create_task(_until_gone(receive))
         gone.add_done_callback(lambda _: outlet.end())
@@ -60,7 +60,7 @@ class Streams:
         finally:
             gone.cancel()
 
-    def _events(self, ticket: Ticket, outlet: Outlet) -> AsyncGenerator[bytes, None]:
+    def _events(self, ticket: Ticket, outlet: SendBuffer) -> AsyncGenerator[bytes, None]:
         if isinstance(ticket, Listen):
             return listen(self.hub, ticket, outlet)
         return follow(self.hub, ticket, outlet)

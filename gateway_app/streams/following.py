@@ -8,11 +8,11 @@ from agents_app.output import Progress
 from gateway_app.streams import wire
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.log_lines import AnyLine, LineReader, LogReader
-from gateway_app.streams.outlet import Outlet
+from gateway_app.streams.outlet import SendBuffer
 from gateway_app.streams.ticket import Follow
 
 
-async def follow(hub: Hub, ticket: Follow, outlet: Outlet) -> AsyncGenerator[bytes, None]:
+async def follow(hub: Hub, ticket: Follow, outlet: SendBuffer) -> AsyncGenerator[bytes, None]:
     lines = _reader(ticket)
     yield wire.opened()
     sent_at = monotonic()
@@ -37,7 +37,7 @@ def _reader(ticket: Follow) -> LineReader | LogReader:
 
 
 async def _news(
-    hub: Hub, ticket: Follow, lines: LineReader | LogReader, progress: Progress, outlet: Outlet
+    hub: Hub, ticket: Follow, lines: LineReader | LogReader, progress: Progress, outlet: SendBuffer
 ) -> AsyncGenerator[bytes, None]:
     while lines.seq < progress.seq and not outlet.over:
         yield await hub.read(partial(_events, lines.page, ticket.after))

@@ -19,7 +19,7 @@ from agents_app.output import Progress
 from gateway_app.streams import wire
 from gateway_app.streams.look import Seen, closing, look
 from gateway_app.streams.notices import Wanted
-from gateway_app.streams.outlet import Outlet
+from gateway_app.streams.outlet import SendBuffer
 
 log = structlog.get_logger("drover.streams")
 T = TypeVar("T")
@@ -33,13 +33,13 @@ READERS = 2
 class Hub:
     def __init__(self, heartbeat_seconds: float) -> None:
         self.heartbeat_seconds = heartbeat_seconds
-        self.outlets: set[Outlet] = set()
+        self.outlets: set[SendBuffer] = set()
         # Everything up to here was handed out; None: it is not known yet where the journal ends.
         self.cursor: int | None = None
         self.runs: dict[int, Progress] = {}
         self._tail: Tail | None = None
         self._waiting_for_news = 0
-        self._listeners: dict[Wanted, set[Outlet]] = {}
+        self._listeners: dict[Wanted, set[SendBuffer]] = {}
         self._followed: Counter[int] = Counter()
         self._looking: asyncio.Task[None] | None = None
         self._looked = asyncio.Event()
@@ -50,7 +50,7 @@ class Hub:
     # --- who is here, and for what ----------------------------------------------------------
 
     @asynccontextmanager
-    async def visit(self, outlet: Outlet) -> AsyncIterator[None]:
+    async def visit(self, outlet: SendBuffer) -> AsyncIterator[None]:
         self.outlets.add(outlet)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_while_somebody_is_here())
@@ -75,7 +75,7 @@ class Hub:
                 self._tail = self.cursor = None
 
     @contextmanager
-    def listener(self, wanted: Wanted, outlet: Outlet) -> Iterator[None]:
+    def listener(self, wanted: Wanted, outlet: SendBuffer) -> Iterator[None]:
         """What comes after `cursor` as it is at this moment is put into the outlet."""
         outlets = self._listeners.setdefault(wanted, set())
         outlets.add(outlet)

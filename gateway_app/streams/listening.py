@@ -3,15 +3,15 @@
 from collections.abc import AsyncGenerator
 from functools import partial
 
-from agents_app.events import MOST_AT_ONCE, told_between
+from agents_app.events import MOST_AT_ONCE, entries_between
 from gateway_app.streams import wire
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.notices import Wanted
-from gateway_app.streams.outlet import Outlet
+from gateway_app.streams.outlet import SendBuffer
 from gateway_app.streams.ticket import Listen
 
 
-async def listen(hub: Hub, ticket: Listen, outlet: Outlet) -> AsyncGenerator[bytes, None]:
+async def listen(hub: Hub, ticket: Listen, outlet: SendBuffer) -> AsyncGenerator[bytes, None]:
     with hub.news():
         while hub.cursor is None and not outlet.over:
             await hub.next_look()
@@ -34,5 +34,5 @@ async def listen(hub: Hub, ticket: Listen, outlet: Outlet) -> AsyncGenerator[byt
 
 def _history(wanted: Wanted, after: int, up_to: int) -> tuple[bytes, int]:
     """A page of it, and up to where it goes; the client's reading sets the pace."""
-    told = told_between(wanted.tenant_id, after, up_to)
+    told = entries_between(wanted.tenant_id, after, up_to)
     return wanted.events(told), told[-1].id if len(told) == MOST_AT_ONCE else up_to

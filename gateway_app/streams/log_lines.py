@@ -12,7 +12,7 @@ PIECES_IN_A_PAGE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NumberedLine:
     """As old as its start, in the order in which they ended."""
 
     number: int
@@ -37,7 +37,7 @@ class LineCutter:
         self._begun: dict[str, tuple[datetime, list[str]]] = {}
         self._count = 0
 
-    def feed(self, piece: Piece) -> Iterator[Line]:
+    def feed(self, piece: Piece) -> Iterator[NumberedLine]:
         *whole, rest = piece.text.split("\n")
         for text in whole:
             at, parts = self._begun.pop(piece.stream, (piece.at, []))
@@ -45,18 +45,18 @@ class LineCutter:
         if rest:
             self._begun.setdefault(piece.stream, (piece.at, []))[1].append(rest)
 
-    def rest(self) -> Iterator[Line]:
+    def rest(self) -> Iterator[NumberedLine]:
         """When there is no more to come."""
         for stream, (at, parts) in self._begun.items():
             yield self._line(stream, at, parts)
         self._begun.clear()
 
-    def _line(self, stream: str, at: datetime, parts: list[str]) -> Line:
+    def _line(self, stream: str, at: datetime, parts: list[str]) -> NumberedLine:
         self._count += 1
-        return Line(self._count - 1, at, stream, "".join(parts))
+        return NumberedLine(self._count - 1, at, stream, "".join(parts))
 
 
-def as_lines(pieces: Iterable[Piece], *, ended: bool) -> Iterator[Line]:
+def as_lines(pieces: Iterable[Piece], *, ended: bool) -> Iterator[NumberedLine]:
     cutter = LineCutter()
     for piece in pieces:
         yield from cutter.feed(piece)

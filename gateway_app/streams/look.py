@@ -8,23 +8,25 @@ from typing import TypeVar
 from django.db import connection
 
 from agents_app.database import on_sqlite
-from agents_app.events import Tail, Told
+from agents_app.events import Tail, TailEntry
 from agents_app.output import Progress, progress_of
 from gateway_app.streams.standing import ABOUT_RIGHTS, without_rights
-from gateway_app.streams.ticket import Guest
+from gateway_app.streams.ticket import Subscriber
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    told: list[Told] = field(default_factory=list)
+    told: list[TailEntry] = field(default_factory=list)
     cursor: int | None = None
     runs: dict[int, Progress] = field(default_factory=dict)
-    without_rights: frozenset[Guest] = frozenset()
+    without_rights: frozenset[Subscriber] = frozenset()
 
 
-def look(tail: Tail | None, runs: Collection[int], guests: Collection[Guest], ask: bool) -> Seen:
+def look(
+    tail: Tail | None, runs: Collection[int], guests: Collection[Subscriber], ask: bool
+) -> Seen:
     """`ask` for everybody's rights; also done when something has just happened to any."""
     told = tail.read(monotonic()) if tail else []
     ask = ask or any(entry.name in ABOUT_RIGHTS for entry in told)

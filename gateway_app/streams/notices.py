@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agents_app.events import Told
+from agents_app.events import TailEntry
 from agents_app.text import summary
 from gateway_app.streams import wire
 
@@ -27,10 +27,10 @@ class Wanted:
     agent: str | None = None
     run_id: int | None = None
 
-    def events(self, entries: Iterable[Told]) -> bytes:
+    def events(self, entries: Iterable[TailEntry]) -> bytes:
         return b"".join(self._event(told) for told in entries if told.tenant_id == self.tenant_id)
 
-    def _event(self, told: Told) -> bytes:
+    def _event(self, told: TailEntry) -> bytes:
         kind = told.name if self.everything else KINDS.get(told.name)
         if kind is None or (self.kinds and kind not in self.kinds):
             return b""
@@ -40,7 +40,7 @@ class Wanted:
         return wire.event("notification", {"kind": kind, **_of_run(told), **more}, told.id)
 
 
-def _of_run(told: Told) -> dict[str, Any]:
+def _of_run(told: TailEntry) -> dict[str, Any]:
     """As it was at this moment: the row may be further already."""
     ended = KINDS.get(told.name) in {COMPLETED, FAILED}
     return {
@@ -55,7 +55,7 @@ def _of_run(told: Told) -> dict[str, Any]:
     }
 
 
-def _status(told: Told) -> str | None:
+def _status(told: TailEntry) -> str | None:
     if told.name not in KINDS:
         return None
     return "running" if told.name == STARTED else told.name.removeprefix("run.")

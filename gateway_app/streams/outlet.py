@@ -3,13 +3,13 @@
 import asyncio
 
 from gateway_app.streams import wire
-from gateway_app.streams.ticket import Guest
+from gateway_app.streams.ticket import Subscriber
 
 MOST_WAITING_BYTES = 1024 * 1024
 
 
-class Outlet:
-    def __init__(self, guest: Guest, most_waiting_bytes: int = MOST_WAITING_BYTES) -> None:
+class SendBuffer:
+    def __init__(self, guest: Subscriber, most_waiting_bytes: int = MOST_WAITING_BYTES) -> None:
         self.guest = guest
         self.over = False
         self.last_words = b""

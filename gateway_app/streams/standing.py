@@ -18,19 +18,19 @@ from gateway_app.access import (
     caller_with_session,
     check_rights,
 )
-from gateway_app.streams.ticket import Guest
+from gateway_app.streams.ticket import Subscriber
 
 # Entries of the journal after which somebody may have lost the right to read the next one.
 ABOUT_RIGHTS = frozenset({"token.revoked", "token.rotated", "tenant.disabled", "tenant.deleted"})
 
 
-def without_rights(guests: Iterable[Guest]) -> frozenset[Guest]:
+def without_rights(guests: Iterable[Subscriber]) -> frozenset[Subscriber]:
     guests = frozenset(guests)
     tokens = tokens_in_force([guest.token_id for guest in guests if guest.token_id])
     return frozenset(guest for guest in guests if not _may_stay(guest, tokens))
 
 
-def _may_stay(guest: Guest, tokens: Mapping[int, ApiToken]) -> bool:
+def _may_stay(guest: Subscriber, tokens: Mapping[int, ApiToken]) -> bool:
     caller = _caller(guest, tokens)
     if caller is None or caller.tenant.pk != guest.tenant_id:
         return False
@@ -41,7 +41,7 @@ def _may_stay(guest: Guest, tokens: Mapping[int, ApiToken]) -> bool:
     return True
 
 
-def _caller(guest: Guest, tokens: Mapping[int, ApiToken]) -> Caller | None:
+def _caller(guest: Subscriber, tokens: Mapping[int, ApiToken]) -> Caller | None:
     if guest.token_id is None:
         return caller_with_session(_request(guest.session_key))
     row = tokens.get(guest.token_id)

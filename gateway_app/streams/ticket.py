@@ -13,7 +13,7 @@ TICKET = "drover.ticket"
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class Subscriber:
     """By what somebody was let in, so that it can be asked again whether they still may."""
 
     tenant_id: int
@@ -25,7 +25,7 @@ class Guest:
 class Listen:
     """To what happens; after an entry of the journal, or from now on."""
 
-    guest: Guest
+    guest: Subscriber
     wanted: Wanted
     after: int | None = None
 
@@ -34,7 +34,7 @@ class Listen:
 class Follow:
     """What a run prints; after a line, or from the first."""
 
-    guest: Guest
+    guest: Subscriber
     run_id: int
     after: int = -1
     styled: bool = False
@@ -43,10 +43,10 @@ class Follow:
 Ticket = Listen | Follow
 
 
-def guest_of(request: HttpRequest) -> Guest:
+def subscriber_of(request: HttpRequest) -> Subscriber:
     caller = caller_of(request)
     session_key = None if caller.token_id else request.session.session_key
-    return Guest(caller.tenant.pk, caller.token_id, session_key)
+    return Subscriber(caller.tenant.pk, caller.token_id, session_key)
 
 
 def begin(request: HttpRequest, ticket: Ticket) -> HttpResponse:

@@ -18,9 +18,9 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
 from agents_app.database import on_sqlite
-from agents_app.webhooks import Arrival, Book, Receipt, Source, deliveries
+from agents_app.webhooks import Arrival, IndexedSource, Receipt, SourceIndex, deliveries
 from agents_app.webhooks import sources as webhook_sources
-from agents_app.webhooks.providers import Letter
+from agents_app.webhooks.providers import RawDelivery
 
 log = structlog.get_logger("drover.webhooks")
 MOST_IN_ONE_COMMIT = 64
@@ -37,10 +37,10 @@ class Unavailable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
-    book: Book
-    source: Source
-    letter: Letter
+class PendingDelivery:
+    book: SourceIndex
+    source: IndexedSource
+    letter: RawDelivery
     signer: str
     answer: "asyncio.Future[Receipt]"
 
@@ -53,11 +53,13 @@ class Intake:
         # What is not in the database yet, and by source.
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._uncounted: Counter[int] = Counter()
-        self._waiting: SimpleQueue[Parcel | None] = SimpleQueue()
+        self._waiting: SimpleQueue[PendingDelivery | None] = SimpleQueue()
         self._making = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    async def store(self, book: Book, source: Source, letter: Letter, signer: str) -> Receipt:
+    async def store(
+        self, book: SourceIndex, source: IndexedSource, letter: RawDelivery, signer: str
+    ) -> Receipt:
         """Returns when it is on disk."""
         self._start()
         if self._waiting.qsize() >= MOST_WAITING:
@@ -65,13 +67,13 @@ class Intake:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Receipt] = loop.create_future()
         timer = loop.call_later(ANSWER_SECONDS, _give_up, answer)
-        self._waiting.put(Parcel(book, source, letter, signer, answer))
+        self._waiting.put(PendingDelivery(book, source, letter, signer, answer))
         try:
             return await answer
         finally:
             timer.cancel()
 
-    def refuse(self, kind: str, reason: str, sources: Iterable[Source]) -> None:
+    def refuse(self, kind: str, reason: str, sources: Iterable[IndexedSource]) -> None:
         """Counted in memory, and every few seconds in the rows of those who refused it."""
         self._start()
         self.refused[kind, reason] += 1
@@ -111,9 +113,9 @@ class Intake:
                 log.exception("delivery.intake_failed")
         connection.close()
 
-    def _next_batch(self, seconds: float) -> tuple[list[Parcel], bool]:
+    def _next_batch(self, seconds: float) -> tuple[list[PendingDelivery], bool]:
         """What waits, and whether there may be more."""
-        batch: list[Parcel] = []
+        batch: list[PendingDelivery] = []
         size = 0
         with suppress(Empty):
             while len(batch) < MOST_IN_ONE_COMMIT and size < MOST_BYTES_IN_ONE_COMMIT:
@@ -124,7 +126,7 @@ class Intake:
                 size += len(parcel.letter.body)
         return batch, True
 
-    def _commit(self, batch: list[Parcel]) -> None:
+    def _commit(self, batch: list[PendingDelivery]) -> None:
         # Whoever was told to come again is not stored behind their back.
         batch = [parcel for parcel in batch if not parcel.answer.done()]
         if not batch:
@@ -148,7 +150,7 @@ class Intake:
             # try finds what the first one has stored.
             return deliveries.store(arrivals, self.clock())
 
-    def _failed(self, batch: list[Parcel], error: Exception) -> None:
+    def _failed(self, batch: list[PendingDelivery], error: Exception) -> None:
         """A database that is away is away for all; else one of them must not hurt the others."""
         if isinstance(error, DatabaseError):
             connection.close()
@@ -172,13 +174,13 @@ class Intake:
                 self._reasons.update(reasons)
 
 
-def _arrive(parcel: Parcel) -> Arrival:
+def _arrive(parcel: PendingDelivery) -> Arrival:
     return deliveries.arrive(parcel.book, parcel.source, parcel.letter, parcel.signer)
 
 
-def _tell(batch: list[Parcel], receipts: Sequence[Receipt | None]) -> None:
+def _tell(batch: list[PendingDelivery], receipts: Sequence[Receipt | None]) -> None:
     """All that wait on one event loop with one call into it."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Parcel, Receipt | None]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[PendingDelivery, Receipt | None]]] = {}
     for parcel, receipt in zip(batch, receipts, strict=True):
         by_loop.setdefault(parcel.answer.get_loop(), []).append((parcel, receipt))
     for loop, answers in by_loop.items():
@@ -186,7 +188,7 @@ def _tell(batch: list[Parcel], receipts: Sequence[Receipt | None]) -> None:
             loop.call_soon_threadsafe(_set_answers, answers)
 
 
-def _set_answers(answers: list[tuple[Parcel, Receipt | None]]) -> None:
+def _set_answers(answers: list[tuple[PendingDelivery, Receipt | None]]) -> None:
     for parcel, receipt in answers:
         if parcel.answer.done():
             continue

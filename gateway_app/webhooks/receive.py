@@ -10,8 +10,14 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
-from agents_app.webhooks import Book, Source
-from agents_app.webhooks.providers import Letter, Signed, Verdict, check_signature, payload_of
+from agents_app.webhooks import IndexedSource, SourceIndex
+from agents_app.webhooks.providers import (
+    RawDelivery,
+    SignatureVerdict,
+    Signed,
+    check_signature,
+    payload_of,
+)
 from gateway_app.asgi import (
     Answer,
     App,
@@ -28,7 +34,7 @@ from gateway_app.asgi import (
 )
 from gateway_app.webhooks.answers import accepted, no_such_source, not_allowed, refused
 from gateway_app.webhooks.intake import Intake, Unavailable
-from gateway_app.webhooks.source_cache import Bookshelf
+from gateway_app.webhooks.source_cache import SourceCache
 
 PREFIX = "/webhooks/"
 # Hashing more than this at once would hold up everybody else on the event loop.
@@ -37,7 +43,7 @@ LONGEST_QUERY_BYTES = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WebhookTarget:
     """/webhooks/<provider>[/<source>[/<secret>]]"""
 
     kind: str
@@ -58,7 +64,7 @@ class Webhooks:
         self.body_seconds = body_seconds
         self.budget = budget or Budget()
         self.intake = Intake(clock)
-        self.books = Bookshelf()
+        self.books = SourceCache()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
@@ -91,9 +97,9 @@ class Webhooks:
         self,
         scope: Message,
         receive: Receive,
-        book: Book,
-        target: Target,
-        sources: tuple[Source, ...],
+        book: SourceIndex,
+        target: WebhookTarget,
+        sources: tuple[IndexedSource, ...],
     ) -> Answer:
         headers = read_headers(scope)
         limit = max(source.provider.body_limit_bytes for source in sources)
@@ -105,7 +111,11 @@ class Webhooks:
             body.close()
 
     async def _check(
-        self, request: Signed, book: Book, target: Target, sources: tuple[Source, ...]
+        self,
+        request: Signed,
+        book: SourceIndex,
+        target: WebhookTarget,
+        sources: tuple[IndexedSource, ...],
     ) -> Answer:
         now = self.clock()
         if len(request.body) > BIG_BODY_BYTES:
@@ -118,19 +128,19 @@ class Webhooks:
         if said := asked(source, request):
             return Answer(200, said)
         identity = source.provider.delivery_id(request.headers, request.body)
-        letter = Letter(request.headers, request.body, identity, now)
+        letter = RawDelivery(request.headers, request.body, identity, now)
         receipt = await self.intake.store(book, source, letter, verdict.signer or "")
         return accepted(receipt)
 
 
-def asked(source: Source, request: Signed) -> dict[str, Any] | None:
+def asked(source: IndexedSource, request: Signed) -> dict[str, Any] | None:
     """The answer to a question that a provider asks before it sends anything, such as a ping."""
     if not source.provider.asks:
         return None
     return source.provider.answer(payload_of(request.headers, request.body))
 
 
-def confirmed(sources: tuple[Source, ...], query: bytes) -> dict[str, Any] | None:
+def confirmed(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, Any] | None:
     """The answer to a provider that asks whose address this is; of one source, or whose would it
     be?"""
     if len(sources) != 1:
@@ -139,14 +149,14 @@ def confirmed(sources: tuple[Source, ...], query: bytes) -> dict[str, Any] | Non
     return sources[0].provider.confirm(asked, sources[0].secrets)
 
 
-def read_target(path: str) -> Target | None:
+def read_target(path: str) -> WebhookTarget | None:
     parts = path.removeprefix(PREFIX).removesuffix("/").split("/")
-    return Target(*parts) if all(parts) and len(parts) <= 3 else None
+    return WebhookTarget(*parts) if all(parts) and len(parts) <= 3 else None
 
 
 def check_all(
-    sources: tuple[Source, ...], request: Signed, now: datetime
-) -> tuple[Source, Verdict]:
+    sources: tuple[IndexedSource, ...], request: Signed, now: datetime
+) -> tuple[IndexedSource, SignatureVerdict]:
     """The first source that lets it in; all are asked, so that time does not tell which."""
     verdicts = [
         (

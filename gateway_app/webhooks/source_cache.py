@@ -6,7 +6,7 @@ import time
 import structlog
 from django.db import DatabaseError, connection
 
-from agents_app.webhooks import Book, read_book
+from agents_app.webhooks import SourceIndex, read_source_index
 from gateway_app.webhooks.intake import Unavailable
 
 log = structlog.get_logger("drover.webhooks")
@@ -16,13 +16,13 @@ USABLE_SECONDS = 3.0
 READ_SECONDS = 5.0
 
 
-class Bookshelf:
+class SourceCache:
     def __init__(self) -> None:
-        self._book: Book | None = None
+        self._book: SourceIndex | None = None
         self._read_at = 0.0
         self._reading: asyncio.Task[None] | None = None
 
-    async def current(self) -> Book:
+    async def current(self) -> SourceIndex:
         if self._book is not None and self._age < FRESH_SECONDS:
             return self._book
         reading = self._read_again()
@@ -51,9 +51,9 @@ class Bookshelf:
             log.warning("webhook.book_unreadable", error=" ".join(str(error).split())[:300])
 
 
-def _read_and_close() -> Book:
+def _read_and_close() -> SourceIndex:
     try:
-        return read_book()
+        return read_source_index()
     finally:
         # This thread may never be here again, and a pool wants its connections back.
         connection.close()

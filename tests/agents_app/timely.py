@@ -16,7 +16,7 @@ def create(agent: Agent, text: str, now: datetime = NOON, **draft: Any) -> Sched
 
 def tick(now: datetime) -> None:
     """What beat does."""
-    due.resume_what_waited(now)
+    due.resume_expired_pauses(now)
     due.claim_due_schedules(now)
     firings.decide_firings(now)
 

@@ -146,10 +146,10 @@ LAST_SCHEDULE = 99_999
 
 
 def writ(case: Case) -> Case:
-    found = triggers.parse_writ(
+    found = triggers.parse_schedule_line(
         case["line"], case["caller"], lambda number: number <= LAST_SCHEDULE
     )
-    if isinstance(found, triggers.WritRefusal):
+    if isinstance(found, triggers.ScheduleLineError):
         return {"ok": False, "error": found.code}
     fields = {"create": ("phrase", "message", "agent"), "list": ()}.get(found.op, ("id",))
     return {"ok": True, "op": found.op} | {name: getattr(found, name) for name in fields}

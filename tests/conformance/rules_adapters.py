@@ -10,21 +10,21 @@ from agents_app.rules.language.parse import parse_conditions, parse_file, parse_
 from agents_app.rules.language.rule import (
     Action,
     AgentState,
-    Alive,
+    AliveCondition,
     At,
+    BudgetCondition,
     Condition,
     Every,
     Failed,
-    Idle,
+    IdleCondition,
     Pause,
-    Queued,
+    QueueCondition,
     Release,
     Resume,
     Rule,
     Scale,
     Shell,
     Snapshot,
-    Spent,
     Summon,
     Targets,
     Tell,
@@ -102,15 +102,15 @@ def _conditions(conditions: tuple[Condition, ...]) -> Case | list[Case] | None:
 
 def _condition(condition: Condition) -> Case:
     match condition:
-        case Alive(agents, negate):
+        case AliveCondition(agents, negate):
             return {"type": "alive", "negate": negate, "agents": list(agents)}
-        case Idle(target, seconds):
+        case IdleCondition(target, seconds):
             return {"type": "idle", "target": _targets(target), "seconds": seconds}
-        case Queued(agent, more_than):
+        case QueueCondition(agent, more_than):
             return {"type": "queue", "agent": agent, "more_than": more_than}
         case Failed(agent, more_than, within):
             return {"type": "failed", "agent": agent, "more_than": more_than, "seconds": within}
-        case Spent(agent, percent):
+        case BudgetCondition(agent, percent):
             return {"type": "budget", "agent": agent, "percent": percent}
 
 

@@ -60,7 +60,7 @@ def claims_without_guards() -> None:
 def admissions_without_guards() -> None:
     """No transaction, so the lock on the agent is gone as soon as it is taken."""
     _replace(dispatch, "in_transaction", _straight_on)
-    careful = slots.free_place
+    careful = slots.find_free_slots
 
     def a_little_later(*arguments: Any) -> Any:
         place = careful(*arguments)
@@ -82,7 +82,7 @@ def _move_anyway(
     assignments = "".join(f", {name} = %s" for name in columns)
     sql = f"UPDATE {table} SET state = %s{assignments} WHERE id = %s"
     time.sleep(0.02)  # between having read the old state and writing the new one
-    rows.run(sql, [str(new), *columns.values(), key])
+    rows.execute(sql, [str(new), *columns.values(), key])
     return True
 
 
@@ -107,7 +107,7 @@ def die_at(at_sql: str, *, after: bool) -> None:
 
     connection_created.connect(install, weak=False)
     connection.close()
-    plain = rows.run
+    plain = rows.execute
     for module in (rows, due):
         _replace(module, "run", lambda sql, values: watch(plain, sql, values))
     insert = due.insert_many

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agents_app.models import RuleState, WorkItem
 from agents_app.rules.engine.actions import perform
-from agents_app.rules.engine.decide import Errand
-from agents_app.rules.engine.doing import Doer
+from agents_app.rules.engine.decide import RuleAction
+from agents_app.rules.engine.doing import ActionExecutor
 from agents_app.rules.engine.outcome import write_down
 from agents_app.rules.engine.tick import evaluate_rules as look
 from agents_app.rules.language.source import FILE_NAME
@@ -21,7 +21,7 @@ def obey(start_at: float, seconds: float, speed: float, project: str) -> list[st
     """Looks as fast as it can, as one of several beats: what fired, and when."""
     clock, fired = FastClock(start_at, speed), list[str]()
 
-    def do(errand: Errand, tenant_id: int) -> None:
+    def do(errand: RuleAction, tenant_id: int) -> None:
         fired.append(f"{errand.rule.name} {errand.at.isoformat(timespec='minutes')}")
         write_down(errand, perform(errand, tenant_id), errand.at)
 
@@ -37,7 +37,7 @@ def look_once(project: str, after_seconds: float) -> None:
 
 def begin_command_and_die(project: str, after_seconds: float, pid_file: str) -> None:
     """As a beat that is killed while a rule's command runs."""
-    doer = Doer(Path(project), lambda: datetime.now(EPOCH.tzinfo))
+    doer = ActionExecutor(Path(project), lambda: datetime.now(EPOCH.tzinfo))
     look(EPOCH + timedelta(seconds=after_seconds), Path(project), doer.submit)
     while not (Path(pid_file).exists() and Path(pid_file).read_text().endswith("\n")):
         time.sleep(0.01)

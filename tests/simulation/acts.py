@@ -34,7 +34,7 @@ def look_at(start_at: float, moments: list[str], broken: bool = False) -> list[s
 
 def _look(now: datetime) -> list[str]:
     try:
-        due.resume_what_waited(now)
+        due.resume_expired_pauses(now)
         due.claim_due_schedules(now)
         firings.decide_firings(now)
     except DatabaseError as error:

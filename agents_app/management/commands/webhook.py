@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from agents_app.cli import DroverCommand, did_you_mean, find_tenant, reason_rows
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Tenant
-from agents_app.webhooks import EVENT_HEADERS, Source, read_source, try_letter
+from agents_app.webhooks import EVENT_HEADERS, IndexedSource, dry_run_delivery, read_source
 from agents_app.webhooks.providers import Reading
 
 
@@ -42,10 +42,10 @@ class Command(DroverCommand):
         headers = dict(_header(line) for line in options["header"])
         if options["event"] and source.kind in EVENT_HEADERS:
             headers[EVENT_HEADERS[source.kind]] = options["event"]
-        (trial,) = try_letter([source], headers, file.read_bytes(), self.now)
+        (trial,) = dry_run_delivery([source], headers, file.read_bytes(), self.now)
         self._say(source, trial.reading, json=json)
 
-    def _say(self, source: Source, reading: Reading, *, json: bool) -> None:
+    def _say(self, source: IndexedSource, reading: Reading, *, json: bool) -> None:
         agents = [
             {"agent": d.agent, "matched": d.matched, "reason": d.reason} for d in reading.decisions
         ]
@@ -64,7 +64,7 @@ class Command(DroverCommand):
             self.screen.table(("agent", "decision", "because"), reason_rows(agents))
 
 
-def _find_source(tenant: Tenant, name: str) -> Source:
+def _find_source(tenant: Tenant, name: str) -> IndexedSource:
     rows = {row.name: row for row in tenant.webhook_sources.filter(removed_at__isnull=True)}
     if not rows:
         raise NotFound("there are no webhook sources: add [webhooks.<name>] to config.toml")

@@ -4,7 +4,7 @@ Belongs here: snapshot, decision, actions and their outcome.
 Does not belong here: the text of rules (rules.language).
 """
 
-from agents_app.rules.engine.doing import Doer
+from agents_app.rules.engine.doing import ActionExecutor
 from agents_app.rules.engine.listing import (
     RuleLine,
     book_of,
@@ -21,7 +21,7 @@ from agents_app.rules.engine.silence import end_silence, start_silence
 from agents_app.rules.engine.tick import evaluate_rules
 
 __all__ = [
-    "Doer",
+    "ActionExecutor",
     "Rehearsed",
     "RuleLine",
     "book_of",

@@ -7,8 +7,8 @@ from agents_app.database import in_transaction
 from agents_app.errors import DroverError
 from agents_app.events import journal
 from agents_app.models import Agent, Run, Trigger
-from agents_app.rules.engine.decide import Errand
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.decide import RuleAction
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.engine.summons import lately, same, still_waits, too_soon, waiting
 from agents_app.rules.language import BY_RULE, Pause, Release, Resume, Scale, Summon, Tell
 from agents_app.runs import Request, control, dispatch
@@ -17,7 +17,7 @@ from agents_app.signals import messages
 Act = Callable[[Agent], object]
 
 
-def perform(errand: Errand, tenant_id: int) -> Outcome:
+def perform(errand: RuleAction, tenant_id: int) -> ActionOutcome:
     """Whoever is named and cannot be served is a failure; the others are served all the same."""
     by, now = BY_RULE + errand.rule.name, errand.at
     match errand.action:
@@ -45,7 +45,7 @@ def _telling(message: str, by: str, now: datetime) -> Act:
     return lambda agent: messages.send(agent, message, by, now)
 
 
-def _each(tenant_id: int, names: Sequence[str], act: Act, done: str) -> Outcome:
+def _each(tenant_id: int, names: Sequence[str], act: Act, done: str) -> ActionOutcome:
     found = {agent.name: agent for agent in _agents(tenant_id, names)}
     problems = []
     for name in names:
@@ -57,8 +57,8 @@ def _each(tenant_id: int, names: Sequence[str], act: Act, done: str) -> Outcome:
         except DroverError as error:
             problems.append(f"{name}: {error}")
     if problems:
-        return Outcome(problem="; ".join(problems))
-    return Outcome(f"{done}: {', '.join(names)}" if names else "there was nobody to do it to")
+        return ActionOutcome(problem="; ".join(problems))
+    return ActionOutcome(f"{done}: {', '.join(names)}" if names else "there was nobody to do it to")
 
 
 def _agents(tenant_id: int, names: Sequence[str]) -> list[Agent]:
@@ -69,31 +69,33 @@ def _unknown(name: str) -> str:
     return f"there is no agent {name!r}: add its directory, or correct the rule"
 
 
-def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> Outcome:
+def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> ActionOutcome:
     agent = next(iter(_agents(tenant_id, [name])), None)
     if agent is None:
-        return Outcome(problem=_unknown(name))
+        return ActionOutcome(problem=_unknown(name))
     try:
         return in_transaction(lambda: _summon_here(agent, prompt, by, now))
     except DroverError as error:
-        return Outcome(problem=f"{name}: {error}")
+        return ActionOutcome(problem=f"{name}: {error}")
 
 
-def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> Outcome:
+def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> ActionOutcome:
     """The agent's row decides, whichever rules and beats want it at the same time."""
     # Asked first: who wants nothing new must not take the minute from a rule that does.
     if waiting().filter(same(prompt, by), agent=agent).exists():
-        return Outcome(left=still_waits(agent.name))
+        return ActionOutcome(left=still_waits(agent.name))
     free = Agent.objects.filter(pk=agent.pk).exclude(lately(now))
     if not free.update(summoned_at=now):
-        return Outcome(left=too_soon(agent.name))
+        return ActionOutcome(left=too_soon(agent.name))
     request = Request(agent.tenant_id, agent.pk, Trigger.RULE, prompt=prompt, requested_by=by)
     item = dispatch.enqueue_here(request, now)
     about = f"{by}: work item {item.pk}"
     whose = (agent.tenant_id, agent.pk, None)
     last = Run.objects.filter(agent=agent, work_item__lt=item.pk).order_by("-id").first()
-    journal.record(journal.Entry("work.requested", now, *whose, about, item.trace_id))
+    journal.record(journal.JournalEntry("work.requested", now, *whose, about, item.trace_id))
     if last is not None and last.requested_by == by and last.state in Run.ENDED_BADLY:
         # It is started all the same, but an agent that falls over again and again less and less.
-        return Outcome(problem=f"{last}, which this rule had summoned before, ended {last.state}")
-    return Outcome(f"summoned: {agent.name}")
+        return ActionOutcome(
+            problem=f"{last}, which this rule had summoned before, ended {last.state}"
+        )
+    return ActionOutcome(f"summoned: {agent.name}")

@@ -9,8 +9,8 @@ from pathlib import Path
 import structlog
 
 from agents_app.redaction import RedactingRunner
-from agents_app.rules.engine.decide import COMMAND_GRACE_SECONDS, COMMAND_SECONDS, Errand
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.decide import COMMAND_GRACE_SECONDS, COMMAND_SECONDS, RuleAction
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.language import Shell
 from agents_app.runners import GUARD, ProcessRunner, RunControl, RunSpec, base_environment, verdict
 from agents_app.runners import Outcome as Ended
@@ -25,7 +25,7 @@ LINES_HELD = 5 * LINES_KEPT
 BYTES_OF_A_LINE = 4 * LONGEST_LINE
 
 
-class Tail:
+class OutputTail:
     """The end of what both streams say, in the order in which it came.
 
     Lines are cut as they come: neither many of them nor long ones cost memory.
@@ -55,13 +55,13 @@ class Tail:
 
 
 def run_command(
-    errand: Errand,
+    errand: RuleAction,
     tenant_id: int,
     project: Path,
     control: RunControl,
     seconds: float = COMMAND_SECONDS,
     grace_seconds: float = COMMAND_GRACE_SECONDS,
-) -> Outcome:
+) -> ActionOutcome:
     """Nothing it started is left when this returns, nor when this process dies meanwhile."""
     action = errand.rule.action
     assert isinstance(action, Shell)
@@ -76,7 +76,7 @@ def run_command(
         grace_seconds=grace_seconds,
         adoptable=False,
     )
-    tail, began = Tail(), time.monotonic()
+    tail, began = OutputTail(), time.monotonic()
     runner = RedactingRunner(ProcessRunner(), redactor_of_tenant(tenant_id))
     ended = runner.run(spec, control, tail)
     took = time.monotonic() - began
@@ -96,12 +96,12 @@ def _guarded(command: str) -> tuple[str, ...]:
     return (*guard, "--", "sh", "-c", command)
 
 
-def _outcome(ended: Ended, tail: str) -> Outcome:
+def _outcome(ended: Ended, tail: str) -> ActionOutcome:
     if ended.kind == "stopped":
-        return Outcome(stopped=ended.error, exit_code=ended.exit_code, tail=tail)
+        return ActionOutcome(stopped=ended.error, exit_code=ended.exit_code, tail=tail)
     if ended.kind == "exited" and ended.exit_code == 0:
-        return Outcome("exit code 0", exit_code=0, tail=tail)
+        return ActionOutcome("exit code 0", exit_code=0, tail=tail)
     # What an exit code means to Drover is what a run says with it, not a command.
     failed = ended.kind == "exited" and (ended.exit_code or 0) > 0
     problem = f"exit code {ended.exit_code}" if failed else verdict(ended).error
-    return Outcome(problem=problem, exit_code=ended.exit_code, tail=tail)
+    return ActionOutcome(problem=problem, exit_code=ended.exit_code, tail=tail)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from agents_app.models import RuleState
 from agents_app.rules.engine.judge import Judgement, fill, judge
-from agents_app.rules.engine.snapshot import Fate, Fleet
+from agents_app.rules.engine.snapshot import Fate, FleetView
 from agents_app.rules.language import (
     Action,
     Every,
@@ -57,13 +57,13 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
+class Evaluation:
     """What is the same for all rules of one tick."""
 
     now: datetime
     last: datetime
     zone: ZoneInfo
-    fleet: Fleet
+    fleet: FleetView
     holder: str
     # Rules of which whoever did what they say has died.
     abandoned: frozenset[int] = frozenset()
@@ -78,14 +78,14 @@ class Look:
         return self.now + HELD_FOR
 
 
-class Errand(NamedTuple):
+class RuleAction(NamedTuple):
     """Something to be done, by what one look has found: that does not change any more, so whom it
     concerns and what is said is settled by whoever does it, and the look does not wait for it."""
 
     rule_id: int
     rule: Rule
     judgement: Judgement
-    look: Look
+    look: Evaluation
     # It was when this began, and is until something comes of it.
     abandoned: bool = False
 
@@ -103,10 +103,10 @@ class Errand(NamedTuple):
         return fate_of(self.rule, self.look.fleet.fates)
 
 
-Decision = tuple[Standing, Errand | None]
+Decision = tuple[Standing, RuleAction | None]
 
 
-def decide(rule: Rule, read: Standing, look: Look) -> Decision:
+def decide(rule: Rule, read: Standing, look: Evaluation) -> Decision:
     standing = _released_from_the_dead(read, look)
     if look.resumes:
         return _resumed(rule, standing, look), None
@@ -126,20 +126,20 @@ def decide(rule: Rule, read: Standing, look: Look) -> Decision:
         return _skipped(standing, look, following, "messages are silenced"), None
     fired = _judged(standing, look, following, S.RUN, judgement.because, fires=True)
     abandoned = standing.status == S.ABANDONED
-    return fired, Errand(standing.id, rule, judgement, look, abandoned)
+    return fired, RuleAction(standing.id, rule, judgement, look, abandoned)
 
 
 # --- the steps ------------------------------------------------------------------------------
 
 
-def _released_from_the_dead(standing: Standing, look: Look) -> Standing:
+def _released_from_the_dead(standing: Standing, look: Evaluation) -> Standing:
     if standing.id not in look.abandoned:
         return standing
     reason = "beat ended in the middle of it"
     return standing._replace(status=S.ABANDONED, reason=reason, held_by="", held_until=None)
 
 
-def _resumed(rule: Rule, standing: Standing, look: Look) -> Standing:
+def _resumed(rule: Rule, standing: Standing, look: Evaluation) -> Standing:
     due = next_due(rule.trigger, look.now, look.zone)
     if standing.backoff_until is None:
         return standing._replace(next_due_at=due)
@@ -149,7 +149,7 @@ def _resumed(rule: Rule, standing: Standing, look: Look) -> Standing:
     return standing._replace(next_due_at=due, backoff_until=until)
 
 
-def _given_another_chance(rule: Rule, standing: Standing, look: Look) -> Standing:
+def _given_another_chance(rule: Rule, standing: Standing, look: Evaluation) -> Standing:
     """The agents it names are not what they were when it failed."""
     if not standing.failures or standing.held_by or not standing.seen:
         return standing
@@ -170,7 +170,7 @@ def _given_another_chance(rule: Rule, standing: Standing, look: Look) -> Standin
     )
 
 
-def _following(trigger: Trigger, standing: Standing, look: Look) -> datetime:
+def _following(trigger: Trigger, standing: Standing, look: Evaluation) -> datetime:
     """Intervals keep their rhythm, however late this look is; none is made up for."""
     if isinstance(trigger, Every):
         rhythm = standing.next_due_at + timedelta(seconds=trigger.seconds)
@@ -178,7 +178,7 @@ def _following(trigger: Trigger, standing: Standing, look: Look) -> datetime:
     return next_due(trigger, look.now, look.zone)
 
 
-def _skipped(standing: Standing, look: Look, following: datetime, reason: str) -> Standing:
+def _skipped(standing: Standing, look: Evaluation, following: datetime, reason: str) -> Standing:
     """It stays abandoned until something has come of it."""
     status = S.ABANDONED if standing.status == S.ABANDONED else S.SKIP
     return _judged(standing, look, following, status, reason)
@@ -186,7 +186,7 @@ def _skipped(standing: Standing, look: Look, following: datetime, reason: str) -
 
 def _judged(
     standing: Standing,
-    look: Look,
+    look: Evaluation,
     following: datetime,
     status: str,
     reason: str,

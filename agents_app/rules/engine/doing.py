@@ -13,8 +13,8 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 
 from agents_app.rules.engine.actions import perform
 from agents_app.rules.engine.commands import run_command
-from agents_app.rules.engine.decide import Errand
-from agents_app.rules.engine.outcome import Outcome, write_down
+from agents_app.rules.engine.decide import RuleAction
+from agents_app.rules.engine.outcome import ActionOutcome, write_down
 from agents_app.rules.language import Shell
 from agents_app.runners import RunControl
 
@@ -24,19 +24,19 @@ STOP_SECONDS = 5.0
 AGAIN_SECONDS = 1.0
 
 
-class Doer:
+class ActionExecutor:
     """What concerns agents is done by one thread, in the order of the file; each command has a
     thread of its own. All of them end with the process, and so does what they started."""
 
     def __init__(self, project: Path, clock: Callable[[], datetime]) -> None:
         self.project, self.clock = project, clock
-        self._verbs: SimpleQueue[tuple[Errand, int]] = SimpleQueue()
+        self._verbs: SimpleQueue[tuple[RuleAction, int]] = SimpleQueue()
         self._room = threading.Semaphore(MOST_COMMANDS)
         self._commands: dict[threading.Thread, RunControl] = {}
         self._lock = threading.Lock()
         self._begun = False
 
-    def submit(self, errand: Errand, tenant_id: int) -> None:
+    def submit(self, errand: RuleAction, tenant_id: int) -> None:
         if isinstance(errand.rule.action, Shell):
             control = RunControl()
             thread = threading.Thread(
@@ -67,7 +67,7 @@ class Doer:
             errand, tenant_id = self._verbs.get()
             self._do(errand, partial(perform, errand, tenant_id), partial(getattr, errand, "at"))
 
-    def _command(self, errand: Errand, tenant_id: int, control: RunControl) -> None:
+    def _command(self, errand: RuleAction, tenant_id: int, control: RunControl) -> None:
         try:
             with self._room:
                 self._do(
@@ -80,7 +80,7 @@ class Doer:
                 self._commands.pop(threading.current_thread(), None)
 
     def _do(
-        self, errand: Errand, act: Callable[[], Outcome], ended: Callable[[], datetime]
+        self, errand: RuleAction, act: Callable[[], ActionOutcome], ended: Callable[[], datetime]
     ) -> None:
         """What came of it must be written, or the rule would never be free again."""
         outcome, at = _outcome_of(errand, act), ended()
@@ -91,18 +91,18 @@ class Doer:
                 log.warning("rule.not_written_yet", rule=errand.rule.name, error=str(error))
             except DatabaseError:
                 log.exception("rule.refused", rule=errand.rule.name)
-                outcome = Outcome(problem="the database refused what was to be said of it")
+                outcome = ActionOutcome(problem="the database refused what was to be said of it")
             finally:
                 close_old_connections()
             time.sleep(AGAIN_SECONDS)
 
 
-def _outcome_of(errand: Errand, act: Callable[[], Outcome]) -> Outcome:
+def _outcome_of(errand: RuleAction, act: Callable[[], ActionOutcome]) -> ActionOutcome:
     try:
         return act()
     except DatabaseError as error:
         close_old_connections()
-        return Outcome(problem=f"the database did not take it: {error}")
+        return ActionOutcome(problem=f"the database did not take it: {error}")
     except Exception as error:
         log.exception("rule.broke", rule=errand.rule.name)
-        return Outcome(problem=f"{type(error).__name__}: {error}")
+        return ActionOutcome(problem=f"{type(error).__name__}: {error}")

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from agents_app.rules.language import (
     AgentState,
-    Alive,
+    AliveCondition,
+    BudgetCondition,
     Condition,
-    Idle,
-    Queued,
+    IdleCondition,
+    QueueCondition,
     Snapshot,
-    Spent,
     duration_text,
     span_text,
 )
@@ -54,16 +54,16 @@ def _both(one: Judgement, other: Judgement) -> Judgement:
 
 
 def judge_one(condition: Condition, snapshot: Snapshot) -> Judgement:
-    if isinstance(condition, Alive):
+    if isinstance(condition, AliveCondition):
         return _alive(condition, snapshot)
-    if isinstance(condition, Idle):
+    if isinstance(condition, IdleCondition):
         return _idle(condition, snapshot)
     agent = condition.agent
     state = snapshot.agents.get(agent, _NOBODY)
-    if isinstance(condition, Queued):
+    if isinstance(condition, QueueCondition):
         because = f"{state.queued} waiting for {agent}"
         return Judgement(state.queued > condition.more_than, because)
-    if isinstance(condition, Spent):
+    if isinstance(condition, BudgetCondition):
         return _spent(state.spent_percent, agent, condition.percent)
     failed = state.failed.get(condition.within_seconds, 0)
     runs = f"{failed} failed run{'' if failed == 1 else 's'} of {agent}"
@@ -85,7 +85,7 @@ def fill(template: str, snapshot: Snapshot, judgement: Judgement) -> str:
     return _TEMPLATE.sub(lambda found: values[found[1]] or found[0], template)
 
 
-def _alive(condition: Alive, snapshot: Snapshot) -> Judgement:
+def _alive(condition: AliveCondition, snapshot: Snapshot) -> Judgement:
     missing = [name for name in condition.agents if name not in snapshot.idle]
     if missing:
         because = f"{' and '.join(missing)} {_is(missing)} not alive"
@@ -98,7 +98,7 @@ def _is(names: list[str] | tuple[str, ...]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
+def _idle(condition: IdleCondition, snapshot: Snapshot) -> Judgement:
     """About all and any the same is found for every rule that asks for so many seconds."""
     if not isinstance(condition.target, str):
         return _found_idle(condition, snapshot)
@@ -109,7 +109,7 @@ def _idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     return known
 
 
-def _found_idle(condition: Idle, snapshot: Snapshot) -> Judgement:
+def _found_idle(condition: IdleCondition, snapshot: Snapshot) -> Judgement:
     """Nobody there is nobody idle: a rule about all does not nudge an empty crew."""
     alive, target = snapshot.idle, condition.target
     idle: Mapping[str, float]
@@ -129,7 +129,7 @@ def _found_idle(condition: Idle, snapshot: Snapshot) -> Judgement:
     return Judgement(True, f"idle: {', '.join(named + more)}", tuple(idle), longest)
 
 
-def _why_not_idle(condition: Idle, snapshot: Snapshot) -> str:
+def _why_not_idle(condition: IdleCondition, snapshot: Snapshot) -> str:
     alive, target = snapshot.idle, condition.target
     needed = f"more than {duration_text(condition.seconds)} is asked for"
     if target == "any":

@@ -11,7 +11,7 @@ from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
 from agents_app.rules.language import (
     FILE_NAME,
     Rule,
-    Source,
+    RulesSource,
     action_text,
     conditions_text,
     parse_stored,
@@ -80,9 +80,9 @@ def book_of(tenant: Tenant) -> RuleBook:
     return RuleBook.objects.filter(tenant_id=tenant.pk).first() or RuleBook(tenant=tenant)
 
 
-def source_of(tenant: Tenant) -> Source:
+def source_of(tenant: Tenant) -> RulesSource:
     """The project's file belongs to its own tenant; others have none."""
-    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else Source()
+    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else RulesSource()
 
 
 def not_read_yet(tenant: Tenant, book: RuleBook) -> str:

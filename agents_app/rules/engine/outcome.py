@@ -9,7 +9,7 @@ from django.db.models import F
 from agents_app.database import in_transaction
 from agents_app.events import journal
 from agents_app.models import RuleState
-from agents_app.rules.engine.decide import Errand
+from agents_app.rules.engine.decide import RuleAction
 from agents_app.rules.language import backoff, due_after_failure, rule_text
 
 S = RuleState.Status
@@ -18,7 +18,7 @@ _FRESH: Mapping[str, object] = {"status": S.WAITING, "reason": "", "fired_at": N
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ActionOutcome:
     """`sentence` is for people; `problem` makes it a failure, `left` says that it was not done."""
 
     sentence: str = ""
@@ -29,12 +29,12 @@ class Outcome:
     tail: str = ""
 
 
-def write_down(errand: Errand, outcome: Outcome, now: datetime) -> None:
+def write_down(errand: RuleAction, outcome: ActionOutcome, now: datetime) -> None:
     """Only for the firing it belongs to: a late answer finds the row moved on."""
     in_transaction(lambda: _write(errand, outcome, now))
 
 
-def _write(errand: Errand, outcome: Outcome, now: datetime) -> None:
+def _write(errand: RuleAction, outcome: ActionOutcome, now: datetime) -> None:
     mine = RuleState.objects.filter(
         pk=errand.rule_id, fired_at=errand.at, held_by=errand.look.holder
     ).select_for_update()
@@ -52,7 +52,9 @@ def _write(errand: Errand, outcome: Outcome, now: datetime) -> None:
         _note_failure(row, errand, outcome, columns, now)
 
 
-def _columns(errand: Errand, outcome: Outcome, row: RuleState, now: datetime) -> dict[str, object]:
+def _columns(
+    errand: RuleAction, outcome: ActionOutcome, row: RuleState, now: datetime
+) -> dict[str, object]:
     said = {"exit_code": outcome.exit_code, "tail": outcome.tail}
     if outcome.stopped:
         return {"status": S.ABANDONED, "reason": outcome.stopped[:500], **said}
@@ -77,10 +79,14 @@ def _columns(errand: Errand, outcome: Outcome, row: RuleState, now: datetime) ->
 
 
 def _note_failure(
-    row: RuleState, errand: Errand, outcome: Outcome, columns: dict[str, object], now: datetime
+    row: RuleState,
+    errand: RuleAction,
+    outcome: ActionOutcome,
+    columns: dict[str, object],
+    now: datetime,
 ) -> None:
     times = "" if row.failures == 0 else f" ({row.failures + 1} times in a row)"
     about = f"rule {errand.rule.name}: {outcome.problem}{times}"
     wait = f"; not again before {columns['backoff_until']:%H:%M:%S %Z}"
     detail = about[: 500 - len(wait)] + wait
-    journal.record(journal.Entry("rule.failed", now, row.tenant_id, detail=detail))
+    journal.record(journal.JournalEntry("rule.failed", now, row.tenant_id, detail=detail))

@@ -12,7 +12,7 @@ from agents_app.rules.engine.judge import Judgement, judge
 from agents_app.rules.engine.listing import book_of
 from agents_app.rules.engine.snapshot import look_at_fleet
 from agents_app.rules.engine.summons import Summons, look_at_summons
-from agents_app.rules.engine.tick import closed_because
+from agents_app.rules.engine.tick import blocked_reason
 from agents_app.rules.language import (
     BY_RULE,
     Rule,
@@ -74,7 +74,7 @@ def dry_run_rules(tenant: Tenant, rules: Sequence[Rule], now: datetime) -> list[
     moment = _Moment(
         now=now,
         book=book_of(tenant),
-        closed=closed_because(tenant),
+        closed=blocked_reason(tenant),
         snapshot=fleet.snapshot,
         # A file may name more that do not exist than a query takes.
         summons=look_at_summons(tenant, summoned & fleet.snapshot.agents.keys(), now),

@@ -12,14 +12,22 @@ from agents_app.events import journal
 from agents_app.models import RuleBook, RuleState
 from agents_app.rules.engine.decide import Standing
 from agents_app.rules.engine.holder import is_gone
-from agents_app.rules.language import FILE_NAME, Rule, Source, next_due, parsed, placed, rule_text
+from agents_app.rules.language import (
+    FILE_NAME,
+    Rule,
+    RulesSource,
+    next_due,
+    parsed,
+    placed,
+    rule_text,
+)
 
 log = structlog.get_logger("drover.rules")
 # In the place of a fingerprint; none is like it.
 BLANK_ONCE = "blank at the last look"
 
 
-def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> None:
+def reload(book: RuleBook, source: RulesSource, zone: ZoneInfo, now: datetime) -> None:
     """In one transaction: nobody sees half of a file. A file that cannot be read changes nothing
     but what people are told of it; one without a word must be so for two looks in a row."""
     if source.is_blank and book.fingerprint != BLANK_ONCE:
@@ -39,7 +47,9 @@ def reload(book: RuleBook, source: Source, zone: ZoneInfo, now: datetime) -> Non
         )
         if not errors or errors == current.errors:
             return False
-        journal.record(journal.Entry("rules.invalid", now, book.tenant_id, detail=_told(source)))
+        journal.record(
+            journal.JournalEntry("rules.invalid", now, book.tenant_id, detail=_told(source))
+        )
         return True
 
     if in_transaction(change):
@@ -59,7 +69,7 @@ def _remember_blank(book: RuleBook) -> None:
     unchanged.update(fingerprint=BLANK_ONCE)
 
 
-def _told(source: Source) -> str:
+def _told(source: RulesSource) -> str:
     """The first that is wrong, and how many more."""
     first, count = source.errors[0], len(parsed(source).errors)
     more = f", and {count - 1} more" if count > 1 else ""

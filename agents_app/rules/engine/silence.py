@@ -19,7 +19,7 @@ def start_silence(
         columns = {"silenced_at": now, "silent_until": until, "silenced_by": by[:200]}
         book, _ = RuleBook.objects.update_or_create(tenant=tenant, defaults=columns)
         about = f"{by}: until {until:%Y-%m-%d %H:%M %Z}" if until else by
-        journal.record(journal.Entry("rules.silenced", now, tenant.pk, detail=about))
+        journal.record(journal.JournalEntry("rules.silenced", now, tenant.pk, detail=about))
         return book
 
     return in_transaction(change)
@@ -34,7 +34,7 @@ def end_silence(tenant: Tenant, by: str, now: datetime) -> bool:
         ended = book is not None and book.is_silent(now)
         silent.update(silenced_at=None, silent_until=None, silenced_by="")
         if ended:
-            journal.record(journal.Entry("rules.heard", now, tenant.pk, detail=by))
+            journal.record(journal.JournalEntry("rules.heard", now, tenant.pk, detail=by))
         return ended
 
     return in_transaction(change)

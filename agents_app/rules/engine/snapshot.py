@@ -15,7 +15,13 @@ from typing import Any, NamedTuple
 
 from agents_app.budgets import day_of, month_window, percent_used
 from agents_app.conf import CONF
-from agents_app.database import ITS_ZONE, fetch_each, moment, on_sqlite, stamp
+from agents_app.database import (
+    UTC_SUFFIX,
+    fetch_each,
+    from_database_time,
+    on_sqlite,
+    to_database_time,
+)
 from agents_app.models import Run, Tenant
 from agents_app.rules.language import AgentState, Needs, Snapshot
 
@@ -58,7 +64,7 @@ class Fate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetView:
     """What rules are judged by, and how it is with each agent apart from that."""
 
     snapshot: Snapshot
@@ -75,14 +81,14 @@ class Fleet:
         }
 
 
-def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
+def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> FleetView:
     windows = [
         needs.failed_within[start : start + WINDOWS_IN_ONE_QUERY]
         for start in range(0, len(needs.failed_within), WINDOWS_IN_ONE_QUERY)
     ]
     asked = [*_questions(tenant, needs, now), *(_ended_badly(tenant, w, now) for w in windows)]
     agents, active, waiting, used, *ended = fetch_each(asked)
-    idle = {pk: max(0.0, (now - moment(at)).total_seconds()) for pk, at in active}
+    idle = {pk: max(0.0, (now - from_database_time(at)).total_seconds()) for pk, at in active}
     queued, failed = dict(waiting), _failures(windows, ended)
     caps = {pk: json.loads(caps) for pk, name, _, _, caps in agents if name in needs.spent}
     spent = _spent(tenant, caps, used)
@@ -90,7 +96,7 @@ def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> Fleet:
         name: AgentState(idle.get(pk), queued.get(pk, 0), failed.get(pk, _NONE), spent.get(pk))
         for pk, name, *_ in agents
     }
-    return Fleet(Snapshot(now, CONF.project.name, states), agents)
+    return FleetView(Snapshot(now, CONF.project.name, states), agents)
 
 
 # --- what is asked --------------------------------------------------------------------------
@@ -109,7 +115,7 @@ def _last_signs(needs: Needs) -> str:
     return _LAST_SIGNS.format(
         latest="max" if on_sqlite() else "greatest",
         signs=", ".join(f"coalesce({sign}, r.created_at)" for sign in signs),
-        zone=ITS_ZONE if on_sqlite() else "",
+        zone=UTC_SUFFIX if on_sqlite() else "",
     )
 
 
@@ -119,7 +125,7 @@ def _days(tenant: Tenant, now: datetime) -> list[str]:
 
 
 def _ended_badly(tenant: Tenant, windows: tuple[int, ...], now: datetime) -> Question:
-    since = [stamp(now - timedelta(seconds=seconds)) for seconds in windows]
+    since = [to_database_time(now - timedelta(seconds=seconds)) for seconds in windows]
     counts = ", ".join(["count(*) FILTER (WHERE finished_at > %s)"] * len(since))
     sql = _FAILED.format(counts=counts, states=_BADLY)
     return sql, [*since, min(since), tenant.pk]

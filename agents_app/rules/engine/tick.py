@@ -9,18 +9,25 @@ from pathlib import Path
 import structlog
 from django.db import DatabaseError
 
-from agents_app.database import fetch, in_transaction, moments, quick, stamp, update_many
+from agents_app.database import (
+    fetch_all,
+    from_database_times,
+    in_transaction,
+    select_columns,
+    to_database_time,
+    update_many,
+)
 from agents_app.events import journal
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Scheduler, Tenant
-from agents_app.rules.engine.decide import Decision, Errand, Look, Standing, decide
+from agents_app.rules.engine.decide import Decision, Evaluation, RuleAction, Standing, decide
 from agents_app.rules.engine.holder import is_gone, this_process
-from agents_app.rules.engine.outcome import Outcome, write_down
+from agents_app.rules.engine.outcome import ActionOutcome, write_down
 from agents_app.rules.engine.reload import forget, reload
 from agents_app.rules.engine.snapshot import look_at_fleet
 from agents_app.rules.language import (
     FILE_NAME,
     Rule,
-    Source,
+    RulesSource,
     needs_of,
     nobody_looked,
     parse_stored,
@@ -30,7 +37,7 @@ from agents_app.rules.language import (
 
 log = structlog.get_logger("drover.rules")
 MOST_CRASHES = 5
-Submit = Callable[[Errand, int], None]
+Submit = Callable[[RuleAction, int], None]
 
 _READ = Standing._fields
 _MOMENTS = frozenset(name for name in _READ if name.endswith(("_at", "_until")))
@@ -68,7 +75,7 @@ def evaluate_rules(now: datetime, project: Path, submit: Submit) -> int:
     return fired
 
 
-def _book(source: Source) -> RuleBook | None:
+def _book(source: RulesSource) -> RuleBook | None:
     """With its tenant; where there was never a file nobody needs one."""
     found = RuleBook.objects.filter(tenant__name=DEFAULT_TENANT).select_related("tenant").first()
     if found or not source.fingerprint:
@@ -80,7 +87,7 @@ def _book(source: Source) -> RuleBook | None:
 
 
 def _tick(
-    book: RuleBook, source: Source, started_at: datetime | None, now: datetime, submit: Submit
+    book: RuleBook, source: RulesSource, started_at: datetime | None, now: datetime, submit: Submit
 ) -> int:
     tenant, place = book.tenant, book.tenant.zone
     if source.fingerprint != book.fingerprint:
@@ -89,7 +96,7 @@ def _tick(
     rules = _rules_to_look_at(tenant, now, all_of_them=resumes)
     decisions: list[Decision] = []
     if rules:
-        look = Look(
+        look = Evaluation(
             now=now,
             last=book.ticked_at or now,
             zone=place,
@@ -98,7 +105,7 @@ def _tick(
             abandoned=_abandoned((standing for _, standing in rules), now),
             resumes=resumes,
             silent=book.is_silent(now),
-            closed=closed_because(tenant),
+            closed=blocked_reason(tenant),
         )
         decisions = [decide(rule, standing, look) for rule, standing in rules]
     moved = in_transaction(lambda: _write(book, decisions, rules, now))
@@ -107,11 +114,11 @@ def _tick(
     for errand, problem in begun:
         if problem:
             # The rule must not be held for ever by nobody.
-            write_down(errand, Outcome(problem=f"it could not begin: {problem}"), now)
+            write_down(errand, ActionOutcome(problem=f"it could not begin: {problem}"), now)
     return len(errands)
 
 
-def _begin(errand: Errand, tenant_id: int, submit: Submit) -> str:
+def _begin(errand: RuleAction, tenant_id: int, submit: Submit) -> str:
     """Why it did not begin, if so: there may be no room for another thread."""
     try:
         submit(errand, tenant_id)
@@ -131,13 +138,13 @@ def _rules_to_look_at(
 
     What has left the file is no rule any more, and forgotten when nobody does it."""
     some = "" if all_of_them else _SOME
-    values = [tenant.pk, *([] if all_of_them else [stamp(now)])]
-    rows = fetch(_RULES.format(columns=", ".join(quick(_READ)), some=some), values)
+    values = [tenant.pk, *([] if all_of_them else [to_database_time(now)])]
+    rows = fetch_all(_RULES.format(columns=", ".join(select_columns(_READ)), some=some), values)
     if not rows:
         return []
     names, texts, *columns = zip(*rows, strict=True)
     read = (
-        moments(column) if name in _MOMENTS else column
+        from_database_times(column) if name in _MOMENTS else column
         for name, column in zip(_READ, columns, strict=True)
     )
     standings = list(map(Standing, *read))
@@ -184,7 +191,7 @@ def _write(
     return update_many("drover_rule", _WRITTEN, (fired, other))
 
 
-def closed_because(tenant: Tenant) -> str:
+def blocked_reason(tenant: Tenant) -> str:
     if tenant.disabled_at:
         return "the tenant is disabled"
     return "the scheduler is paused" if tenant.paused_at else ""
@@ -193,14 +200,14 @@ def closed_because(tenant: Tenant) -> str:
 # --- looks that break -----------------------------------------------------------------------
 
 
-def _may_try_again(book: RuleBook, source: Source, started_at: datetime | None) -> bool:
+def _may_try_again(book: RuleBook, source: RulesSource, started_at: datetime | None) -> bool:
     """Somebody has saved another text since, or started Drover."""
     assert book.disabled_at is not None
     started = started_at is not None and started_at > book.disabled_at
     return started or source.fingerprint != book.crash_fingerprint
 
 
-def _note_crash(book: RuleBook, source: Source, error: str, now: datetime) -> None:
+def _note_crash(book: RuleBook, source: RulesSource, error: str, now: datetime) -> None:
     def change() -> None:
         row = RuleBook.objects.filter(pk=book.pk)
         again = source.fingerprint == book.crash_fingerprint
@@ -214,7 +221,9 @@ def _note_crash(book: RuleBook, source: Source, error: str, now: datetime) -> No
         )
         if off:
             about = f"after {crashes} looks in a row that broke: {error}"
-            journal.record(journal.Entry("rules.disabled", now, book.tenant_id, detail=about))
+            journal.record(
+                journal.JournalEntry("rules.disabled", now, book.tenant_id, detail=about)
+            )
 
     in_transaction(change)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from agents_app.rules.language.line import Line
+from agents_app.rules.language.line import RuleLineText
 from agents_app.rules.language.rule import (
     Action,
     Pause,
@@ -22,7 +22,7 @@ _VERB = re.compile(r'[^ \t"]+')
 _COPIES = re.compile(r"[0-9]{1,5}(?![^ \t])")
 
 
-def read_action(line: Line) -> Action:
+def read_action(line: RuleLineText) -> Action:
     line.skip_blanks()
     start = line.at
     found = line.take(_VERB)
@@ -42,32 +42,32 @@ def message_of(action: Action) -> str:
     return (action.message or "") if isinstance(action, Tell | Summon) else ""
 
 
-def _tell(line: Line) -> Action:
+def _tell(line: RuleLineText) -> Action:
     return Tell(read_targets(line), line.quoted("a message"))
 
 
-def _summon(line: Line) -> Action:
+def _summon(line: RuleLineText) -> Action:
     agent = read_agent(line)
     return Summon(agent, line.quoted("a message") if line.word else None)
 
 
-def _release(line: Line) -> Action:
+def _release(line: RuleLineText) -> Action:
     return Release(read_targets(line))
 
 
-def _run(line: Line) -> Action:
+def _run(line: RuleLineText) -> Action:
     return Shell(line.quoted("a command"))
 
 
-def _pause(line: Line) -> Action:
+def _pause(line: RuleLineText) -> Action:
     return Pause(read_targets(line))
 
 
-def _resume(line: Line) -> Action:
+def _resume(line: RuleLineText) -> Action:
     return Resume(read_targets(line))
 
 
-def _scale(line: Line) -> Action:
+def _scale(line: RuleLineText) -> Action:
     agent = read_agent(line)
     found = line.take(_COPIES)
     if found is None or int(found[0]) > MOST_COPIES:
@@ -77,7 +77,7 @@ def _scale(line: Line) -> Action:
     return Scale(agent, int(found[0]))
 
 
-_ACTIONS: dict[str, Callable[[Line], Action]] = {
+_ACTIONS: dict[str, Callable[[RuleLineText], Action]] = {
     "msg": _tell,
     "summon": _summon,
     "release": _release,

@@ -5,8 +5,15 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 from agents_app.rules.language.errors import RuleError
-from agents_app.rules.language.line import Line
-from agents_app.rules.language.rule import Alive, Condition, Failed, Idle, Queued, Spent
+from agents_app.rules.language.line import RuleLineText
+from agents_app.rules.language.rule import (
+    AliveCondition,
+    BudgetCondition,
+    Condition,
+    Failed,
+    IdleCondition,
+    QueueCondition,
+)
 from agents_app.rules.language.targets import A_NAME, read_agent, read_names
 from agents_app.rules.language.when import A_DURATION, ARROW, read_duration
 from agents_app.triggers import excerpt
@@ -21,7 +28,7 @@ _PREDICATE = re.compile(r"([a-z_]+)[ \t]*\(")
 _NUMBER = re.compile(r"[0-9]+(?![^ \t%])")
 
 
-def read_conditions(line: Line) -> tuple[Condition, ...]:
+def read_conditions(line: RuleLineText) -> tuple[Condition, ...]:
     """What follows `if`, up to the arrow."""
     conditions = [_read_condition(line)]
     while line.take_word("and"):
@@ -31,7 +38,7 @@ def read_conditions(line: Line) -> tuple[Condition, ...]:
     return tuple(conditions)
 
 
-def _read_condition(line: Line) -> Condition:
+def _read_condition(line: RuleLineText) -> Condition:
     line.skip_blanks()
     start, word = line.at, line.word
     negate = line.take_word("not")
@@ -44,19 +51,21 @@ def _read_condition(line: Line) -> Condition:
         return read(line)
     if found[1] != "alive":
         raise line.error("bad_condition", f'"not" cannot stand before {found[1]}', _EXPECTED, start)
-    return Alive(_listed(line), negate=True)
+    return AliveCondition(_listed(line), negate=True)
 
 
-def _refuse_another_of_its_kind(line: Line, conditions: list[Condition], start: int) -> None:
+def _refuse_another_of_its_kind(
+    line: RuleLineText, conditions: list[Condition], start: int
+) -> None:
     """One way to say a thing, and one meaning of {idle}."""
     *before, last = conditions
-    if isinstance(last, Idle) and any(isinstance(one, Idle) for one in before):
+    if isinstance(last, IdleCondition) and any(isinstance(one, IdleCondition) for one in before):
         raise line.error(
             "two_idles", "a second idle leaves open who {idle} is", "one idle a rule", start
         )
-    if isinstance(last, Alive) and not last.negate:
+    if isinstance(last, AliveCondition) and not last.negate:
         for one in before:
-            if isinstance(one, Alive) and not one.negate:
+            if isinstance(one, AliveCondition) and not one.negate:
                 both = ",".join(dict.fromkeys(one.agents + last.agents))
                 problem = "alive asks for several agents at once"
                 raise line.error("two_alives", problem, f"alive({both})", start)
@@ -65,11 +74,11 @@ def _refuse_another_of_its_kind(line: Line, conditions: list[Condition], start: 
 # --- one of each ----------------------------------------------------------------------------
 
 
-def _alive(line: Line) -> Condition:
-    return Alive(_listed(line))
+def _alive(line: RuleLineText) -> Condition:
+    return AliveCondition(_listed(line))
 
 
-def _idle(line: Line) -> Condition:
+def _idle(line: RuleLineText) -> Condition:
     target: Literal["all", "any"] | tuple[str, ...]
     line.skip_blanks()
     start = line.at
@@ -82,16 +91,16 @@ def _idle(line: Line) -> Condition:
             raise line.error("bad_target", problem, "all, any, or names of agents", start)
         target = cast(Literal["all", "any"], names[0])
     _more_than(line, "idle(...) > 10m")
-    return Idle(target, read_duration(line))
+    return IdleCondition(target, read_duration(line))
 
 
-def _queue(line: Line) -> Condition:
+def _queue(line: RuleLineText) -> Condition:
     agent = _one(line)
     _more_than(line, "queue(agent) > 5")
-    return Queued(agent, _number(line))
+    return QueueCondition(agent, _number(line))
 
 
-def _failed(line: Line) -> Condition:
+def _failed(line: RuleLineText) -> Condition:
     agent = _one(line)
     _more_than(line, "failed(agent) > 2 in 1h")
     number = _number(line)
@@ -100,16 +109,16 @@ def _failed(line: Line) -> Condition:
     return Failed(agent, number, read_duration(line))
 
 
-def _budget(line: Line) -> Condition:
+def _budget(line: RuleLineText) -> Condition:
     agent = _one(line)
     _more_than(line, "budget(agent) > 80%")
     percent = _number(line)
     if not line.take(re.compile(r"%(?![^ \t])")):
         raise line.error("bad_condition", "no percent sign follows", "budget(agent) > 80%")
-    return Spent(agent, percent)
+    return BudgetCondition(agent, percent)
 
 
-_PREDICATES: dict[str, Callable[[Line], Condition]] = {
+_PREDICATES: dict[str, Callable[[RuleLineText], Condition]] = {
     "alive": _alive,
     "idle": _idle,
     "queue": _queue,
@@ -121,29 +130,29 @@ _PREDICATES: dict[str, Callable[[Line], Condition]] = {
 # --- what they are made of ------------------------------------------------------------------
 
 
-def _listed(line: Line) -> tuple[str, ...]:
+def _listed(line: RuleLineText) -> tuple[str, ...]:
     names = read_names(line)
     _close(line)
     return names
 
 
-def _one(line: Line) -> str:
+def _one(line: RuleLineText) -> str:
     agent = read_agent(line)
     _close(line)
     return agent
 
 
-def _close(line: Line) -> None:
+def _close(line: RuleLineText) -> None:
     if not line.take(re.compile(r"\)")):
         raise _here(line, "the parenthesis is not closed", f"a comma and {A_NAME}, or )")
 
 
-def _more_than(line: Line, example: str) -> None:
+def _more_than(line: RuleLineText, example: str) -> None:
     if not line.take(re.compile(">(?![=>])")):
         raise _here(line, "how much is not said", f'">", as in {example}')
 
 
-def _number(line: Line) -> int:
+def _number(line: RuleLineText) -> int:
     found = line.take(_NUMBER)
     if found is None:
         raise _here(line, "there is no number", "a whole number such as 5")
@@ -152,7 +161,7 @@ def _number(line: Line) -> int:
     return int(found[0])
 
 
-def _here(line: Line, problem: str, expected: str) -> RuleError:
+def _here(line: RuleLineText, problem: str, expected: str) -> RuleError:
     word = line.word
     where = f' before "{excerpt(word)}"' if word else ""
     return line.error("bad_condition", problem + where, expected)

@@ -22,7 +22,7 @@ QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r'\\(["\\])')
 
 
-class Line:
+class RuleLineText:
     """A line and the place in it that is to be understood next; a comment at its end is gone."""
 
     def __init__(self, text: str, number: int, longest: int | None = LONGEST_LINE) -> None:

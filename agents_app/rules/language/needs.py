@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from agents_app.rules.language.rule import (
     Action,
-    Alive,
+    AliveCondition,
+    BudgetCondition,
     Condition,
     Failed,
-    Idle,
-    Queued,
+    IdleCondition,
+    QueueCondition,
     Rule,
     Scale,
     Shell,
-    Spent,
     Summon,
     Tell,
 )
@@ -32,10 +32,10 @@ class Needs:
 def needs_of(rules: Iterable[Rule]) -> Needs:
     asked = [condition for rule in rules for condition in rule.conditions]
     return Needs(
-        idle=any(isinstance(one, Idle) for one in asked),
-        queued=any(isinstance(one, Queued) for one in asked),
+        idle=any(isinstance(one, IdleCondition) for one in asked),
+        queued=any(isinstance(one, QueueCondition) for one in asked),
         failed_within=tuple(sorted({c.within_seconds for c in asked if isinstance(c, Failed)})),
-        spent=frozenset(one.agent for one in asked if isinstance(one, Spent)),
+        spent=frozenset(one.agent for one in asked if isinstance(one, BudgetCondition)),
     )
 
 
@@ -53,11 +53,11 @@ def started_by(action: Action) -> tuple[str, ...]:
 
 def _of_condition(condition: Condition) -> tuple[str, ...]:
     match condition:
-        case Alive(agents, _):
+        case AliveCondition(agents, _):
             return agents
-        case Idle(target, _):
+        case IdleCondition(target, _):
             return () if isinstance(target, str) else target
-        case Queued() | Failed() | Spent():
+        case QueueCondition() | Failed() | BudgetCondition():
             return (condition.agent,)
 
 

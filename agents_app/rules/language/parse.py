@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from agents_app.rules.language.action import message_of, read_action
 from agents_app.rules.language.condition import read_conditions
 from agents_app.rules.language.errors import RuleError
-from agents_app.rules.language.line import LONGEST_NAME, NAME, Line
+from agents_app.rules.language.line import LONGEST_NAME, NAME, RuleLineText
 from agents_app.rules.language.names import NameGiver, auto_name
 from agents_app.rules.language.rule import (
     Action,
     Condition,
-    Idle,
+    IdleCondition,
     Pause,
     Release,
     Resume,
@@ -51,7 +51,7 @@ def parse_file(text: str) -> RulesFile:
 
 def parse_line(text: str, line: int = 1) -> Rule | None:
     """None for a line that says nothing: a blank one or a comment."""
-    reading = Line(text, line)
+    reading = RuleLineText(text, line)
     return _read_rule(reading) if reading.word else None
 
 
@@ -59,20 +59,20 @@ def parse_stored(text: str) -> Rule | None:
     """What `rule_text` wrote, which may be longer than what people did; None if this version of
     Drover has another grammar than the one that stored it."""
     try:
-        return _read_rule(Line(text, 1, longest=None))
+        return _read_rule(RuleLineText(text, 1, longest=None))
     except RuleError:
         return None
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
     """What would stand behind `if`, alone."""
-    line = Line(text, 1)
+    line = RuleLineText(text, 1)
     conditions = read_conditions(line)
     line.expect_end("the condition")
     return conditions
 
 
-def _read_rule(reading: Line) -> Rule:
+def _read_rule(reading: RuleLineText) -> Rule:
     name = _read_name(reading)
     trigger = read_trigger(reading)
     conditions = read_conditions(reading) if reading.take_word("if") else ()
@@ -84,7 +84,7 @@ def _read_rule(reading: Line) -> Rule:
     return rule if name else replace(rule, name=auto_name(rule), auto_named=True)
 
 
-def _read_name(line: Line) -> str:
+def _read_name(line: RuleLineText) -> str:
     if not line.word.startswith("["):
         return ""
     found = line.take(NAME)
@@ -97,7 +97,7 @@ def _read_name(line: Line) -> str:
     return name
 
 
-def _read_arrow(line: Line, conditions: tuple[Condition, ...]) -> None:
+def _read_arrow(line: RuleLineText, conditions: tuple[Condition, ...]) -> None:
     word = line.word
     if word == ARROW and line.is_apart:
         line.at += len(ARROW)
@@ -112,9 +112,9 @@ def _read_arrow(line: Line, conditions: tuple[Condition, ...]) -> None:
 
 
 def _refuse_idle_words_without_idle(
-    line: Line, start: int, conditions: tuple[Condition, ...], action: Action
+    line: RuleLineText, start: int, conditions: tuple[Condition, ...], action: Action
 ) -> None:
-    if any(isinstance(one, Idle) for one in conditions):
+    if any(isinstance(one, IdleCondition) for one in conditions):
         return
     aims = isinstance(action, Tell | Release | Pause | Resume) and action.targets == IDLE
     if aims or _IDLE_WORDS.search(message_of(action)):
@@ -133,7 +133,7 @@ def _take_name(rule: Rule, taken: dict[str, int], written: str) -> None:
     if first != rule.line:
         problem = f'the name "{excerpt(rule.name)}" is taken by line {first}'
         expected = "a name of its own for every rule"
-        raise Line(written, rule.line).error("duplicate_name", problem, expected)
+        raise RuleLineText(written, rule.line).error("duplicate_name", problem, expected)
 
 
 def _told_apart(rules: list[Rule]) -> list[Rule]:

@@ -32,7 +32,7 @@ Trigger = Every | At
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
+class AliveCondition:
     """Each of the agents has an unfinished run; negated: at least one of them has none."""
 
     agents: tuple[str, ...]
@@ -40,13 +40,13 @@ class Alive:
 
 
 @dataclass(frozen=True, slots=True)
-class Idle:
+class IdleCondition:
     target: Literal["all", "any"] | tuple[str, ...]
     seconds: int
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueueCondition:
     agent: str
     more_than: int
 
@@ -59,14 +59,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class BudgetCondition:
     """More than so many percent of the tightest budget that counts for the agent."""
 
     agent: str
     percent: int
 
 
-Condition = Alive | Idle | Queued | Failed | Spent
+Condition = AliveCondition | IdleCondition | QueueCondition | Failed | BudgetCondition
 
 
 # --- then -----------------------------------------------------------------------------------

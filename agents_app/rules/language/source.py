@@ -18,7 +18,7 @@ _OF_AN_ERROR = ("code", "line", "column", "problem", "expected", "raw")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RulesSource:
     """The file as it is on disk; no fingerprint: there is none."""
 
     text: str = ""
@@ -40,28 +40,28 @@ class Source:
         return described(parsed(self).errors)
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> RulesSource:
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        return Source()
+        return RulesSource()
     except OSError as error:
         # Of the error alone: when it can be read again, that is a change.
         return _unreadable(f"the file cannot be read: {error.strerror}")
     return source_of_text(data)
 
 
-def source_of_text(data: bytes) -> Source:
+def source_of_text(data: bytes) -> RulesSource:
     if len(data) > MOST_BYTES:
         return _unreadable(f"the file has more than {MOST_BYTES:,} bytes")
     # A byte that is no text is wrong in its line, and the other lines are as good as ever.
     text = data.decode("utf-8-sig", "surrogateescape")
-    return Source(text, hashlib.sha256(data).hexdigest())
+    return RulesSource(text, hashlib.sha256(data).hexdigest())
 
 
 @lru_cache(maxsize=4)
-def parsed(source: Source) -> RulesFile:
+def parsed(source: RulesSource) -> RulesFile:
     return parse_file(source.text)
 
 
@@ -76,5 +76,5 @@ def described(errors: Sequence[RuleError]) -> list[dict[str, Any]]:
     return [*first, dict(zip(_OF_AN_ERROR, rest, strict=True))]
 
 
-def _unreadable(problem: str) -> Source:
-    return Source(fingerprint=hashlib.sha256(problem.encode()).hexdigest(), problem=problem)
+def _unreadable(problem: str) -> RulesSource:
+    return RulesSource(fingerprint=hashlib.sha256(problem.encode()).hexdigest(), problem=problem)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from agents_app.names import agent_name_problem
-from agents_app.rules.language.line import Line
+from agents_app.rules.language.line import RuleLineText
 from agents_app.rules.language.rule import Targets
 from agents_app.triggers import excerpt
 
@@ -14,7 +14,7 @@ _ITEM = re.compile(r'[^ \t,()"]+')
 _COMMA = re.compile(",")
 
 
-def read_agent(line: Line, but: Collection[str] = ()) -> str:
+def read_agent(line: RuleLineText, but: Collection[str] = ()) -> str:
     """One name; `but` are words that mean something of their own here."""
     line.skip_blanks()
     start = line.at
@@ -29,7 +29,7 @@ def read_agent(line: Line, but: Collection[str] = ()) -> str:
     return name
 
 
-def read_names(line: Line, but: Collection[str] = ()) -> tuple[str, ...]:
+def read_names(line: RuleLineText, but: Collection[str] = ()) -> tuple[str, ...]:
     """Names with commas between them; one that is said twice counts once."""
     names = [read_agent(line, but)]
     while line.take(_COMMA):
@@ -37,7 +37,7 @@ def read_names(line: Line, but: Collection[str] = ()) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def read_targets(line: Line) -> Targets:
+def read_targets(line: RuleLineText) -> Targets:
     line.skip_blanks()
     start = line.at
     names = read_names(line, but=("all", IDLE))

@@ -5,20 +5,20 @@ from functools import lru_cache
 
 from agents_app.rules.language.rule import (
     Action,
-    Alive,
+    AliveCondition,
     At,
+    BudgetCondition,
     Condition,
     Every,
     Failed,
-    Idle,
+    IdleCondition,
     Pause,
-    Queued,
+    QueueCondition,
     Release,
     Resume,
     Rule,
     Scale,
     Shell,
-    Spent,
     Summon,
     Targets,
     Tell,
@@ -54,15 +54,15 @@ def conditions_text(conditions: tuple[Condition, ...]) -> str:
 
 def condition_text(condition: Condition) -> str:
     match condition:
-        case Alive(agents, negate):
+        case AliveCondition(agents, negate):
             return f"{'not ' if negate else ''}alive({','.join(agents)})"
-        case Idle(target, seconds):
+        case IdleCondition(target, seconds):
             return f"idle({targets_text(target)}) > {duration_text(seconds)}"
-        case Queued(agent, more_than):
+        case QueueCondition(agent, more_than):
             return f"queue({agent}) > {more_than}"
         case Failed(agent, more_than, within):
             return f"failed({agent}) > {more_than} in {duration_text(within)}"
-        case Spent(agent, percent):
+        case BudgetCondition(agent, percent):
             return f"budget({agent}) > {percent}%"
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from agents_app.errors import IntervalParseError, TriggerParseError
 from agents_app.rules.language.errors import RuleError
-from agents_app.rules.language.line import Line
+from agents_app.rules.language.line import RuleLineText
 from agents_app.rules.language.rule import At, Every, Trigger
 from agents_app.triggers import WEEKDAYS, WHITESPACE, excerpt, parse_cron, parse_interval_trigger
 
@@ -20,7 +20,7 @@ ARROW = "=>"
 _NEXT_PART = ("if", ARROW)
 
 
-def read_trigger(line: Line) -> Trigger:
+def read_trigger(line: RuleLineText) -> Trigger:
     word = line.word
     if line.take_word("every"):
         return Every(read_duration(line))
@@ -47,7 +47,7 @@ def parse_rule_duration(text: str) -> int:
     return int(every.total_seconds())
 
 
-def read_duration(line: Line) -> int:
+def read_duration(line: RuleLineText) -> int:
     word = line.word
     if not word or word in _NEXT_PART:
         raise line.error("bad_duration", "there is no duration", A_DURATION)
@@ -61,12 +61,12 @@ def read_duration(line: Line) -> int:
     return seconds
 
 
-def arrow_without_blanks(line: Line) -> RuleError:
+def arrow_without_blanks(line: RuleLineText) -> RuleError:
     at = line.at + line.word.index(ARROW)
     return line.error("bad_arrow", "=> touches what stands beside it", "a blank on both sides", at)
 
 
-def _read_at(line: Line) -> At:
+def _read_at(line: RuleLineText) -> At:
     line.skip_blanks()
     start, words = line.at, []
     while (word := line.word) and word not in _NEXT_PART:
@@ -82,7 +82,7 @@ def _read_at(line: Line) -> At:
     return At(_cron(line, start, line.text[start:end]))
 
 
-def _shorthand(line: Line, start: int, words: list[str]) -> str:
+def _shorthand(line: RuleLineText, start: int, words: list[str]) -> str:
     """`14:30`, or with a day of the week before it, in any case: Sun, Mon ... Sat."""
     *days, clock = words
     if words[0].startswith("@"):
@@ -99,7 +99,7 @@ def _shorthand(line: Line, start: int, words: list[str]) -> str:
     return f"{int(found[2])} {int(found[1])} * * {weekday}"
 
 
-def _cron(line: Line, start: int, text: str) -> str:
+def _cron(line: RuleLineText, start: int, text: str) -> str:
     try:
         trigger = parse_cron(text)
     except TriggerParseError as error:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agents_app.models import Schedule
-from agents_app.schedules import Entry, Work, read_asked_again, read_ledger
+from agents_app.schedules import HistoryEntry, Work, read_asked_again, read_history
 from agents_app.schedules.why.obstacles import Obstacle, find_obstacles
 from agents_app.triggers.preview import clock
 
@@ -35,7 +35,7 @@ class Explanation:
     next_fire_at: datetime | None
     next_fire_local: str
     counters: Counters
-    firings: tuple[Entry, ...]
+    firings: tuple[HistoryEntry, ...]
     # Work that people asked for once more.
     asked_again: tuple[Work, ...]
 
@@ -55,7 +55,7 @@ def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanatio
         next_fire_at=schedule.next_fire_at,
         next_fire_local=local,
         counters=_counters(schedule),
-        firings=read_ledger(schedule, limit),
+        firings=read_history(schedule, limit),
         asked_again=read_asked_again(schedule, limit),
     )
 

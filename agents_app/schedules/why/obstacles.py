@@ -27,7 +27,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ObstacleContext:
     """A schedule at a moment, with its agent and tenant as they are then."""
 
     schedule: Schedule
@@ -42,14 +42,14 @@ class Look:
 def find_obstacles(schedule: Schedule, now: datetime) -> tuple[Obstacle, ...]:
     """The weightiest first; none means that it fires when its time comes."""
     agent = Agent.objects.select_related("tenant").get(pk=schedule.agent_id)
-    look = Look(schedule, agent, agent.tenant, now)
+    look = ObstacleContext(schedule, agent, agent.tenant, now)
     return tuple(obstacle for find in _KINDS for obstacle in find(look))
 
 
 # --- the schedule itself --------------------------------------------------------------------
 
 
-def _schedule_state(look: Look) -> Iterator[Obstacle]:
+def _schedule_state(look: ObstacleContext) -> Iterator[Obstacle]:
     schedule = look.schedule
     if schedule.state == S.PAUSED:
         until = f" until {look.clock(schedule.pause_until)}" if schedule.pause_until else ""
@@ -62,7 +62,7 @@ def _schedule_state(look: Look) -> Iterator[Obstacle]:
         yield Obstacle("canceled", "the schedule is canceled")
 
 
-def _overdue(look: Look) -> Iterator[Obstacle]:
+def _overdue(look: ObstacleContext) -> Iterator[Obstacle]:
     schedule, now = look.schedule, look.now
     at = schedule.next_fire_at
     if schedule.state == S.ACTIVE and at and now - at > LATE:
@@ -72,7 +72,7 @@ def _overdue(look: Look) -> Iterator[Obstacle]:
 # --- who would have to let it run -----------------------------------------------------------
 
 
-def _tenant(look: Look) -> Iterator[Obstacle]:
+def _tenant(look: ObstacleContext) -> Iterator[Obstacle]:
     tenant = look.tenant
     if tenant.disabled_at:
         since = look.clock(tenant.disabled_at)
@@ -83,7 +83,7 @@ def _tenant(look: Look) -> Iterator[Obstacle]:
         yield Obstacle("scheduler_paused", text)
 
 
-def _scheduler(look: Look) -> Iterator[Obstacle]:
+def _scheduler(look: ObstacleContext) -> Iterator[Obstacle]:
     state = Scheduler.objects.filter(pk=1).values_list("state", flat=True).first()
     if state and state != Scheduler.State.RUNNING:
         yield Obstacle(f"scheduler_{state}", f"the scheduler is {state}: start it")
@@ -95,7 +95,7 @@ def _scheduler(look: Look) -> Iterator[Obstacle]:
         yield Obstacle("no_worker", "no worker is alive: what fires waits until one is")
 
 
-def _agent(look: Look) -> Iterator[Obstacle]:
+def _agent(look: ObstacleContext) -> Iterator[Obstacle]:
     agent = look.agent
     if agent.removed_at:
         since = look.clock(agent.removed_at)
@@ -112,7 +112,7 @@ def _agent(look: Look) -> Iterator[Obstacle]:
         yield Obstacle("agent_paused", text)
 
 
-def _budget(look: Look) -> Iterator[Obstacle]:
+def _budget(look: ObstacleContext) -> Iterator[Obstacle]:
     if until := look.tenant.over_budget_until:
         text = f"the budget of the project is used up until {look.clock(until)}"
         yield Obstacle("project_budget", text)
@@ -124,14 +124,14 @@ def _budget(look: Look) -> Iterator[Obstacle]:
 # --- room -----------------------------------------------------------------------------------
 
 
-def _own_work(look: Look) -> Iterator[Obstacle]:
+def _own_work(look: ObstacleContext) -> Iterator[Obstacle]:
     schedule = look.schedule
     if schedule.overlap == Schedule.Overlap.SKIP and live_states([schedule.pk]).get(schedule.pk):
         text = "its work from before is not finished: another fire would be skipped (overlap: skip)"
         yield Obstacle("already_running", text)
 
 
-def _slots(look: Look) -> Iterator[Obstacle]:
+def _slots(look: ObstacleContext) -> Iterator[Obstacle]:
     agent, tenant = look.agent, look.tenant
     busy = Run.objects.filter(slot__isnull=False).order_by("pk")
     # Whoever has lent its place waits for the one who has it.
@@ -158,13 +158,13 @@ def _when_full(schedule: Schedule) -> str:
     return f", a fire would wait (overlap: {schedule.overlap})"
 
 
-def _named(runs: list[Run], look: Look) -> str:
+def _named(runs: list[Run], look: ObstacleContext) -> str:
     named = [f"run {run.pk} ({_since(run, look)})" for run in runs[:RUNS_NAMED]]
     more = len(runs) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 
 
-def _since(run: Run, look: Look) -> str:
+def _since(run: Run, look: ObstacleContext) -> str:
     asked = f", {run.requested_by}" if run.requested_by else ""
     return f"{run.state} since {look.clock(run.started_at or run.created_at)}{asked}"
 
@@ -173,7 +173,7 @@ def _note(text: str) -> str:
     return f": {text}" if text else ""
 
 
-_KINDS: tuple[Callable[[Look], Iterator[Obstacle]], ...] = (
+_KINDS: tuple[Callable[[ObstacleContext], Iterator[Obstacle]], ...] = (
     _schedule_state,
     _tenant,
     _scheduler,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agents_app.models import RunEvent, Schedule
-from agents_app.schedules import Entry, as_entries, fire_after
+from agents_app.schedules import HistoryEntry, as_entries, fire_after
 from agents_app.triggers import IntervalTrigger, parse_trigger
 from agents_app.triggers.preview import clock
 
@@ -21,9 +21,9 @@ class Then:
     asked_at: datetime
     local: str
     text: str
-    firing: Entry | None
-    before: Entry | None
-    after: Entry | None
+    firing: HistoryEntry | None
+    before: HistoryEntry | None
+    after: HistoryEntry | None
     # When the schedule was due by the times that it has now, recorded or not.
     due_at: datetime | None
 
@@ -44,7 +44,7 @@ def explain_then(schedule: Schedule, moment: datetime, now: datetime) -> Then:
 
 def _recorded(
     schedule: Schedule, moment: datetime
-) -> tuple[Entry | None, Entry | None, Entry | None]:
+) -> tuple[HistoryEntry | None, HistoryEntry | None, HistoryEntry | None]:
     """The nearest one if it is near enough, and those on both sides of it or of the moment."""
     firings = schedule.firings.all()
     earlier = as_entries(schedule, firings.filter(due_at__lte=moment).order_by("-due_at")[:2])
@@ -76,7 +76,7 @@ def _fires(schedule: Schedule, after: datetime, until: datetime) -> Iterator[dat
 # --- in words -------------------------------------------------------------------------------
 
 
-def _told(entry: Entry) -> str:
+def _told(entry: HistoryEntry) -> str:
     became = f"; {entry.became}" if entry.became else ""
     return f"It was due at {entry.local}: {entry.outcome}, {entry.because}{became}."
 

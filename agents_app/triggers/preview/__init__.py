@@ -4,8 +4,8 @@ Belongs here: previews of the next fires and of clock changes.
 Does not belong here: rows of schedules (schedules).
 """
 
-from agents_app.triggers.preview.clock_change import ClockChange, Rule
-from agents_app.triggers.preview.days import Day, Fired, days_from, fires_by_day
+from agents_app.triggers.preview.clock_change import ClockChange, ClockRule
+from agents_app.triggers.preview.days import DayFires, Fired, days_from, fires_by_day
 from agents_app.triggers.preview.preview import (
     FROM_THE_END,
     FROM_THE_START,
@@ -20,11 +20,11 @@ __all__ = [
     "FROM_THE_START",
     "ONCE",
     "ClockChange",
-    "Day",
+    "ClockRule",
+    "DayFires",
     "Fire",
     "Fired",
     "Preview",
-    "Rule",
     "clock",
     "days_from",
     "fires_by_day",

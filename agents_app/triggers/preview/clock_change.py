@@ -41,7 +41,7 @@ class ClockChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ClockRule:
     """A trigger with what decides about its fires."""
 
     trigger: Trigger
@@ -99,7 +99,7 @@ class Hour:
         return f"clocks go {way} {_span(self.size)} at {_wall(self.at, self.before)}"
 
 
-def fires_around_change(rule: Rule, first: datetime, now: datetime) -> ClockChange | None:
+def fires_around_change(rule: ClockRule, first: datetime, now: datetime) -> ClockChange | None:
     """The last fire before, those in the hour itself, the first after; `first` is the next of all.
 
     None if the clocks of the zone do not change within a year, or before anything fires.
@@ -120,7 +120,7 @@ def fires_around_change(rule: Rule, first: datetime, now: datetime) -> ClockChan
 # --- which fires ----------------------------------------------------------------------------
 
 
-def _moments(rule: Rule, first: datetime, hour: Hour) -> list[datetime]:
+def _moments(rule: ClockRule, first: datetime, hour: Hour) -> list[datetime]:
     """Each found from the one before it, because an interval counts on."""
     before = rule.last(first, hour.start - MOMENT) if first < hour.start else None
     found = [before or first]
@@ -130,7 +130,7 @@ def _moments(rule: Rule, first: datetime, hour: Hour) -> list[datetime]:
     return [*found, after] if after else found
 
 
-def _left_out(rule: Rule, hour: Hour) -> list[datetime]:
+def _left_out(rule: ClockRule, hour: Hour) -> list[datetime]:
     """What a fixed time asks for in the hour that is not there, as if it were shifted."""
     if not isinstance(rule.trigger, CronTrigger):
         return []
@@ -143,7 +143,7 @@ def _left_out(rule: Rule, hour: Hour) -> list[datetime]:
 
 
 def _remarked(
-    at: datetime, rule: Rule, hour: Hour, left_out: list[datetime], moments: list[datetime]
+    at: datetime, rule: ClockRule, hour: Hour, left_out: list[datetime], moments: list[datetime]
 ) -> Fire:
     remarks = []
     if at == next((moment for moment in moments if moment >= hour.at), None):
@@ -156,7 +156,7 @@ def _remarked(
     return as_fire(at, rule.zone, "; ".join(filter(None, remarks)))
 
 
-def _moved(at: datetime, rule: Rule, hour: Hour, left_out: list[datetime]) -> str:
+def _moved(at: datetime, rule: ClockRule, hour: Hour, left_out: list[datetime]) -> str:
     if rule.gap == "shift" and at in left_out:
         return f"{_walls([at], hour)} is left out that day: {_span(hour.size)} later"
     if rule.gap == "next_valid" and at == hour.at and left_out:

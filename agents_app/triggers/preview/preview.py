@@ -20,7 +20,7 @@ from agents_app.triggers import (
     upcoming,
     zone,
 )
-from agents_app.triggers.preview.clock_change import ClockChange, Rule, fires_around_change
+from agents_app.triggers.preview.clock_change import ClockChange, ClockRule, fires_around_change
 from agents_app.triggers.preview.wall_clock import Fire, as_fire
 
 SHOWN = 5
@@ -73,7 +73,7 @@ def preview_fires(
     try:
         local = zone(timezone.strip())
         when = parse_when(text, now, local, *policies, allow_past=saved)
-        rule = Rule(when.trigger, when.zone, *policies)
+        rule = ClockRule(when.trigger, when.zone, *policies)
         first = armed.astimezone(UTC) if armed else _first(rule, anchor, now)
     except DroverError as error:
         return _wrong(text, error)
@@ -111,7 +111,7 @@ def _marked(text: str, error: DroverError) -> tuple[str, str, str] | None:
     return text[:start], word, text[start + len(word) :]
 
 
-def _said(rule: Rule, anchor: str, first: datetime | None) -> str:
+def _said(rule: ClockRule, anchor: str, first: datetime | None) -> str:
     if isinstance(rule.trigger, CronTrigger):
         return f"{spoken_cron(rule.trigger)}, in {rule.zone.key}"
     if isinstance(rule.trigger, IntervalTrigger):
@@ -121,14 +121,14 @@ def _said(rule: Rule, anchor: str, first: datetime | None) -> str:
     return f"once, {as_fire(first, rule.zone).local}" if first else "once"
 
 
-def _first(rule: Rule, anchor: str, now: datetime) -> datetime | None:
+def _first(rule: ClockRule, anchor: str, now: datetime) -> datetime | None:
     """An interval that counts from the end of a run has none to wait for at first."""
     if _counts_from_the_end(rule.trigger, anchor):
         return now.astimezone(UTC)
     return next_fire(rule.trigger, now, rule.zone, *rule.policies)
 
 
-def _following(rule: Rule, first: datetime, count: int) -> list[datetime]:
+def _following(rule: ClockRule, first: datetime, count: int) -> list[datetime]:
     """For an interval that counts from the end of a run: if runs took no time."""
     if isinstance(rule.trigger, OnceTrigger):
         return []

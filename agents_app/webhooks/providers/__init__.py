@@ -4,13 +4,13 @@ Belongs here: signatures, payload formats and filters, without tables or clock.
 Does not belong here: rows of deliveries (webhooks).
 """
 
-from agents_app.webhooks.providers.check import UNSIGNED, Verdict, check_signature
+from agents_app.webhooks.providers.check import UNSIGNED, SignatureVerdict, check_signature
 from agents_app.webhooks.providers.configured import provider_for
 from agents_app.webhooks.providers.context import Context
 from agents_app.webhooks.providers.decide import (
     Decision,
-    Letter,
     Listener,
+    RawDelivery,
     Reading,
     match_listeners,
     payload_of,
@@ -31,16 +31,16 @@ __all__ = [
     "UNSIGNED",
     "Context",
     "Decision",
-    "Letter",
     "Listener",
     "Match",
     "Miss",
     "Provider",
+    "RawDelivery",
     "Reading",
+    "SignatureVerdict",
     "Signed",
     "UnknownFilter",
     "Unparseable",
-    "Verdict",
     "check_signature",
     "mac",
     "match_filters",

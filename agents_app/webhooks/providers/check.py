@@ -12,7 +12,7 @@ Problem = Literal["bad_signature", "stale"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SignatureVerdict:
     """`signer` names the secret that signed it, also when it comes too late to be let in."""
 
     signer: str | None
@@ -30,11 +30,11 @@ def check_signature(
     now: datetime,
     *,
     allow_unsigned: bool = False,
-) -> Verdict:
+) -> SignatureVerdict:
     """Without any secret only those who allow it get in; with one, nobody unsigned does."""
     signer = provider.verify(request, secrets, now)
     if signer is None and not secrets and allow_unsigned:
-        return Verdict(UNSIGNED)
+        return SignatureVerdict(UNSIGNED)
     if signer is None:
-        return Verdict(None, "bad_signature")
-    return Verdict(signer, "stale" if provider.stale(request, now) else None)
+        return SignatureVerdict(None, "bad_signature")
+    return SignatureVerdict(signer, "stale" if provider.stale(request, now) else None)

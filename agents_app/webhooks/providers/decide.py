@@ -60,7 +60,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class RawDelivery:
     """A delivery as it came and when, without who sent it."""
 
     headers: Headers
@@ -69,7 +69,9 @@ class Letter:
     received_at: datetime
 
 
-def match_listeners(provider: Provider, letter: Letter, listeners: tuple[Listener, ...]) -> Reading:
+def match_listeners(
+    provider: Provider, letter: RawDelivery, listeners: tuple[Listener, ...]
+) -> Reading:
     payload = payload_of(letter.headers, letter.body)
     if isinstance(payload, Unparseable):
         return Reading("unparseable", f"the body is no JSON: {payload.reason}")

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from agents_app.admin.agent_history import MOST_RUNS, history_of
-from agents_app.admin.bar_charts import HEIGHT, WIDTH, Column, chart
+from agents_app.admin.bar_charts import HEIGHT, WIDTH, ChartColumn, chart
 from agents_app.admin.base import utc_now
 from agents_app.admin.markdown import as_html
 from agents_app.admin.show import page_of
@@ -241,7 +241,7 @@ def test_a_long_history_costs_no_more_queries_and_is_read_by_its_end_alone(
 
 @pytest.mark.parametrize("stacked", [True, False])
 def test_no_bar_leaves_its_chart(stacked: bool):
-    columns = [Column(str(n), "", (("a", n), ("b", 2 * n))) for n in range(14)]
+    columns = [ChartColumn(str(n), "", (("a", n), ("b", 2 * n))) for n in range(14)]
     drawn = chart("Runs", "39", columns, stacked=stacked)
     assert len(drawn.bars) == 26
     for bar in drawn.bars:

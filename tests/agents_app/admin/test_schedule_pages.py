@@ -7,7 +7,7 @@ import time_machine
 from django.test import Client
 from django.urls import reverse
 
-from agents_app.admin.schedule_lines import ScheduleLine
+from agents_app.admin.schedule_lines import ScheduleRow
 from agents_app.models import Firing, Run, Schedule
 from tests.agents_app.admin.test_acts import act, act_on_selected, told, url_of
 from tests.agents_app.admin.test_schedules import page_of
@@ -90,7 +90,7 @@ def test_the_list_is_filtered_by_state_source_and_whether_it_fires_once(boss: Cl
 
 def last_outcome(client: Client) -> str:
     (schedule,) = client.get(LIST).context["cl"].result_list
-    return ScheduleLine(schedule, NOON).outcome
+    return ScheduleRow(schedule, NOON).outcome
 
 
 def test_the_last_outcome_is_the_last_runs_or_why_there_was_none(boss: Client, fleet: Fleet):

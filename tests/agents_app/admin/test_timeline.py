@@ -10,7 +10,7 @@ from agents_app.admin.timeline import (
     MOST_LANES,
     PIECES,
     Live,
-    Window,
+    TimelineWindow,
     busiest,
     lanes,
     marks,
@@ -19,7 +19,7 @@ from agents_app.admin.timeline import (
 from agents_app.reports.activity import Pile
 from tests.agents_app.fleet import NOON, at
 
-HOUR = Window(1, NOON)
+HOUR = TimelineWindow(1, NOON)
 
 
 def pile(agent_id: int = 1, state: str = "succeeded", count: int = 1, **times: datetime) -> Pile:
@@ -27,7 +27,7 @@ def pile(agent_id: int = 1, state: str = "succeeded", count: int = 1, **times: d
     return Pile(agent_id, state, count, began, ended, 7, 0.0)
 
 
-def bars_of(*piles: Pile, live: tuple[Live, ...] = (), window: Window = HOUR):
+def bars_of(*piles: Pile, live: tuple[Live, ...] = (), window: TimelineWindow = HOUR):
     runs, _ = busiest(piles, live)
     (lane,) = lanes(piles, live, {1: "reporter"}, runs, window)
     return lane.bars
@@ -56,7 +56,7 @@ def test_runs_that_share_a_bar_are_counted_and_lead_to_their_list():
 def test_a_running_bar_reaches_until_now_and_grows():
     live = (Live(1, 9, "running", at(minutes=-6)),)
     (now,) = bars_of(live=live)
-    (later,) = bars_of(live=live, window=Window(1, at(minutes=6)))
+    (later,) = bars_of(live=live, window=TimelineWindow(1, at(minutes=6)))
     assert (now.left, now.width) == (90, 10)
     assert (later.left, later.width) == (80, 20)
     assert now.key == later.key

@@ -9,7 +9,7 @@ from django.test import Client
 from agents_app.admin.delivery_body import LONGEST
 from agents_app.models import Delivery, RunEvent, WorkItem
 from agents_app.webhooks.delivery_rows import MOST_DECISIONS
-from agents_app.webhooks.dry_run import Trial
+from agents_app.webhooks.dry_run import DryRun
 from agents_app.webhooks.providers import Decision, Reading
 from tests.agents_app.admin.test_webhooks import received
 from tests.agents_app.fleet import Fleet
@@ -44,7 +44,7 @@ def test_each_agent_is_matched_or_told_which_filter_is_not_met(boss: Client, fle
 
 def test_as_many_agents_are_listed_as_of_a_delivery_that_is_stored():
     decisions = tuple(Decision(n, f"agent-{n}") for n in range(MOST_DECISIONS + 1))
-    trial = Trial("gh", "github", Reading("matched", decisions=decisions))
+    trial = DryRun("gh", "github", Reading("matched", decisions=decisions))
     assert len(trial.decisions) == MOST_DECISIONS
 
 

@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from agents_app.models import Delivery, RunEvent, WebhookSecret, WebhookSource
 from agents_app.webhooks import deliveries
-from agents_app.webhooks.providers import Letter
-from agents_app.webhooks.source_index import Book, read_book
+from agents_app.webhooks.providers import RawDelivery
+from agents_app.webhooks.source_index import SourceIndex, read_source_index
 from tests.agents_app.fleet import NOON, Fleet
 from tests.gateway_app.posting import ISSUE, SECRET, source
 
@@ -23,10 +23,10 @@ def form(fleet: Fleet, **values: object) -> dict[str, object]:
 def received(fleet: Fleet, body: bytes = b"", number: int = 1) -> Delivery:
     """The first one makes the source, too."""
     gh = WebhookSource.objects.first() or source(fleet.tenant)
-    book: Book = read_book()
+    book: SourceIndex = read_source_index()
     (found,) = book.find("github")
     headers = {"x-github-event": "issues", "x-hub-signature-256": "sha256=proof"}
-    letter = Letter(headers, body or json.dumps(ISSUE).encode(), f"g-{number}", NOON)
+    letter = RawDelivery(headers, body or json.dumps(ISSUE).encode(), f"g-{number}", NOON)
     deliveries.store([deliveries.arrive(book, found, letter, "main")], NOON)
     return Delivery.objects.get(source=gh, delivery_id=f"g-{number}")
 
@@ -49,7 +49,7 @@ def test_a_source_is_made_with_a_secret_that_is_never_shown_again(boss: Client, 
     values = form(fleet, new_secret=SECRET, new_secret_name="main")
     assert boss.post(reverse(ADD), values).status_code == 302
     made, secret = WebhookSource.objects.get(), WebhookSecret.objects.get()
-    assert read_book().find("github", "gh")[0].secrets == {"main": SECRET}
+    assert read_source_index().find("github", "gh")[0].secrets == {"main": SECRET}
     for shown in (page(boss, made), page(boss, secret)):
         assert "main" in shown
         assert SECRET not in shown and "Everybody" not in shown and secret.sealed not in shown
@@ -92,16 +92,16 @@ def test_a_secret_is_revoked_with_a_button(boss: Client, fleet: Fleet):
     boss.post(reverse(ADD), form(fleet, new_secret=SECRET, new_secret_name="main"))
     secret = WebhookSecret.objects.get()
     assert "nobody gets in by main" in act(boss, secret, "revoke")
-    assert read_book().find("github")[0].secrets == {}
+    assert read_source_index().find("github")[0].secrets == {}
     assert "revoked already" in act(boss, secret, "revoke")
 
 
 def test_a_source_is_switched_off_and_on(boss: Client, fleet: Fleet):
     gh = source(fleet.tenant)
     act(boss, gh, "disable")
-    assert read_book().sources == ()
+    assert read_source_index().sources == ()
     act(boss, gh, "enable")
-    assert len(read_book().sources) == 1
+    assert len(read_source_index().sources) == 1
 
 
 @pytest.mark.parametrize("noun", ["delivery", "webhooksource", "webhooksecret"])

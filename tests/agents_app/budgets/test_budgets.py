@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from agents_app.budgets import holds
-from agents_app.budgets.holds import Spent
+from agents_app.budgets.holds import SpentSums
 from agents_app.errors import NotFound, Refused
 from agents_app.harness.usage import Spending
 from agents_app.maintenance.reconcile import reconcile
@@ -19,7 +19,7 @@ APRIL = datetime(2026, 4, 1, tzinfo=UTC)
 DAY_USED_UP = "budget: 100 of 100 tokens a day are used"
 
 
-def use(run: Run, tokens: int = 0, usd: float = 0, now: datetime = NOON) -> Spent:
+def use(run: Run, tokens: int = 0, usd: float = 0, now: datetime = NOON) -> SpentSums:
     return holds.note_usage(run.pk, tokens, 0, 0, usd, now)
 
 
@@ -46,7 +46,7 @@ def test_what_a_run_reports_is_added_to_it_and_to_its_agents_day(fleet: Fleet):
     run = running(fleet, fleet.agent())
     holds.note_usage(run.pk, 1, 20, 300, 0.5, NOON)
     spent = holds.note_usage(run.pk, 1, 0, 0, Decimal("0.25"), NOON)
-    assert spent == Spent(Spending(2, 20, 300, Decimal("0.75")))
+    assert spent == SpentSums(Spending(2, 20, 300, Decimal("0.75")))
     row = fresh(run)
     assert (row.tokens_in, row.tokens_out, row.tokens_cache) == (2, 20, 300)
     assert row.cost_usd == Decimal("0.75")
@@ -66,7 +66,7 @@ def test_a_run_that_has_ended_adds_nothing(fleet: Fleet):
     job = fleet.start(fleet.ask(agent))
     fleet.finish(job)
     spent = holds.note_usage(job.run_id, 5, 5, 5, 1, NOON)
-    assert spent == Spent(Spending())
+    assert spent == SpentSums(Spending())
     assert not Usage.objects.exists()
     assert of(agent).over_budget_until is None
 

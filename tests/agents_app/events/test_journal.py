@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from agents_app.events import journal
-from agents_app.events.journal import Entry
+from agents_app.events.journal import JournalEntry
 from agents_app.models import Run, RunEvent
 from tests.agents_app.fleet import NOON, Fleet, at
 
@@ -14,8 +14,8 @@ from tests.agents_app.fleet import NOON, Fleet, at
 def test_entries_are_rows_in_the_order_they_were_given(fleet: Fleet):
     agent = fleet.agent()
     journal.record(
-        Entry("agent.paused", NOON, fleet.tenant.pk, agent.pk, detail="ann"),
-        Entry("agent.resumed", at(5), fleet.tenant.pk, agent.pk),
+        JournalEntry("agent.paused", NOON, fleet.tenant.pk, agent.pk, detail="ann"),
+        JournalEntry("agent.resumed", at(5), fleet.tenant.pk, agent.pk),
     )
     events = RunEvent.objects.order_by("id").values_list("name", "at", "agent_id", "detail")
     assert list(events) == [
@@ -25,7 +25,7 @@ def test_entries_are_rows_in_the_order_they_were_given(fleet: Fleet):
 
 
 def test_a_long_detail_is_cut_rather_than_refused(fleet: Fleet):
-    journal.record(Entry("agent.paused", NOON, fleet.tenant.pk, detail="x" * 10_000))
+    journal.record(JournalEntry("agent.paused", NOON, fleet.tenant.pk, detail="x" * 10_000))
     assert len(RunEvent.objects.get().detail) == 500
 
 
@@ -33,7 +33,7 @@ def test_an_entry_of_a_change_that_was_undone_is_neither_kept_nor_logged(
     durable_fleet: Fleet, caplog
 ):
     with pytest.raises(ZeroDivisionError), transaction.atomic():
-        journal.record(Entry("agent.paused", NOON, durable_fleet.tenant.pk))
+        journal.record(JournalEntry("agent.paused", NOON, durable_fleet.tenant.pk))
         raise ZeroDivisionError
     assert not RunEvent.objects.exists()
     assert not [r for r in caplog.records if r.name == "drover"]
@@ -41,7 +41,7 @@ def test_an_entry_of_a_change_that_was_undone_is_neither_kept_nor_logged(
 
 def test_an_entry_is_logged_when_it_is_on_disk_and_not_before(durable_fleet: Fleet, caplog):
     with transaction.atomic():
-        journal.record(Entry("agent.paused", NOON, durable_fleet.tenant.pk, detail="ann"))
+        journal.record(JournalEntry("agent.paused", NOON, durable_fleet.tenant.pk, detail="ann"))
         assert not caplog.records
     (line,) = [r.msg for r in caplog.records]
     assert (line["event"], line["tenant_id"]) == ("agent.paused", durable_fleet.tenant.pk)

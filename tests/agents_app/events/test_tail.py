@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agents_app.events.tail import Tail, newest_entry, told_between
+from agents_app.events.tail import Tail, entries_between, newest_entry
 from agents_app.models import Run, RunEvent, Tenant
 from tests.agents_app.fleet import NOON, Fleet
 
@@ -70,7 +70,7 @@ def test_an_entry_brings_along_what_is_known_of_its_run(fleet: Fleet):
     job = fleet.start(agent.work_items.get())
     Run.objects.filter(pk=job.run_id).update(result_summary="all is well")
     fleet.finish(job, "failed", NOON + timedelta(seconds=3), error="exit code 1")
-    *_, told = told_between(fleet.tenant.pk, 0, newest_entry())
+    *_, told = entries_between(fleet.tenant.pk, 0, newest_entry())
     assert (told.name, told.agent, told.run_id) == ("run.failed", "reporter", job.run_id)
     assert told.schedule_id == agent.schedules.get().pk
     assert (told.started_at, told.finished_at) == (NOON, NOON + timedelta(seconds=3))
@@ -84,8 +84,8 @@ def test_a_history_is_of_one_tenant_and_comes_in_pages(fleet: Fleet):
         mine.append(entry(fleet))
         entry(other)
     after = mine[0]
-    first = told_between(fleet.tenant.pk, after, newest_entry(), 1)
+    first = entries_between(fleet.tenant.pk, after, newest_entry(), 1)
     assert [told.id for told in first] == mine[1:2]
-    rest = told_between(fleet.tenant.pk, mine[1], mine[2])
+    rest = entries_between(fleet.tenant.pk, mine[1], mine[2])
     assert [told.id for told in rest] == mine[2:]
-    assert told_between(fleet.tenant.pk, mine[1], mine[2] - 1) == []
+    assert entries_between(fleet.tenant.pk, mine[1], mine[2] - 1) == []

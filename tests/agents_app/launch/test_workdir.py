@@ -5,15 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.launch.workdir import add_file, make_room, remove_room, room_of, write_secret
+from agents_app.launch.workdir import (
+    add_file,
+    make_workdir,
+    remove_workdir,
+    workdir_of,
+    write_secret,
+)
 from tests.parts.missing import missing
 
 
 @pytest.fixture
 def room():
-    made, _ = make_room(987654, "first")
+    made, _ = make_workdir(987654, "first")
     yield made
-    remove_room(987654)
+    remove_workdir(987654)
 
 
 @pytest.fixture
@@ -26,8 +32,8 @@ def precious(tmp_path: Path) -> Path:
 def test_a_link_in_the_place_of_the_prompt_is_replaced_and_not_followed(room, precious):
     (room / "prompt.md").unlink()
     (room / "prompt.md").symlink_to(precious)
-    again, prompt = make_room(987654, "second")
-    assert (again, prompt) == room_of(987654)
+    again, prompt = make_workdir(987654, "second")
+    assert (again, prompt) == workdir_of(987654)
     assert prompt.read_text() == "second"
     assert not prompt.is_symlink()
     assert precious.read_text() == "untouched"

@@ -7,8 +7,8 @@ import pytest
 
 from agents_app.models import Delivery, WebhookSource, WorkItem
 from agents_app.webhooks import deliveries
-from agents_app.webhooks.providers import Letter
-from agents_app.webhooks.source_index import read_book
+from agents_app.webhooks.providers import RawDelivery
+from agents_app.webhooks.source_index import read_source_index
 from tests.agents_app.fleet import NOON, Fleet
 from tests.agents_app.management.calling import call
 
@@ -21,8 +21,8 @@ def delivery(durable_fleet: Fleet) -> Delivery:
     WebhookSource.objects.create(tenant=fleet.tenant, name="gh", type="github")
     fleet.agent("wants", webhooks=[{"source": "gh", "filters": {"events": ["issues"]}}])
     fleet.agent("other", webhooks=[{"source": "gh", "filters": {"events": ["push"]}}])
-    book = read_book()
-    letter = Letter({"x-github-event": "issues"}, json.dumps(ISSUE).encode(), "g-1", NOON)
+    book = read_source_index()
+    letter = RawDelivery({"x-github-event": "issues"}, json.dumps(ISSUE).encode(), "g-1", NOON)
     deliveries.store([deliveries.arrive(book, book.sources[0], letter, "main")], NOON)
     return Delivery.objects.get()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.cli import voices
-from agents_app.cli.voices import Lines
+from agents_app.cli.voices import LabelledLines
 from agents_app.output.printed import Piece
 from tests.agents_app.fleet import NOON
 
@@ -13,7 +13,7 @@ def piece(text: str, run: int = 1, stream: str = "stdout") -> Piece:
 
 
 def test_pieces_become_lines_of_their_own_run_and_stream():
-    lines = Lines()
+    lines = LabelledLines()
     assert lines.of(piece("one\nt")) == ["one"]
     assert lines.of(piece("x", run=2)) == lines.of(piece("oh", stream="stderr")) == []
     assert lines.of(piece("wo\n\nthree")) == ["two", ""]
@@ -30,7 +30,7 @@ def test_what_has_begun_is_not_copied_with_every_piece():
             copied.append(len(before))
             return str.__add__(before, self)
 
-    lines = Lines()
+    lines = LabelledLines()
     for _ in range(1000):
         assert lines.of(piece(Text("x"))) == []
     assert lines.of(piece("\n")) == ["x" * 1000]
@@ -39,7 +39,7 @@ def test_what_has_begun_is_not_copied_with_every_piece():
 
 def test_a_line_that_does_not_end_comes_in_parts_and_whole(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(voices, "LONGEST_LINE", 10)
-    lines = Lines()
+    lines = LabelledLines()
     parts = [part for _ in range(9) for part in lines.of(piece("abcd"))]
     assert parts == ["abcd" * 3] * 3
     assert lines.of(piece("end\n")) == ["end"]

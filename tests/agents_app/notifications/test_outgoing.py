@@ -10,7 +10,7 @@ import pytest
 from agents_app.notifications import outgoing
 from agents_app.notifications.outgoing import (
     Blocked,
-    Reply,
+    OutgoingReply,
     Unreachable,
     is_open,
     post,
@@ -131,7 +131,7 @@ def receiver():
         yield found
 
 
-def send(url: str, *trusted: str) -> Reply:
+def send(url: str, *trusted: str) -> OutgoingReply:
     return asyncio.run(post(url, b"{}", {"Content-Type": "application/json"}, trusted))
 
 
@@ -181,7 +181,7 @@ def test_a_judged_address_is_the_one_that_is_connected_to(names, monkeypatch):
 
     async def instead(_client, target, address, *_):
         seen.append(f"{target.host} {address}")
-        return Reply(204, b"")
+        return OutgoingReply(204, b"")
 
     monkeypatch.setattr(outgoing, "_post_to", instead)
     fake = names(["8.8.8.8"], ["127.0.0.1"])

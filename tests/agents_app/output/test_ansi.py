@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_app.output import ansi
-from agents_app.output.ansi import MOST_SPANS, Span, Style, read_line, style_after
+from agents_app.output.ansi import MOST_SPANS, Style, StyledSpan, read_line, style_after
 from agents_app.text import as_text
 
 PLAIN = Style()
@@ -94,8 +94,8 @@ def test_a_style_ends_where_it_is_reset_and_else_goes_on_in_the_next_line():
 
 
 def test_what_is_not_special_is_left_out_of_the_json():
-    assert Span("x").shown() == {"text": "x"}
-    assert Span("x", Style("#010203", "4")).shown() == {
+    assert StyledSpan("x").shown() == {"text": "x"}
+    assert StyledSpan("x", Style("#010203", "4")).shown() == {
         "text": "x",
         "look": "dv-bg-4",
         "color": "#010203",
@@ -151,12 +151,12 @@ def test_a_bar_drawn_over_many_colours_costs_no_more_than_its_length(
 ):
     made = []
 
-    class Counted(Span):
+    class Counted(StyledSpan):
         def __init__(self, text: str, style: Style = PLAIN) -> None:
             made.append(text)
             super().__init__(text, style)
 
-    monkeypatch.setattr(ansi, "Span", Counted)
+    monkeypatch.setattr(ansi, "StyledSpan", Counted)
     line = "\x1b[mx" * 300 + "\ry" * 300
     assert plain(line) == "y" + "x" * 299
     assert len(made) < len(line)
@@ -177,7 +177,7 @@ def test_a_line_with_a_colour_for_each_letter_is_whole_but_plain_past_a_bound():
     line = "".join(f"\x1b[{31 + number % 2}mx" for number in range(letters))
     shown, style = read_line(line, PLAIN)
     assert len(shown) == MOST_SPANS
-    assert shown[-1] == Span("x" * 101)
+    assert shown[-1] == StyledSpan("x" * 101)
     assert not any(span.is_plain for span in shown[:-1])
     assert style == Style("2" if letters % 2 == 0 else "1")
 

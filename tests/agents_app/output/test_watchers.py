@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_app.output import watchers
-from agents_app.output.watchers import Watched
+from agents_app.output.watchers import WatchedSink
 
 
 class Listener:
@@ -28,7 +28,7 @@ class Sink:
 
 def watched(*pieces: bytes, stream: int = 1) -> tuple[list[bytes], bytes]:
     listener, sink = Listener(), Sink()
-    with Watched(sink, [listener]) as both:
+    with WatchedSink(sink, [listener]) as both:
         for piece in pieces:
             both.feed(stream, piece, 0.0)
     return listener.lines, sink.fed

@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.models import Agent, WebhookSource
-from agents_app.webhooks.source_index import read_book
+from agents_app.webhooks.source_index import read_source_index
 from tests.agents_app.fleet import NOON, Fleet
 from tests.agents_app.project_files import Project, the_agent
 
@@ -36,7 +36,7 @@ def test_sources_of_the_file_become_rows(project: Project):
         {"header": "X-Door"},
         "door",
     )
-    assert {source.name for source in read_book().sources} == {"gh", "door"}
+    assert {source.name for source in read_source_index().sources} == {"gh", "door"}
 
 
 def test_a_source_that_left_the_file_is_gone_until_it_is_back(project: Project):
@@ -44,11 +44,11 @@ def test_a_source_that_left_the_file_is_gone_until_it_is_back(project: Project):
     project.sync()
     project.config("")
     project.sync()
-    assert read_book().sources == ()
+    assert read_source_index().sources == ()
     assert WebhookSource.objects.count() == 2
     project.config(CONFIG)
     project.sync()
-    assert len(read_book().sources) == 2
+    assert len(read_source_index().sources) == 2
 
 
 def test_what_a_person_switched_off_stays_off_when_the_file_changes(project: Project):
@@ -57,7 +57,7 @@ def test_what_a_person_switched_off_stays_off_when_the_file_changes(project: Pro
     WebhookSource.objects.filter(name="gh").update(disabled_at=NOON)
     project.config(CONFIG + "\n[webhooks.more]\ntype = 'slack'\n")
     project.sync()
-    assert {source.name for source in read_book().sources} == {"door", "more"}
+    assert {source.name for source in read_source_index().sources} == {"door", "more"}
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from agents_app.models import RuleBook, RuleState, RunEvent
 from agents_app.rules.engine.actions import perform
-from agents_app.rules.engine.decide import Errand, Look
+from agents_app.rules.engine.decide import Evaluation, RuleAction
 from agents_app.rules.engine.judge import judge
-from agents_app.rules.engine.outcome import Outcome, write_down
-from agents_app.rules.engine.snapshot import Fleet
+from agents_app.rules.engine.outcome import ActionOutcome, write_down
+from agents_app.rules.engine.snapshot import FleetView
 from agents_app.rules.engine.tick import evaluate_rules
 from agents_app.rules.language.rule import Rule, Snapshot
 from agents_app.rules.language.source import FILE_NAME
@@ -18,11 +18,11 @@ from tests.agents_app.fleet import NOON
 TICK = 10
 
 
-def errand_of(rule: Rule, rule_id: int = 1) -> Errand:
+def errand_of(rule: Rule, rule_id: int = 1) -> RuleAction:
     """As a look at nobody finds it."""
-    fleet = Fleet(Snapshot(NOON, "crew", {}), ())
-    look = Look(now=NOON, last=NOON, zone=zone("UTC"), fleet=fleet, holder="me")
-    return Errand(rule_id, rule, judge(rule.conditions, fleet.snapshot), look)
+    fleet = FleetView(Snapshot(NOON, "crew", {}), ())
+    look = Evaluation(now=NOON, last=NOON, zone=zone("UTC"), fleet=fleet, holder="me")
+    return RuleAction(rule_id, rule, judge(rule.conditions, fleet.snapshot), look)
 
 
 class Rules:
@@ -32,8 +32,8 @@ class Rules:
         self.project = project
         self.holding = False
         # Instead of the verbs: what becomes of every errand.
-        self.outcome: Outcome | None = None
-        self.held: list[tuple[Errand, int]] = []
+        self.outcome: ActionOutcome | None = None
+        self.held: list[tuple[RuleAction, int]] = []
         self.fired: list[tuple[str, datetime]] = []
 
     def save(self, *lines: str) -> None:
@@ -55,14 +55,14 @@ class Rules:
             now += timedelta(seconds=every)
         return self.fired[before:]
 
-    def submit(self, errand: Errand, tenant_id: int) -> None:
+    def submit(self, errand: RuleAction, tenant_id: int) -> None:
         self.fired.append((errand.rule.name, errand.at))
         if self.holding:
             self.held.append((errand, tenant_id))
         else:
             write_down(errand, self.outcome or perform(errand, tenant_id), errand.at)
 
-    def end(self, outcome: Outcome, now: datetime) -> None:
+    def end(self, outcome: ActionOutcome, now: datetime) -> None:
         """What was held last ends so."""
         errand, _ = self.held.pop()
         write_down(errand, outcome, now)

@@ -8,20 +8,20 @@ from agents_app.rules.language.line import LONGEST_NAME
 from agents_app.rules.language.names import auto_name
 from agents_app.rules.language.rule import (
     Action,
-    Alive,
+    AliveCondition,
     At,
+    BudgetCondition,
     Condition,
     Every,
     Failed,
-    Idle,
+    IdleCondition,
     Pause,
-    Queued,
+    QueueCondition,
     Release,
     Resume,
     Rule,
     Scale,
     Shell,
-    Spent,
     Summon,
     Tell,
 )
@@ -43,12 +43,12 @@ CRON = st.sampled_from(
     ["0 0 * * *", "*/30 * * * *", "0 9,17 * * 1-5", "1-10/3 * L jan 5#2", "0 1 * * 7"]
 )
 TRIGGER = st.builds(Every, SECONDS) | st.builds(At, CRON)
-IDLE = st.builds(Idle, st.sampled_from(["all", "any"]) | AGENTS, SECONDS)
+IDLE = st.builds(IdleCondition, st.sampled_from(["all", "any"]) | AGENTS, SECONDS)
 OTHER = st.one_of(
-    st.builds(Alive, AGENTS, st.just(True)),
-    st.builds(Queued, AGENT, COUNT),
+    st.builds(AliveCondition, AGENTS, st.just(True)),
+    st.builds(QueueCondition, AGENT, COUNT),
     st.builds(Failed, AGENT, COUNT, SECONDS),
-    st.builds(Spent, AGENT, COUNT),
+    st.builds(BudgetCondition, AGENT, COUNT),
 )
 
 
@@ -56,7 +56,7 @@ OTHER = st.one_of(
 def conditions(draw: st.DrawFn) -> tuple[Condition, ...]:
     found: list[Condition] = list(draw(st.lists(OTHER, max_size=2)))
     if draw(st.booleans()):
-        found.append(draw(st.builds(Alive, AGENTS)))
+        found.append(draw(st.builds(AliveCondition, AGENTS)))
     if draw(st.booleans()):
         found.append(draw(IDLE))
     return tuple(draw(st.permutations(found)))
@@ -82,7 +82,7 @@ def actions(idle: bool) -> st.SearchStrategy[Action]:
 @st.composite
 def rules(draw: st.DrawFn) -> Rule:
     found = draw(conditions())
-    idle = any(isinstance(one, Idle) for one in found)
+    idle = any(isinstance(one, IdleCondition) for one in found)
     rule = Rule(draw(NAME), draw(TRIGGER), found, draw(actions(idle)))
     if draw(st.booleans()):
         return replace(rule, name=auto_name(rule), auto_named=True)

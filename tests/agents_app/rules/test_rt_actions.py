@@ -4,7 +4,7 @@ import pytest
 
 from agents_app.conf import CONF
 from agents_app.models import Agent, Message, RuleState, Run, WorkItem
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.engine.silence import end_silence, start_silence
 from tests.agents_app.fleet import Fleet, running
 from tests.agents_app.rules.ruling import Rules, at, row, status, told
@@ -58,11 +58,11 @@ def test_what_was_abandoned_is_well_again_after_a_success(rules: Rules):
     rules.save('[a] every 1m => run "true"')
     rules.holding = True
     rules.ticks(at("12:00"), at("12:01"))
-    rules.end(Outcome(stopped="beat was stopped in the middle of it"), at("12:01:05"))
+    rules.end(ActionOutcome(stopped="beat was stopped in the middle of it"), at("12:01:05"))
     rules.ticks(at("12:01:10"), at("12:01:50"))
     assert status("a") == ("abandoned", "beat was stopped in the middle of it")
     assert rules.tick(at("12:02")) == ["a"]
-    rules.end(Outcome("exit code 0", exit_code=0), at("12:02:05"))
+    rules.end(ActionOutcome("exit code 0", exit_code=0), at("12:02:05"))
     assert status("a") == ("ok", "exit code 0")
 
 
@@ -122,7 +122,7 @@ def test_silence_holds_back_messages_and_nothing_else(rules: Rules, fleet: Fleet
 def test_silence_does_not_hold_back_commands(rules: Rules, fleet: Fleet):
     """Not even one that says something itself."""
     rules.save('[a] every 1m => run "mail ann"', '[b] every 1m => msg forge "hello"')
-    rules.outcome = Outcome("exit code 0", exit_code=0)
+    rules.outcome = ActionOutcome("exit code 0", exit_code=0)
     start_silence(fleet.tenant, "ann", at("12:00"))
     assert rules.ticks(at("12:00"), at("12:01")) == [("a", at("12:01"))]
     assert (status("a"), status("b")[0]) == (("ok", "exit code 0"), "skip")

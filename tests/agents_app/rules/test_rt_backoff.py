@@ -9,7 +9,7 @@ from agents_app.models import Agent, RuleBook, Run, WorkItem
 from agents_app.rules.engine import evaluate_rules as looking
 from agents_app.rules.engine.commands import run_command
 from agents_app.rules.engine.decide import COMMAND_GRACE_SECONDS, COMMAND_SECONDS
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.runners.base import Outcome as Ended
 from agents_app.runners.base import RunControl, RunSpec
 from agents_app.runners.process import ProcessRunner
@@ -17,7 +17,7 @@ from agents_app.runs import control
 from tests.agents_app.fleet import Fleet
 from tests.agents_app.rules.ruling import Rules, at, book, row, status, told
 
-FAILS = Outcome(problem="no")
+FAILS = ActionOutcome(problem="no")
 
 
 def _gaps(rules: Rules) -> list[int]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.rules.engine.commands import Tail, run_command
-from agents_app.rules.engine.decide import Errand
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.commands import OutputTail, run_command
+from agents_app.rules.engine.decide import RuleAction
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.language.rule import Every, Rule, Shell
 from agents_app.runners.base import RunControl
 from agents_app.secrets import credentials
@@ -22,13 +22,13 @@ from tests.parts.waiting import wait_for
 SECRET = "s3cr3t-s3cr3t-s3cr3t"
 
 
-def errand(command: str, rule_id: int = 1) -> Errand:
+def errand(command: str, rule_id: int = 1) -> RuleAction:
     return errand_of(Rule("nightly", Every(60), (), Shell(command)), rule_id)
 
 
 def run(
     command: str, tmp_path: Path, seconds: float = 30, grace: float = 5, tenant_id: int = 1
-) -> Outcome:
+) -> ActionOutcome:
     return run_command(errand(command), tenant_id, tmp_path, RunControl(), seconds, grace)
 
 
@@ -42,14 +42,14 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.django_db
 def test_a_command_runs_in_the_project_directory(tmp_path: Path):
-    assert run("pwd", tmp_path) == Outcome("exit code 0", exit_code=0, tail=str(tmp_path))
+    assert run("pwd", tmp_path) == ActionOutcome("exit code 0", exit_code=0, tail=str(tmp_path))
 
 
 @pytest.mark.django_db
 def test_a_command_gets_nothing_of_its_guard(tmp_path: Path):
     open_files = "for n in 3 4 5 6 7 8 9; do [ ! -e /proc/$$/fd/$n ] || echo open $n; done"
     outcome = run(f"{open_files}; env | grep GUARD; true", tmp_path)
-    assert outcome == Outcome("exit code 0", exit_code=0, tail="")
+    assert outcome == ActionOutcome("exit code 0", exit_code=0, tail="")
 
 
 @pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_a_flood_of_output_costs_no_memory_and_its_end_is_kept(tmp_path: Path):
 
 
 def _tail(*pieces: bytes) -> list[str]:
-    tail = Tail()
+    tail = OutputTail()
     for piece in pieces:
         tail.feed(1, piece, 0.0)
     return tail.text.split("\n")

@@ -9,8 +9,8 @@ import pytest
 from django.db import DataError
 
 from agents_app.rules.engine import doing
-from agents_app.rules.engine.decide import Errand
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.decide import RuleAction
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.language.rule import Every, Resume, Rule
 from agents_app.runners.base import RunControl
 from tests.agents_app.fleet import NOON
@@ -45,9 +45,9 @@ class Endless:
 def test_what_the_database_refuses_is_tried_again_after_a_pause(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    written: list[Outcome] = []
+    written: list[ActionOutcome] = []
 
-    def refuses_twice(_errand: Errand, outcome: Outcome, _now: datetime) -> None:
+    def refuses_twice(_errand: RuleAction, outcome: ActionOutcome, _now: datetime) -> None:
         written.append(outcome)
         if len(written) < 3:
             raise DataError("no")
@@ -55,7 +55,9 @@ def test_what_the_database_refuses_is_tried_again_after_a_pause(
     monkeypatch.setattr(doing, "write_down", refuses_twice)
     clock = Clock(monkeypatch)
     rule = Rule("nightly", Every(60), (), Resume("all"))
-    doing.Doer(tmp_path, lambda: NOON)._do(errand_of(rule), lambda: Outcome("done"), lambda: NOON)
+    doing.ActionExecutor(tmp_path, lambda: NOON)._do(
+        errand_of(rule), lambda: ActionOutcome("done"), lambda: NOON
+    )
     assert [one.sentence for one in written] == ["done", "", ""]
     assert clock.waited == [doing.AGAIN_SECONDS] * 2
 
@@ -65,7 +67,7 @@ def test_what_cannot_begin_has_failed_and_keeps_nothing_else_from_beginning(rule
     """Guard: without it the rule would be held by a process that does nothing for it."""
     begun: list[str] = []
 
-    def no_room_for_the_first(errand: Errand, _tenant_id: int) -> None:
+    def no_room_for_the_first(errand: RuleAction, _tenant_id: int) -> None:
         if errand.rule.name == "a":
             raise RuntimeError("can't start new thread")
         begun.append(errand.rule.name)
@@ -85,16 +87,16 @@ def test_whoever_asks_goes_on_while_a_verb_is_being_done(
     """A database that answers late must not keep beat from its next look."""
     begun, may_end, written = threading.Event(), threading.Event(), SimpleQueue[int]()
 
-    def blocks(_errand: Errand, _tenant_id: int) -> Outcome:
+    def blocks(_errand: RuleAction, _tenant_id: int) -> ActionOutcome:
         begun.set()
         assert may_end.wait(60)
-        return Outcome("done")
+        return ActionOutcome("done")
 
     monkeypatch.setattr(doing, "perform", blocks)
     monkeypatch.setattr(doing, "write_down", lambda errand, *_: written.put(errand.rule_id))
     rule = Rule("nightly", Every(60), (), Resume("all"))
     errands = [errand_of(rule, pk) for pk in (1, 2)]
-    doer = doing.Doer(tmp_path, lambda: NOON)
+    doer = doing.ActionExecutor(tmp_path, lambda: NOON)
     doer.submit(errands[0], 1)
     assert begun.wait(60)
     doer.submit(errands[1], 1)
@@ -107,7 +109,7 @@ def test_whoever_asks_goes_on_while_a_verb_is_being_done(
 def test_the_end_of_beat_waits_for_all_commands_together(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    clock, doer = Clock(monkeypatch), doing.Doer(tmp_path, lambda: NOON)
+    clock, doer = Clock(monkeypatch), doing.ActionExecutor(tmp_path, lambda: NOON)
     doer._commands = {Endless(clock): RunControl() for _ in range(3)}  # type: ignore[misc]
     doer.stop()
     assert clock.waited == [doing.STOP_SECONDS, 0, 0]

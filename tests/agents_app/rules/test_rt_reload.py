@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from agents_app.models import RuleState
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.language.source import FILE_NAME
 from tests.agents_app.rules.ruling import Rules, at, book, row, told
 
 
 def test_an_unchanged_rule_carries_on_when_the_file_is_edited(rules: Rules):
     rules.save("[a] every 5m => resume all")
-    rules.outcome = Outcome(problem="no")
+    rules.outcome = ActionOutcome(problem="no")
     rules.ticks(at("12:00"), at("12:06"))
     before = row("a")
     assert before.failures == 1
@@ -123,15 +123,16 @@ def test_a_changed_rule_waits_for_the_end_of_what_the_old_one_began(rules: Rules
     rules.save('[a] every 30s => run "sleep 100"')
     assert rules.ticks(at("12:01:10"), at("12:03")) == []
     assert row("a").status == "run"
-    rules.end(Outcome("exit code 0", exit_code=0), at("12:03"))
+    rules.end(ActionOutcome("exit code 0", exit_code=0), at("12:03"))
     assert rules.ticks(at("12:03:10"), at("12:03:40")) == [("a", at("12:03:10"))]
 
 
 @pytest.mark.parametrize(
-    "outcome", [Outcome(problem="exit code 1", exit_code=1), Outcome("exit code 0", exit_code=0)]
+    "outcome",
+    [ActionOutcome(problem="exit code 1", exit_code=1), ActionOutcome("exit code 0", exit_code=0)],
 )
 def test_what_came_of_the_old_rule_is_not_held_against_the_changed_one(
-    rules: Rules, outcome: Outcome
+    rules: Rules, outcome: ActionOutcome
 ):
     rules.save('[a] at 1 12 * * * => run "false"')
     rules.tick(at("12:00:30"))

@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.models import RuleState
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.language.source import FILE_NAME
 from tests.agents_app.rules.ruling import Rules, at, book, row, told
 
@@ -43,7 +43,7 @@ def test_bytes_that_are_no_text_are_wrong_in_their_line_alone(rules: Rules):
 @pytest.mark.parametrize("gap", [b"", b"\n", None])
 def test_a_look_into_the_moment_of_a_save_changes_nothing(rules: Rules, gap: bytes | None):
     rules.save("[a] every 1m => resume all")
-    rules.outcome = Outcome(problem="no")
+    rules.outcome = ActionOutcome(problem="no")
     rules.ticks(at("12:00"), at("12:01"))
     before = row("a")
     assert before.failures == 1

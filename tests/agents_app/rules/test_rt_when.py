@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from agents_app.models import RuleState, Tenant
-from agents_app.rules.engine.outcome import Outcome
+from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.language.source import FILE_NAME
 from agents_app.runs import control
 from tests.agents_app.fleet import Fleet
@@ -115,7 +115,7 @@ def test_a_rule_does_not_fire_while_what_it_began_goes_on(rules: Rules):
     rules.holding = True
     assert rules.ticks(at("12:00"), at("12:04")) == [("a", at("12:01"))]
     assert status("a") == ("run", "what it began last still goes on")
-    rules.end(Outcome("exit code 0", exit_code=0), at("12:04:05"))
+    rules.end(ActionOutcome("exit code 0", exit_code=0), at("12:04:05"))
     assert rules.ticks(at("12:04:10"), at("12:05")) == [("a", at("12:05"))]
 
 
@@ -143,5 +143,5 @@ def test_a_removed_rule_fires_no_more_and_what_it_began_may_end(rules: Rules):
     (rules.project / FILE_NAME).unlink()
     assert rules.ticks(at("12:01:10"), at("12:05")) == []
     assert row("a").next_due_at is None
-    rules.end(Outcome("exit code 0", exit_code=0), at("12:05"))
+    rules.end(ActionOutcome("exit code 0", exit_code=0), at("12:05"))
     assert not RuleState.objects.exists()

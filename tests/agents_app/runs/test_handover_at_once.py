@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from agents_app.models import Agent, Run
 from agents_app.runs import lifecycle
 from agents_app.runs.job import Job
-from agents_app.runs.slots import read_gate
+from agents_app.runs.slots import lock_agent
 from tests.agents_app.fleet import NOON, Fleet, event_names, run_states, work_states, worker_of
 from tests.agents_app.runs.test_handover import LATER, WELL, agents
 from tests.parts.waiting import wait_for
@@ -42,7 +42,7 @@ def ended_together(
     workers = [worker_of(job) for job in jobs]
     with ThreadPoolExecutor(len(jobs)) as pool:
         with transaction.atomic():
-            read_gate(jobs[0].agent_id)
+            lock_agent(jobs[0].agent_id)
             ends = [in_a_thread(pool, *each) for each in zip(jobs, workers, strict=True)]
             wait_for(lambda: who_wait_for_a_lock() == len(jobs))
             meanwhile()

@@ -11,7 +11,7 @@ from django.db.models import F
 from agents_app.database.transactions import in_transaction
 from agents_app.models import Run, Schedule, WorkItem
 from agents_app.runs import control, lifecycle
-from agents_app.runs.slots import read_gate
+from agents_app.runs.slots import lock_agent
 from agents_app.schedules import edit, firings
 from agents_app.schedules.edit import Draft
 from tests.agents_app.fleet import NOON, Fleet, at
@@ -55,7 +55,7 @@ def test_it_waits_for_whoever_decides_about_the_agent_and_holds_nothing_meanwhil
     durable_fleet.start(WorkItem.objects.earliest("id"))
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            read_gate(schedule.agent_id)
+            lock_agent(schedule.agent_id)
             acting = pool.submit(_in_a_thread, act, schedule)
             wait_for(_somebody_waits)
             # What a decision writes: it would wait for ever if the other one held any of it.

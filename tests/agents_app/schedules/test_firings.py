@@ -4,7 +4,7 @@ import pytest
 
 from agents_app.models import Run, Scheduler, Trigger, WorkItem
 from agents_app.runs import dispatch, lifecycle
-from agents_app.runs.slots import free_place, read_gate
+from agents_app.runs.slots import find_free_slots, lock_agent
 from agents_app.schedules import firings
 from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
@@ -272,8 +272,8 @@ def test_work_that_waits_for_its_time_lets_younger_work_pass(fleet: Fleet):
 
 def test_lifecycle_never_admits_without_waiting_work(fleet: Fleet):
     agent = fleet.agent()
-    gate = read_gate(agent.pk)
+    gate = lock_agent(agent.pk)
     assert gate is not None
-    place = free_place(agent.pk, gate)
+    place = find_free_slots(agent.pk, gate)
     assert place is not None
     assert lifecycle.admit_next(agent.pk, gate, place, NOON) is None

@@ -45,7 +45,7 @@ def test_a_pause_that_somebody_ended_is_not_ended_again(fleet: Fleet):
     edit.pause(schedule, "ann", NOON, until=at(60))
     edit.resume(schedule, "bob", at(30))
     edit.pause(schedule, "bob", at(40), "longer")
-    assert due.resume_what_waited(at(60)) == 0
+    assert due.resume_expired_pauses(at(60)) == 0
     assert states(schedule) == ("paused", "longer")
 
 

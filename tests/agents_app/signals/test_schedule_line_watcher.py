@@ -7,7 +7,7 @@ import pytest
 
 from agents_app.models import Agent, Run, RunOutput
 from agents_app.signals import schedule_line_watcher
-from agents_app.signals.schedule_line_watcher import MOST_A_RUN, WritWatch
+from agents_app.signals.schedule_line_watcher import MOST_A_RUN, ScheduleLineWatcher
 from agents_app.worker.execute import Host
 from tests.agents_app.executing import Executing, do, printed, shell
 from tests.agents_app.fleet import NOON, Fleet
@@ -106,7 +106,7 @@ def test_a_database_that_does_not_answer_keeps_no_program_waiting(monkeypatch: p
     monkeypatch.setattr(schedule_line_watcher, "_obey", slow)
     monkeypatch.setattr(schedule_line_watcher, "LAST_ANSWERS_SECONDS", 0.3)
     log = Log()
-    watch = WritWatch(log, 1, 1)
+    watch = ScheduleLineWatcher(log, 1, 1)
     began_at = time.monotonic()
     watch.feed(1, b"/schedule list\n", 0)
     watch.feed(1, b"go on", 0)
@@ -126,7 +126,7 @@ def test_whatever_goes_wrong_is_an_answer_and_no_exception(
     def broken(*_: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(schedule_line_watcher, "obey", broken)
+    monkeypatch.setattr(schedule_line_watcher, "run_schedule_line", broken)
     run = finished(durable_fleet, writer(durable_fleet, "/schedule list"))
     assert run.state == "succeeded"
     assert "ERR: it could not be done (RuntimeError)" in printed(run.pk, 0)
@@ -141,7 +141,7 @@ def test_however_the_output_is_cut_the_same_lines_are_writs(
     fenced = b"```\n/schedule 2\nd\n```\n\n"
     output = b"a\nb\n/schedule 1\nc\n%s/schedule 3\r\ne\n x/schedule 4\n/schedule 5" % fenced
     log = Log()
-    watch = WritWatch(log, 1, 1)
+    watch = ScheduleLineWatcher(log, 1, 1)
     for start in range(0, len(output), size):
         watch.feed(1, output[start : start + size], 0)
         watch.feed(2, b"/schedule err\n", 0)

@@ -6,7 +6,7 @@ import pytest
 
 from agents_app.models import Agent, RunEvent, Schedule, Tenant
 from agents_app.signals import schedule_lines
-from agents_app.signals.schedule_lines import Answer, obey
+from agents_app.signals.schedule_lines import ScheduleLineAnswer, run_schedule_line
 from tests.agents_app.fleet import NOON, Fleet
 
 
@@ -15,14 +15,14 @@ def research(fleet: Fleet) -> Agent:
     return fleet.agent("research", timezone="UTC")
 
 
-def said(agent: Agent, line: str) -> Answer:
-    return obey(agent, line, NOON, "run 7")
+def said(agent: Agent, line: str) -> ScheduleLineAnswer:
+    return run_schedule_line(agent, line, NOON, "run 7")
 
 
 def test_a_schedule_is_created_for_the_agent_that_asked(research: Agent):
     answer = said(research, "/schedule in 1 hour: review the deploy status and report regressions")
     schedule = research.schedules.get()
-    assert answer == Answer(
+    assert answer == ScheduleLineAnswer(
         True,
         "[/schedule create in 1 hour: review the deploy status and rep ...]\n"
         f"OK: scheduled #{schedule.pk} in 1 hour (2026-03-02 13:00) → research\n"
@@ -66,7 +66,7 @@ def test_a_list_shows_what_the_tenant_has_and_how_each_is_ended(fleet: Fleet, re
     )
     resumed = said(research, f"resume #{second}")
     assert f"OK: resumed #{second} daily at 09:00 (2026-03-03 09:00)" in resumed.text
-    assert said(research, f"cancel {first}") == Answer(
+    assert said(research, f"cancel {first}") == ScheduleLineAnswer(
         True,
         f"[/schedule cancel {first}]\nOK: canceled #{first} in 1 hour\n[END SCHEDULE]\n",
         first,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agents_app.skills.document import Source
+from agents_app.skills.document import SourceText
 from agents_app.skills.errors import SkillError
 from agents_app.skills.parse import parse_project, parse_skill
 from agents_app.skills.specs import AgentSpec, ProjectSpec
@@ -22,12 +22,14 @@ def agent(
 
 
 def skill(text: str, *, config: str | None = None, project: ProjectSpec | None = None) -> AgentSpec:
-    extra = None if config is None else Source(config, Path(CONFIG))
-    return parse_skill(Source(text, Path(SKILL)), name="reporter", project=project, config=extra)
+    extra = None if config is None else SourceText(config, Path(CONFIG))
+    return parse_skill(
+        SourceText(text, Path(SKILL)), name="reporter", project=project, config=extra
+    )
 
 
 def project(text: str) -> ProjectSpec:
-    return parse_project(Source(text, Path("config.toml")))
+    return parse_project(SourceText(text, Path("config.toml")))
 
 
 def problems(parse, *args, **kwargs) -> list[str]:

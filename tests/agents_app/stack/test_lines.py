@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.stack.lines import LineSplitter, printable
+from agents_app.stack.lines import PrintableLines, printable
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20), st.integers(1, 50))
 def test_lines_do_not_depend_on_how_the_bytes_arrive(chunks: list[bytes], limit: int) -> None:
-    in_pieces, at_once = LineSplitter(limit), LineSplitter(limit)
+    in_pieces, at_once = PrintableLines(limit), PrintableLines(limit)
     pieces = [line for chunk in chunks for line in in_pieces.feed(chunk)] + in_pieces.finish()
     whole = at_once.feed(b"".join(chunks)) + at_once.finish()
     assert pieces == whole
@@ -22,7 +22,7 @@ def test_nothing_printed_can_control_a_terminal(raw: bytes) -> None:
 
 
 def test_a_long_line_costs_no_more_memory_than_its_head() -> None:
-    splitter = LineSplitter(10)
+    splitter = PrintableLines(10)
     for _ in range(1000):
         assert splitter.feed(b"x" * 1000) == []
     assert len(splitter._head) == 10
@@ -30,7 +30,7 @@ def test_a_long_line_costs_no_more_memory_than_its_head() -> None:
 
 
 def test_the_end_without_newline_is_a_line_too() -> None:
-    splitter = LineSplitter()
+    splitter = PrintableLines()
     assert splitter.feed(b"one\r\ntw") == ["one"]
     assert splitter.feed(b"o") == []
     assert splitter.finish() == ["two"]

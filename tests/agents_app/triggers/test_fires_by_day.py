@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from agents_app.triggers import parse_trigger, zone
-from agents_app.triggers.preview import Fired, Rule, days_from, fires_by_day
+from agents_app.triggers.preview import ClockRule, Fired, days_from, fires_by_day
 
 BERLIN = zone("Europe/Berlin")
 MONDAY = date(2026, 3, 2)
@@ -16,7 +16,7 @@ def berlin(day: int, hour: int, minute: int = 0) -> datetime:
 
 
 def week(text: str, armed: datetime, first: date = MONDAY) -> list[Fired | None]:
-    return fires_by_day(Rule(parse_trigger(text), BERLIN), armed, days_from(first, 7, BERLIN))
+    return fires_by_day(ClockRule(parse_trigger(text), BERLIN), armed, days_from(first, 7, BERLIN))
 
 
 def test_a_daily_schedule_has_one_fire_on_each_day_from_its_next_one_on():

@@ -4,23 +4,29 @@ import time
 
 import pytest
 
-from agents_app.triggers import ACCEPTED, Writ, WritRefusal, find_writs, parse_writ
+from agents_app.triggers import (
+    ACCEPTED,
+    ScheduleLine,
+    ScheduleLineError,
+    find_schedule_lines,
+    parse_schedule_line,
+)
 
 
-def read(text: str) -> Writ | WritRefusal:
-    return parse_writ(text, "research", {42}.__contains__)
+def read(text: str) -> ScheduleLine | ScheduleLineError:
+    return parse_schedule_line(text, "research", {42}.__contains__)
 
 
 def created(text: str) -> tuple[str, str]:
     writ = read(text)
-    assert isinstance(writ, Writ)
+    assert isinstance(writ, ScheduleLine)
     assert (writ.op, writ.agent, writ.id) == ("create", "research", None)
     return writ.phrase, writ.message
 
 
 def refused(text: str) -> str:
     refusal = read(text)
-    assert isinstance(refusal, WritRefusal)
+    assert isinstance(refusal, ScheduleLineError)
     assert refusal.message
     return refusal.code
 
@@ -85,14 +91,18 @@ def test_a_line_that_cannot_be_followed_is_refused_with_a_code(line, code):
 
 def test_a_bad_phrase_is_explained_with_all_that_is_accepted():
     refusal = read("/schedule every funday at 09:00: go")
-    assert isinstance(refusal, WritRefusal)
+    assert isinstance(refusal, ScheduleLineError)
     assert '"funday" (character 7)' in refusal.message
     assert refusal.accepted == ACCEPTED
 
 
 @pytest.mark.parametrize("op", ["cancel", "pause", "resume"])
 def test_a_schedule_is_named_by_its_number(op):
-    assert read(f"/schedule {op} 42") == read(f"/schedule {op.upper()}  #042 ") == Writ(op, id=42)
+    assert (
+        read(f"/schedule {op} 42")
+        == read(f"/schedule {op.upper()}  #042 ")
+        == ScheduleLine(op, id=42)
+    )
 
 
 def test_only_a_number_that_a_row_could_have_is_looked_up():
@@ -103,14 +113,14 @@ def test_only_a_number_that_a_row_could_have_is_looked_up():
         return False
 
     for digits in ("9" * 18, "9" * 19, "9" * 5000):
-        found = parse_writ(f"/schedule cancel {digits}", "research", exists)
-        assert isinstance(found, WritRefusal)
+        found = parse_schedule_line(f"/schedule cancel {digits}", "research", exists)
+        assert isinstance(found, ScheduleLineError)
         assert found.code == "not_found"
     assert asked == [int("9" * 18)]
 
 
 def test_the_list_is_asked_for_in_any_case():
-    assert read("/schedule list") == read("/schedule LIST ") == Writ("list")
+    assert read("/schedule list") == read("/schedule LIST ") == ScheduleLine("list")
 
 
 OUTPUT = """I will look again.
@@ -135,7 +145,7 @@ OUTPUT = """I will look again.
 
 
 def test_writs_start_a_line_outside_fenced_blocks():
-    assert find_writs(OUTPUT) == [
+    assert find_schedule_lines(OUTPUT) == [
         "/schedule in 1 hour: look",
         "/schedule list",
         "/schedule cancel 42",
@@ -147,5 +157,5 @@ def test_a_long_line_is_read_at_once(filling):
     started = time.process_time()
     text = "/schedule " + filling * 1_000_000
     read(text)
-    find_writs(text)
+    find_schedule_lines(text)
     assert time.process_time() - started < 1

@@ -13,8 +13,8 @@ from agents_app.maintenance.retention import remove_old_rows
 from agents_app.models import Agent, Delivery, RunEvent, Tenant, WebhookSource, WorkItem
 from agents_app.webhooks import deliveries
 from agents_app.webhooks.delivery_rows import Receipt
-from agents_app.webhooks.providers import Letter
-from agents_app.webhooks.source_index import read_book
+from agents_app.webhooks.providers import RawDelivery
+from agents_app.webhooks.source_index import read_source_index
 from tests.agents_app.fleet import NOON, Fleet, at, work_states
 
 HEADERS = {"x-github-event": "issues"}
@@ -36,9 +36,9 @@ def listener(fleet: Fleet, name: str = "triage", **filters: Any) -> Agent:
 
 
 def receive(*ids: str, body: bytes = json.dumps(ISSUE).encode()) -> list[Receipt]:
-    book = read_book()
+    book = read_source_index()
     (source,) = book.find("github")
-    letters = [Letter(HEADERS, body, one, NOON) for one in ids]
+    letters = [RawDelivery(HEADERS, body, one, NOON) for one in ids]
     arrivals = [deliveries.arrive(book, source, letter, "main") for letter in letters]
     return deliveries.store(arrivals, NOON)
 
@@ -77,9 +77,9 @@ def test_the_same_id_from_another_source_is_another_delivery(fleet: Fleet, gh: W
 
 def test_an_agent_that_was_disabled_a_moment_ago_is_not_counted_as_told(fleet: Fleet):
     off, on = listener(fleet, "off"), listener(fleet, "on")
-    book = read_book()
+    book = read_source_index()
     Agent.objects.filter(pk=off.pk).update(scale=0)
-    letter = Letter(HEADERS, json.dumps(ISSUE).encode(), "a", NOON)
+    letter = RawDelivery(HEADERS, json.dumps(ISSUE).encode(), "a", NOON)
     arrival = deliveries.arrive(book, book.sources[0], letter, "main")
     (receipt,) = deliveries.store([arrival], NOON)
     assert (receipt.matched, receipt.skipped) == (1, 1)

@@ -51,7 +51,7 @@ def settle(fleet: Fleet, mark: str) -> Belongings:
     fleet.start(fleet.ask(agent, prompt=mark, requested_by=mark))
     item = fleet.ask(agent, prompt=mark, requested_by=mark)
     token = create_token(fleet.tenant, mark, "read", mark, NOON).row
-    note = journal.Entry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
+    note = journal.JournalEntry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
     in_transaction(lambda: journal.record(note))
     rule = f'[{mark}] every 1m => msg {agent.name} "{mark}"'
     RuleState.objects.create(

@@ -7,8 +7,8 @@ import pytest
 
 from agents_app.models import Delivery, RunEvent, WebhookSource, WorkItem
 from agents_app.webhooks import deliveries
-from agents_app.webhooks.providers import Letter
-from agents_app.webhooks.source_index import read_book
+from agents_app.webhooks.providers import RawDelivery
+from agents_app.webhooks.source_index import read_source_index
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.gateway_app.api.calling import Api
 
@@ -35,9 +35,9 @@ def gh(fleet: Fleet) -> WebhookSource:
 
 def receive(number: int, body: Any = ISSUE, source: str = "gh", **headers: str) -> Delivery:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    book = read_book()
+    book = read_source_index()
     sender = next(each for each in book.sources if each.name == source)
-    letter = Letter({**HEADERS, **headers}, raw, f"guid-{number}", at(number))
+    letter = RawDelivery({**HEADERS, **headers}, raw, f"guid-{number}", at(number))
     (receipt,) = deliveries.store([deliveries.arrive(book, sender, letter, "main")], at(number))
     return Delivery.objects.get(pk=receipt.delivery)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agents_app.events.tail import Told
+from agents_app.events.tail import TailEntry
 from agents_app.text import CUT, summary
 from gateway_app.streams.notices import Wanted
 from tests.agents_app.fleet import NOON, at
 
-ENDED = Told(
+ENDED = TailEntry(
     id=9,
     tenant_id=1,
     name="run.succeeded",

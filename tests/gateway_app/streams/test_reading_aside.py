@@ -8,10 +8,10 @@ from agents_app.output.printed import Progress
 from gateway_app.streams.following import follow
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.log_lines import AnyLine, LogReader
-from gateway_app.streams.outlet import Outlet
-from gateway_app.streams.ticket import Follow, Guest
+from gateway_app.streams.outlet import SendBuffer
+from gateway_app.streams.ticket import Follow, Subscriber
 
-GUEST = Guest(1, None, None)
+GUEST = Subscriber(1, None, None)
 
 
 async def _read(stream: AsyncGenerator[bytes, None]) -> list[bytes]:
@@ -28,7 +28,7 @@ def test_the_last_lines_of_a_run_are_made_beside_the_event_loop(monkeypatch):
     async def followed() -> None:
         hub = Hub(heartbeat_seconds=60)
         hub.runs[1] = Progress(1, state="succeeded")
-        await _read(follow(hub, Follow(GUEST, 1, styled=True), Outlet(GUEST)))
+        await _read(follow(hub, Follow(GUEST, 1, styled=True), SendBuffer(GUEST)))
 
     monkeypatch.setattr(LogReader, "rest", rest)
     asyncio.run(followed())
