@@ -6,7 +6,7 @@ Does not belong here: tables and rules about them.
 
 from agents_app.database.bulk import insert_many, update_many
 from agents_app.database.sql import (
-    UTC_SUFFIX,
+    ENGINE,
     execute,
     fetch_all,
     fetch_column,
@@ -15,14 +15,13 @@ from agents_app.database.sql import (
     from_database_time,
     from_database_times,
     move_state,
-    on_sqlite,
     select_columns,
     to_database_time,
 )
 from agents_app.database.transactions import in_transaction
 
 __all__ = [
-    "UTC_SUFFIX",
+    "ENGINE",
     "execute",
     "fetch_all",
     "fetch_column",
@@ -33,7 +32,6 @@ __all__ = [
     "in_transaction",
     "insert_many",
     "move_state",
-    "on_sqlite",
     "select_columns",
     "to_database_time",
     "update_many",

@@ -13,6 +13,8 @@ from typing import Any, TypeVar, cast
 import structlog
 from django.db import close_old_connections, connection, transaction
 
+from agents_app.database.sql import ENGINE
+
 log = structlog.get_logger("drover.commit")
 T = TypeVar("T")
 Reply = SimpleQueue[tuple[Any, BaseException | None]]
@@ -27,7 +29,7 @@ def in_transaction(change: Callable[[], T]) -> T:
     """
     if connection.in_atomic_block:
         return change()
-    if connection.vendor == "sqlite":
+    if ENGINE.groups_commits:
         return _writer().submit(change)
     with transaction.atomic():
         return change()

@@ -5,12 +5,18 @@ Does not belong here: decisions about runs.
 """
 
 from agents_app.events import journal, relay
-from agents_app.events.tail import MOST_AT_ONCE, Tail, TailEntry, entries_between, newest_entry
+from agents_app.events.tail import (
+    MAX_TAIL_ENTRIES,
+    Tail,
+    TailEntry,
+    entries_between,
+    newest_entry_id,
+)
 from agents_app.events.totals import Key, add, buckets, observe, read_totals, sum_of
 from agents_app.events.trace import trace_id_of
 
 __all__ = [
-    "MOST_AT_ONCE",
+    "MAX_TAIL_ENTRIES",
     "Key",
     "Tail",
     "TailEntry",
@@ -18,7 +24,7 @@ __all__ = [
     "buckets",
     "entries_between",
     "journal",
-    "newest_entry",
+    "newest_entry_id",
     "observe",
     "read_totals",
     "relay",

@@ -1,8 +1,8 @@
-"""The journal as it grows: every entry once and in order, also when commits come out of order.
+"""Reading the journal as it grows: each entry once and in order of its id.
 
-On PostgreSQL an entry has its number before it is committed, so a lower one may appear after a
-higher. What is missing is waited for while a transaction goes on that was writing entries when it
-was missed: whoever has taken a number holds a lock on the table until the commit is seen by all.
+Where commits come out of order, an entry with a lower id may appear after one with a higher id.
+`Tail` waits at a gap until every transaction has ended that was writing entries when the gap was
+found. A transaction that has taken an id holds a lock on the table until its commit is visible.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,17 +12,13 @@ from datetime import datetime
 import structlog
 from django.db.models import Max, QuerySet
 
-from agents_app.database import fetch_column, on_sqlite
+from agents_app.database import ENGINE
 from agents_app.models import RunEvent
 
 log = structlog.get_logger("drover.journal")
-MOST_AT_ONCE = 1000
-# A transaction that hangs must not stop everybody for ever; ours take milliseconds.
-LONGEST_DOUBT_SECONDS = 60.0
-_WRITERS = """
-SELECT virtualtransaction FROM pg_locks
-WHERE relation = 'drover_run_event'::regclass AND mode = 'RowExclusiveLock' AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+MAX_TAIL_ENTRIES = 1000
+# One transaction that hangs must not stop all streams; Drover's transactions take milliseconds.
+MAX_GAP_SECONDS = 60.0
 _COLUMNS = (
     *("pk", "tenant_id", "name", "at", "detail", "agent__name", "run_id", "run__schedule_id"),
     *("run__started_at", "run__finished_at", "run__result_summary", "run__error"),
@@ -31,7 +27,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class TailEntry:
-    """An entry with what is known of its run, which may have gone on since."""
+    """A journal entry with the present facts of its run, which may be newer than the entry."""
 
     id: int
     tenant_id: int
@@ -48,23 +44,23 @@ class TailEntry:
 
 
 def entries_between(
-    tenant_id: int, after: int, up_to: int, most: int = MOST_AT_ONCE
+    tenant_id: int, after: int, up_to: int, limit: int = MAX_TAIL_ENTRIES
 ) -> list[TailEntry]:
-    """The first of a tenant's entries after one and up to another, the oldest first."""
-    return _told(RunEvent.objects.filter(tenant=tenant_id, pk__gt=after, pk__lte=up_to), most)
+    """The first entries of a tenant with ids above `after` and up to `up_to`, oldest first."""
+    return _read(RunEvent.objects.filter(tenant=tenant_id, pk__gt=after, pk__lte=up_to), limit)
 
 
-def newest_entry() -> int:
+def newest_entry_id() -> int:
     return RunEvent.objects.aggregate(newest=Max("pk"))["newest"] or 0
 
 
-def _told(entries: "QuerySet[RunEvent]", most: int) -> list[TailEntry]:
-    return [TailEntry(*row) for row in entries.order_by("pk").values_list(*_COLUMNS)[:most]]
+def _read(entries: "QuerySet[RunEvent]", limit: int) -> list[TailEntry]:
+    return [TailEntry(*row) for row in entries.order_by("pk").values_list(*_COLUMNS)[:limit]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
-    """Up to here something may be missing: these were writing when it was looked for."""
+class _Gap:
+    """Ids up to `up_to` may be missing; `writers` were writing entries when that was found."""
 
     up_to: int
     writers: frozenset[str]
@@ -72,70 +68,70 @@ class _Doubt:
 
 
 class Tail:
-    """Reads on from where the journal ended when it was first asked; `cursor` is None until then.
+    """Reads the entries that are written after its first `read`; `cursor` is None until then.
 
-    Everything up to `cursor` has been read, and nothing will ever appear there again.
+    All entries up to `cursor` have been returned, and no entry will appear there any more.
     """
 
     def __init__(self) -> None:
         self.cursor: int | None = None
-        self._doubt: _Doubt | None = None
+        self._gap: _Gap | None = None
 
     @property
-    def in_doubt(self) -> bool:
-        """It is worth asking again in a moment."""
-        return self._doubt is not None
+    def is_waiting(self) -> bool:
+        """Entries are held back at a gap: the next `read` should follow soon."""
+        return self._gap is not None
 
-    def read(self, monotonic: float, most: int = MOST_AT_ONCE) -> list[TailEntry]:
-        # Before the entries are read: whoever has ended by now is seen by what follows.
-        settled = self._settled(monotonic)
+    def read(self, monotonic: float, limit: int = MAX_TAIL_ENTRIES) -> list[TailEntry]:
+        # Before the entries are read, so that entries of transactions that have ended are seen.
+        settled = self._close_gap(monotonic)
         if self.cursor is None:
             self._begin(settled, monotonic)
             return []
-        found = _told(RunEvent.objects.filter(pk__gt=self.cursor), most)
-        ready = list(_without_gaps(found, self.cursor, settled))
+        found = _read(RunEvent.objects.filter(pk__gt=self.cursor), limit)
+        ready = list(_until_gap(found, self.cursor, settled))
         if len(ready) < len(found):
-            self._wonder(found[-1].id, monotonic)
+            self._open_gap(found[-1].id, monotonic)
         if ready:
             self.cursor = ready[-1].id
         return ready
 
     def _begin(self, settled: int | None, monotonic: float) -> None:
-        """Not before all have ended that may write something before the end."""
+        """Set the cursor once no open transaction can write an entry below it."""
         if settled is None:
-            settled = newest_entry()
-            self._wonder(settled, monotonic)
-        if self._doubt is None or not self._doubt.writers:
-            self.cursor, self._doubt = settled, None
+            settled = newest_entry_id()
+            self._open_gap(settled, monotonic)
+        if self._gap is None or not self._gap.writers:
+            self.cursor, self._gap = settled, None
 
-    def _wonder(self, up_to: int, monotonic: float) -> None:
-        if self._doubt is None and not on_sqlite():
-            self._doubt = _Doubt(up_to, _writers(), monotonic)
+    def _open_gap(self, up_to: int, monotonic: float) -> None:
+        if self._gap is None:
+            self._gap = _Gap(up_to, _writers(), monotonic)
 
-    def _settled(self, monotonic: float) -> int | None:
-        """Up to here nothing can appear any more, as far as that had to be found out."""
-        if self._doubt is None:
+    def _close_gap(self, monotonic: float) -> int | None:
+        """The id up to which no entry can appear any more, if a gap has just been closed."""
+        if self._gap is None:
             return None
-        left = self._doubt.writers and self._doubt.writers & _writers()
-        if left and monotonic - self._doubt.since < LONGEST_DOUBT_SECONDS:
-            self._doubt = _Doubt(self._doubt.up_to, left, self._doubt.since)
+        left = self._gap.writers and self._gap.writers & _writers()
+        if left and monotonic - self._gap.since < MAX_GAP_SECONDS:
+            self._gap = _Gap(self._gap.up_to, left, self._gap.since)
             return None
         if left:
-            log.warning("journal.gap_given_up", up_to=self._doubt.up_to, writers=sorted(left))
-        settled, self._doubt = self._doubt.up_to, None
+            log.warning("journal.gap_given_up", up_to=self._gap.up_to, writers=sorted(left))
+        settled, self._gap = self._gap.up_to, None
         return settled
 
 
-def _without_gaps(
-    found: Iterable[TailEntry], after: int, settled: int | None
+def _until_gap(
+    entries: Iterable[TailEntry], after: int, settled: int | None
 ) -> Iterator[TailEntry]:
-    for told in found:
-        # SQLite has one writer at a time: what is missing there was never committed.
-        if told.id - 1 > max(after, settled or 0) and not on_sqlite():
+    for entry in entries:
+        # Where ids appear in order, a missing id was never committed, or its row was deleted.
+        if entry.id - 1 > max(after, settled or 0) and not ENGINE.ids_appear_in_order:
             return
-        yield told
-        after = told.id
+        yield entry
+        after = entry.id
 
 
 def _writers() -> frozenset[str]:
-    return frozenset(fetch_column(_WRITERS, []))
+    return ENGINE.writing_transactions("drover_run_event")

@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents_app.conf import CONF
-from agents_app.database import fetch_one
+from agents_app.database import ENGINE
 from agents_app.errors import DroverError
 from agents_app.installation import client_url, redis_url
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Finding, Said, line_of
@@ -123,7 +123,7 @@ def check_database(_: datetime) -> Said:
     if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         yield WRONG, f"{len(plan)} migrations are missing", "manage.py migrate"
     else:
-        yield OK, f"{connection.vendor}, all migrations applied", ""
+        yield OK, f"{ENGINE.name}, all migrations applied", ""
 
 
 def check_scheduler(_: datetime) -> Said:
@@ -157,11 +157,10 @@ def check_beat(now: datetime) -> Said:
 def check_clock(now: datetime) -> Said:
     """Leases and due times are compared on several hosts, so their clocks must agree."""
     advice = "let NTP set the clocks of all hosts"
-    if connection.vendor == "postgresql":
-        row = fetch_one("SELECT clock_timestamp()", [])
-        if row and abs(row[0] - now) > SKEW:
-            seconds = (row[0] - now).total_seconds()
-            yield WRONG, f"the database is {seconds:+.0f} s from this host", advice
+    difference = ENGINE.clock_difference(now)
+    if abs(difference) > SKEW:
+        seconds = difference.total_seconds()
+        yield WRONG, f"the database is {seconds:+.0f} s from this host", advice
     if Scheduler.objects.filter(last_check_at__gt=now + SKEW).exists():
         yield WRONG, "beat looked in the future: a clock went back, or hosts differ", advice
     old = Worker.objects.filter(ended_at__isnull=True, host=this_host())

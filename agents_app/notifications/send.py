@@ -13,13 +13,13 @@ import structlog
 from django.db.models import Q, QuerySet
 
 from agents_app.conf import CONF
-from agents_app.database import in_transaction
+from agents_app.database import ENGINE, in_transaction
 from agents_app.errors import DroverError
 from agents_app.events import journal
 from agents_app.models import NotifyTarget, RunEvent
 from agents_app.notifications.outgoing import post
 from agents_app.notifications.payloads import Notice, body_of, headers_of
-from agents_app.notifications.targets import MOST_AT_ONCE, last_settled, shown, url_of, waiting_for
+from agents_app.notifications.targets import MOST_AT_ONCE, shown, url_of, waiting_for
 from agents_app.secrets import read_secret
 
 log = structlog.get_logger("drover.notify")
@@ -52,7 +52,8 @@ def notify(now: datetime) -> None:
     targets = list(due.filter(tenant__disabled_at__isnull=True).order_by("pk"))
     if not targets:
         return
-    settled = last_settled(min(target.cursor for target in targets), now)
+    after = min(target.cursor for target in targets)
+    settled = ENGINE.newest_settled_id("drover_run_event", after, now)
     errands = [_errand(target, settled) for target in targets if target.cursor < settled]
     for errand, told in zip(errands, asyncio.run(_run_all(errands, now)), strict=True):
         _write(errand, told, now)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from agents_app.database import from_database_time, on_sqlite, to_database_time
+from agents_app.database import ENGINE, from_database_time, to_database_time
 
 MOST_ROWS = 20_000
 MOST_LATEST = 2_000
@@ -40,7 +40,7 @@ class Lateness:
 
 
 def ended_runs(since: datetime, piece_seconds: float) -> list[Pile]:
-    rows = _rows(_ended_sql(), [to_database_time(since), MOST_ROWS, piece_seconds])
+    rows = _rows(_ENDED, [to_database_time(since), MOST_ROWS, piece_seconds])
     return [
         Pile(
             agent_id,
@@ -56,7 +56,7 @@ def ended_runs(since: datetime, piece_seconds: float) -> list[Pile]:
 
 
 def firing_lateness(since: datetime, piece_seconds: float) -> list[Lateness]:
-    rows = _rows(_late_sql(), [to_database_time(since), MOST_ROWS, piece_seconds])
+    rows = _rows(_LATENESS, [to_database_time(since), MOST_ROWS, piece_seconds])
     return [Lateness(from_database_time(at), _positive(late), count) for at, late, count in rows]
 
 
@@ -76,42 +76,23 @@ def _positive(seconds: Any) -> float:
 # --- the statements -------------------------------------------------------------------------
 
 
-def _seconds(later: str, earlier: str) -> str:
-    if on_sqlite():
-        return f"(julianday({later}) - julianday({earlier})) * 86400.0"
-    return f"extract(epoch FROM {later} - {earlier})"
-
-
-def _piece(column: str) -> str:
-    """The number of the piece of time that it falls into; its length is a parameter."""
-    if on_sqlite():
-        return f"CAST((julianday({column}) - 2440587.5) * 86400.0 / %s AS INTEGER)"
-    return f"floor(extract(epoch FROM {column}) / %s)"
-
-
-def _ended_sql() -> str:
-    return f"""
+_ENDED = f"""
 SELECT agent_id, state, count(*), min(coalesce(started_at, created_at)), max(finished_at), max(id),
-    max({_seconds("started_at", "created_at")})
+    max({ENGINE.seconds_between("created_at", "started_at")})
 FROM (
     SELECT id, agent_id, state, created_at, started_at, finished_at FROM drover_run
     WHERE finished_at >= %s ORDER BY finished_at DESC LIMIT %s
 ) AS lately
-GROUP BY agent_id, state, {_piece("finished_at")}
+GROUP BY agent_id, state, {ENGINE.time_bucket("finished_at")}
 ORDER BY max(finished_at), max(id)"""  # noqa: S608
-
-
-def _late_sql() -> str:
-    return f"""
-SELECT max(recorded_at), max({_seconds("recorded_at", "due_at")}), count(*)
+_LATENESS = f"""
+SELECT max(recorded_at), max({ENGINE.seconds_between("due_at", "recorded_at")}), count(*)
 FROM (
     SELECT due_at, recorded_at FROM drover_firing
     WHERE recorded_at >= %s ORDER BY recorded_at DESC LIMIT %s
 ) AS lately
-GROUP BY {_piece("recorded_at")}
+GROUP BY {ENGINE.time_bucket("recorded_at")}
 ORDER BY max(recorded_at)"""  # noqa: S608
-
-
 _TRIGGERS = """
 SELECT DISTINCT agent_id, lately.trigger
 FROM (SELECT agent_id, drover_run.trigger FROM drover_run ORDER BY id DESC LIMIT %s) AS lately"""

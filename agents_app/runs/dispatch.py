@@ -10,7 +10,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents_app.database import fetch_one, in_transaction, insert_many, to_database_time
+from agents_app.database import fetch_one, in_transaction, insert_many
 from agents_app.errors import NotFound, Refused
 from agents_app.events import journal, relay
 from agents_app.models import LENT, Run, Tenant, Trigger, WorkItem
@@ -111,8 +111,8 @@ def _work_values(request: Request, now: datetime) -> tuple[Any, ...]:
             request.idempotency_key,
             request.trace_id or uuid4().hex,
             0,
-            to_database_time(now),
-            to_database_time(now),
+            now,
+            now,
         ),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from agents_app.database import execute
+from agents_app.database import ENGINE, execute
 from agents_app.models import LENT
 from agents_app.runs.job import Ending, Job, new_secret, secret_hash
 
@@ -72,7 +72,12 @@ FROM begun, admitted a, gate"""
 
 
 def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:
-    """The next job, already started by the same worker; None: nothing at all has happened."""
+    """The next job, already started by the same worker; None: nothing at all has happened.
+
+    Only on an engine that changes several tables in one statement.
+    """
+    if not ENGINE.writes_several_tables_at_once:
+        return None
     secret = new_secret()
     values: dict[str, Any] = {
         "token": secret_hash(secret),

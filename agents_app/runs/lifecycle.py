@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agents_app.database import execute as execute
-from agents_app.database import fetch_column, fetch_one, move_state, on_sqlite, to_database_time
+from agents_app.database import fetch_column, fetch_one, move_state, to_database_time
 from agents_app.events import journal
 from agents_app.models import Run, Trigger, WorkItem
 from agents_app.runs import handover, loans
@@ -31,9 +31,9 @@ from agents_app.runs.statements import (
     ADMIT_CALLED,
     ADMIT_OLDEST,
     END_CALLS,
+    LOCK_WORK_OF_ENDED_CALLS,
     PENDING,
     SCHEDULE_OF,
-    WORK_OF_ENDED_CALLS,
 )
 
 R, W = Run.State, WorkItem.State
@@ -122,7 +122,7 @@ def finish(
 def hand_over_at_once(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:
     """The end that most runs of a busy agent have, in one statement that needs no transaction
     around it; None: nothing has happened, and `finish` goes the long way."""
-    if on_sqlite() or ending.state != R.SUCCEEDED or ending.wants_rerun or job.schedule_id:
+    if ending.state != R.SUCCEEDED or ending.wants_rerun or job.schedule_id:
         return None
     following = handover.hand_over(job, ending, now, worker_id)
     if following is not None:
@@ -197,8 +197,7 @@ def end_calls(caller_run_id: int, now: datetime, reason: str) -> int:
     """Nobody hears the answers any more: what still waits is dropped, what runs goes on."""
     calls = execute(END_CALLS, [to_database_time(now), reason, caller_run_id]).rowcount
     # One that is being admitted at this moment runs: to wait for it here could be a deadlock.
-    lock = "" if on_sqlite() else " FOR UPDATE OF w SKIP LOCKED"
-    for work_item_id in fetch_column(WORK_OF_ENDED_CALLS + lock, [caller_run_id]):
+    for work_item_id in fetch_column(LOCK_WORK_OF_ENDED_CALLS, [caller_run_id]):
         drop(work_item_id, now, reason)
     return int(calls)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app.database import fetch_one, move_state, on_sqlite, to_database_time
+from agents_app.database import ENGINE, fetch_one, move_state, to_database_time
 from agents_app.models import Schedule
 
 S = Schedule.State
@@ -34,6 +34,7 @@ _SCHEDULE = """
 SELECT state, one_shot, next_fire_at IS NOT NULL, interval_seconds, pause_after_failures,
     failure_count
 FROM drover_schedule WHERE id = %s"""
+_LOCK_SCHEDULE = _SCHEDULE + ENGINE.row_lock()
 
 
 def pause_schedule(schedule_id: int, note: str, until: datetime | None = None) -> bool:
@@ -100,8 +101,7 @@ def settle_schedule(
 
 def _read(schedule_id: int) -> tuple[Any, ...] | None:
     """Locked, so that a pause at this very moment does not make the move miss."""
-    lock = "" if on_sqlite() else " FOR NO KEY UPDATE"
-    return fetch_one(_SCHEDULE + lock, [schedule_id])
+    return fetch_one(_LOCK_SCHEDULE, [schedule_id])
 
 
 def _move_schedule(schedule_id: int, old: str, new: str, columns: dict[str, Any]) -> bool:

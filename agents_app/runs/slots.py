@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agents_app.database import fetch_column, fetch_one, on_sqlite
+from agents_app.database import ENGINE, fetch_column, fetch_one
 from agents_app.models import LENT
 
-_GATE = """
+_AGENT = """
 SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds,
        a.removed_at IS NOT NULL, t.disabled_at IS NOT NULL,
        a.paused_at IS NOT NULL OR t.paused_at IS NOT NULL, t.scale,
@@ -14,12 +14,12 @@ SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seco
        EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
 FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
 WHERE a.id = %s"""
+_LOCK_AGENT = _AGENT + ENGINE.row_lock("a")
 # Whoever has lent its place waits, and counts for nothing: its borrower does.
 _USED = f"SELECT slot FROM drover_run WHERE agent_id = %s AND slot < {LENT}"  # noqa: S608
 _USED_OF_TENANT = f"""
 SELECT project_slot FROM drover_run
 WHERE tenant_id = %s AND slot IS NOT NULL AND (project_slot IS NULL OR project_slot < {LENT})"""  # noqa: S608
-_LOCK_TENANT = "SELECT 1 FROM drover_tenant WHERE id = %s FOR NO KEY UPDATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,7 @@ class SlotPair:
 
 def lock_agent(agent_id: int) -> AgentGate | None:
     """Locks the agent until the transaction ends: its admissions go one after the other."""
-    lock = "" if on_sqlite() else " FOR NO KEY UPDATE OF a"
-    row = fetch_one(_GATE + lock, [agent_id])
+    row = fetch_one(_LOCK_AGENT, [agent_id])
     return AgentGate(*row) if row else None
 
 
@@ -77,8 +76,7 @@ def lock_agents(agent_ids: Iterable[int]) -> None:
 
 def lock_tenant(tenant_id: int) -> None:
     """After any agents, never before: the cap's places, and loans, change one after the other."""
-    if not on_sqlite():
-        fetch_column(_LOCK_TENANT, [tenant_id])
+    ENGINE.lock_row("drover_tenant", tenant_id)
 
 
 def find_free_slots(agent_id: int, gate: AgentGate) -> SlotPair | None:

@@ -1,5 +1,7 @@
 """The longer statements of lifecycle.py, and of nobody else."""
 
+from agents_app.database import ENGINE
+
 # The move queued --> admitted finds its row by itself: the oldest that waits.
 ADMIT_OLDEST = """
 UPDATE drover_work_item SET state = 'admitted', attempts = attempts + 1
@@ -45,8 +47,9 @@ UPDATE drover_agent_call SET ended_at = %s, error = %s
 WHERE caller_run_id = %s AND ended_at IS NULL AND work_item_id IN (
     SELECT id FROM drover_work_item WHERE state IN ('queued', 'admitted'))"""
 
-WORK_OF_ENDED_CALLS = """
+_WORK_OF_ENDED_CALLS = """
 SELECT w.id FROM drover_work_item w JOIN drover_agent_call c ON c.work_item_id = w.id
 WHERE c.caller_run_id = %s AND c.ended_at IS NOT NULL AND w.state = 'queued'"""
+LOCK_WORK_OF_ENDED_CALLS = _WORK_OF_ENDED_CALLS + ENGINE.row_lock_skipping_locked("w")
 
 SCHEDULE_OF = "SELECT schedule_id FROM drover_work_item WHERE id = %s AND schedule_id IS NOT NULL"

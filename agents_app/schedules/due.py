@@ -5,21 +5,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 import structlog
-from django.db import connection
 from django.db.models import QuerySet
 
 from agents_app.conf import CONF
 from agents_app.database import (
-    execute,
+    ENGINE,
+    fetch_each,
     fetch_one,
     from_database_time,
     in_transaction,
     insert_many,
-    on_sqlite,
-    to_database_time,
 )
 from agents_app.errors import TriggerParseError
 from agents_app.models import Firing, Schedule, Tenant
@@ -142,9 +139,8 @@ def _claim_batch(now: datetime) -> int:
 
 def _due(now: datetime) -> list[Schedule]:
     due = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__lte=now)
-    due = due.order_by("next_fire_at")
-    if connection.vendor == "postgresql":
-        due = due.select_for_update(skip_locked=True)
+    # The lock has no effect on SQLite, where the transaction holds the only lock there is.
+    due = due.order_by("next_fire_at").select_for_update(skip_locked=True)
     return list(due[:SCHEDULES_IN_ONE_COMMIT])
 
 
@@ -181,12 +177,11 @@ def _firings(schedule: Schedule, p: Plan) -> list[_Due]:
 
 def _record(firings: list[_Due], now: datetime) -> None:
     """One that exists already was recorded by a beat that died before it could arm the next."""
-    recorded_at = to_database_time(now)
     rows = [
-        [
-            *(f.schedule.tenant_id, f.schedule.pk, to_database_time(f.due_at), recorded_at),
-            *(to_database_time(f.decide_at), str(f.outcome), str(f.reason)),
-        ]
+        (
+            *(f.schedule.tenant_id, f.schedule.pk, f.due_at, now, f.decide_at),
+            *(str(f.outcome), str(f.reason)),
+        )
         for f in firings
     ]
     insert_many("drover_firing", _FIRING, rows, "id")
@@ -209,45 +204,38 @@ _FIRING = {
     **dict.fromkeys(("due_at", "recorded_at", "decide_at"), "timestamptz"),
     **dict.fromkeys(("outcome", "reason"), "text"),
 }
+_ARMED = {
+    **dict.fromkeys(("id", "fired", "skipped", "missed", "late"), "bigint"),
+    **dict.fromkeys(("was", "next", "last"), "timestamptz"),
+}
 _ARM = """
-UPDATE drover_schedule
-SET next_fire_at = %s, last_fire_at = COALESCE(%s, last_fire_at), fire_count = fire_count + %s,
-    skipped_count = skipped_count + %s, missed_count = missed_count + %s,
-    late_count = late_count + %s
-WHERE id = %s AND next_fire_at = %s"""
-# The same for all at once: on PostgreSQL a statement for each costs more than the rest of a claim.
-_ARM_ALL = """
-UPDATE drover_schedule s
+UPDATE drover_schedule AS s
 SET next_fire_at = v.next, last_fire_at = COALESCE(v.last, s.last_fire_at),
     fire_count = s.fire_count + v.fired, skipped_count = s.skipped_count + v.skipped,
     missed_count = s.missed_count + v.missed, late_count = s.late_count + v.late
-FROM unnest(%s::timestamptz[], %s::timestamptz[], %s::int[], %s::int[], %s::int[], %s::int[],
-    %s::bigint[], %s::timestamptz[]) AS v (next, last, fired, skipped, missed, late, id, was)
-WHERE s.id = v.id AND s.next_fire_at = v.was"""
+FROM v WHERE s.id = v.id AND s.next_fire_at = v.was RETURNING 1"""
 
 
 def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
     """Compare and set: a schedule edited or claimed meanwhile keeps what it was given there."""
     if not plans:
         return
-    rows: list[list[Any]] = [
-        [
-            to_database_time(p.next_fire_at) if p.next_fire_at else None,
-            to_database_time(p.fire[-1]) if p.fire else None,
+    rows = [
+        (
+            s.pk,
             len(p.fire),
             0 if p.missed_count else len(p.skipped),
             p.missed_count,
             sum(now - at > LATE for at in p.fire),
-            s.pk,
-            to_database_time(s.next_fire_at) if s.next_fire_at else None,
-        ]
+            s.next_fire_at,
+            p.next_fire_at,
+            p.fire[-1] if p.fire else None,
+        )
         for s, p in plans
     ]
-    if not on_sqlite():
-        execute(_ARM_ALL, [list(column) for column in zip(*rows, strict=True)])
-    else:
-        with connection.cursor() as cursor:
-            cursor.executemany(_ARM, rows)
+    # On PostgreSQL a statement for each schedule costs more than the rest of a claim.
+    columns = dict(zip(_ARMED, zip(*rows, strict=True), strict=True))
+    fetch_each(ENGINE.with_rows(_ARM, _ARMED, columns))
     _end_one_shots([(s, p) for s, p in plans if s.one_shot])
 
 

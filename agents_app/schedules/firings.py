@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError
 from django.db.models import F, QuerySet
 
 from agents_app.database import execute, in_transaction
@@ -103,9 +103,8 @@ def _decide_for(agent_id: int, firing_ids: list[int], now: datetime) -> int:
 
 def _undecided(firing_ids: list[int]) -> "QuerySet[Firing]":
     found = Firing.objects.filter(pk__in=firing_ids, outcome="").select_related("schedule")
-    if connection.vendor == "postgresql":
-        found = found.select_for_update(skip_locked=True, of=("self",))
-    return found.order_by("decide_at", "id")
+    # Without effect on SQLite, where the transaction holds the only lock there is.
+    return found.select_for_update(skip_locked=True, of=("self",)).order_by("decide_at", "id")
 
 
 # The states stand in the text: SQLite uses a partial index only if it can read them there.

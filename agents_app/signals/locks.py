@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from agents_app.database import execute, in_transaction, on_sqlite
+from agents_app.database import ENGINE, in_transaction
 from agents_app.errors import DroverError, NotFound
 from agents_app.models import LockWait, ResourceLock, Run, Tenant
 from agents_app.signals.lock_rules import find_cycle, uri_problem
@@ -231,8 +231,7 @@ def _waits_of(holder: Holder) -> "QuerySet[LockWait]":
 
 def _one_at_a_time(tenant_id: int) -> None:
     """Two that are refused at once would not see each other in the circle they make."""
-    if not on_sqlite():
-        execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCKS, tenant_id % 2**31])
+    ENGINE.lock_number(_LOCKS, tenant_id % 2**31)
 
 
 def as_number(seconds: float) -> float:

@@ -79,7 +79,7 @@ def _values(arrival: Arrival) -> tuple[Any, ...]:
     return (
         *(source.tenant_id, source.id, source.kind, letter.delivery_id, False),
         *(
-            to_database_time(letter.received_at),
+            letter.received_at,
             arrival.signer[:120],
             *_understood(reading).values(),
         ),

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import Field
 
-from agents_app.events import newest_entry
+from agents_app.events import newest_entry_id
 from gateway_app.access import TO_READ, Invalid, answers, caller_of
 from gateway_app.api.fields import LARGEST_KEY, Filters
 from gateway_app.api.owned import find_agent, find_run
@@ -60,4 +60,4 @@ def _kinds(text: str | None, everything: bool) -> frozenset[str]:
 def _after(request: HttpRequest, filters: NotificationFilters) -> int | None:
     after = last_event_id(request, filters.last_event_id)
     # A number from another database: what it would be after has not been here.
-    return None if after is not None and after > newest_entry() else after
+    return None if after is not None and after > newest_entry_id() else after

@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import structlog
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import DatabaseError, close_old_connections
 
-from agents_app.database import on_sqlite
+from agents_app.database import ENGINE
 from agents_app.errors import DroverError
 from agents_app.signals import Reply, handlers
 from gateway_app.access import RateLimit
@@ -128,9 +128,7 @@ class Signals:
                 close_old_connections()
                 raise
             finally:
-                # On SQLite a connection is a file of ours; on PostgreSQL it goes back to the pool.
-                if not on_sqlite():
-                    connection.close()
+                ENGINE.release_connection()
 
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, in_a_thread)

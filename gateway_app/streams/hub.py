@@ -14,7 +14,7 @@ from typing import TypeVar
 import structlog
 from django.db import DatabaseError
 
-from agents_app.events import MOST_AT_ONCE, Tail
+from agents_app.events import MAX_TAIL_ENTRIES, Tail
 from agents_app.output import Progress
 from gateway_app.streams import wire
 from gateway_app.streams.look import Seen, closing, look
@@ -131,9 +131,9 @@ class Hub:
             return AWAY_SECONDS
         # The tail of those who left meanwhile is of no use to those who have come since.
         self._hand_out(seen, of_now=tail is self._tail)
-        if len(seen.told) == MOST_AT_ONCE:
+        if len(seen.told) == MAX_TAIL_ENTRIES:
             return MORE_SECONDS
-        return DOUBT_SECONDS if tail and tail.in_doubt else LOOK_SECONDS
+        return DOUBT_SECONDS if tail and tail.is_waiting else LOOK_SECONDS
 
     def _hand_out(self, seen: Seen, *, of_now: bool) -> None:
         # First: what has happened since is none of their business.

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from functools import partial
 
-from agents_app.events import MOST_AT_ONCE, entries_between
+from agents_app.events import MAX_TAIL_ENTRIES, entries_between
 from gateway_app.streams import wire
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.notices import Wanted
@@ -35,4 +35,4 @@ async def listen(hub: Hub, ticket: Listen, outlet: SendBuffer) -> AsyncGenerator
 def _history(wanted: Wanted, after: int, up_to: int) -> tuple[bytes, int]:
     """A page of it, and up to where it goes; the client's reading sets the pace."""
     told = entries_between(wanted.tenant_id, after, up_to)
-    return wanted.events(told), told[-1].id if len(told) == MOST_AT_ONCE else up_to
+    return wanted.events(told), told[-1].id if len(told) == MAX_TAIL_ENTRIES else up_to

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TypeVar
 
-from django.db import connection
-
-from agents_app.database import on_sqlite
+from agents_app.database import ENGINE
 from agents_app.events import Tail, TailEntry
 from agents_app.output import Progress, progress_of
 from gateway_app.streams.standing import ABOUT_RIGHTS, without_rights
@@ -39,12 +37,8 @@ def look(
 
 
 def closing(read: Callable[[], T]) -> T:
-    """A pool wants its connections back: a stream is open for hours and reads for milliseconds.
-
-    SQLite has no pool, and opening its file costs more than most of what is read.
-    """
+    """Read and release the connection: a stream is open for hours and reads for milliseconds."""
     try:
         return read()
     finally:
-        if not on_sqlite():
-            connection.close()
+        ENGINE.release_connection()

@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
-from agents_app.database import on_sqlite
+from agents_app.database import ENGINE
 from agents_app.webhooks import Arrival, IndexedSource, Receipt, SourceIndex, deliveries
 from agents_app.webhooks import sources as webhook_sources
 from agents_app.webhooks.providers import RawDelivery
@@ -144,7 +144,7 @@ class Intake:
             return deliveries.store(arrivals, self.clock())
         except AWAY:
             connection.close()
-            if on_sqlite():
+            if not ENGINE.connection_can_be_lost:
                 raise
             # The connection may have died of old age. If it was lost while committing, the second
             # try finds what the first one has stored.

@@ -15,13 +15,7 @@ from typing import Any, NamedTuple
 
 from agents_app.budgets import day_of, month_window, percent_used
 from agents_app.conf import CONF
-from agents_app.database import (
-    UTC_SUFFIX,
-    fetch_each,
-    from_database_time,
-    on_sqlite,
-    to_database_time,
-)
+from agents_app.database import ENGINE, fetch_each, from_database_time, to_database_time
 from agents_app.models import Run, Tenant
 from agents_app.rules.language import AgentState, Needs, Snapshot
 
@@ -48,7 +42,7 @@ FROM drover_usage WHERE day BETWEEN %s AND %s AND tenant_id = %s GROUP BY agent_
 _PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
 _SIGNS = ("r.started_at", "r.signaled_at", "r.printed_at")
 _LAST_SIGNS = """
-SELECT r.agent_id, max({latest}(r.created_at, {signs})){zone}
+SELECT r.agent_id, max({latest})
 FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
 _NONE: Mapping[int, int] = MappingProxyType({})
 # A query has no more than 1,600 columns in PostgreSQL and 2,000 in SQLite.
@@ -112,11 +106,8 @@ def _questions(tenant: Tenant, needs: Needs, now: datetime) -> Iterator[Question
 def _last_signs(needs: Needs) -> str:
     """Of each agent that has unfinished runs: when the last of them did anything."""
     signs = (*_SIGNS, f"({_PIECE})") if needs.idle else _SIGNS
-    return _LAST_SIGNS.format(
-        latest="max" if on_sqlite() else "greatest",
-        signs=", ".join(f"coalesce({sign}, r.created_at)" for sign in signs),
-        zone=UTC_SUFFIX if on_sqlite() else "",
-    )
+    times = (f"coalesce({sign}, r.created_at)" for sign in signs)
+    return _LAST_SIGNS.format(latest=ENGINE.greatest("r.created_at", *times))
 
 
 def _days(tenant: Tenant, now: datetime) -> list[str]:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agents_app.events.tail import Tail, entries_between, newest_entry
+from agents_app.events.tail import Tail, entries_between, newest_entry_id
 from agents_app.models import Run, RunEvent, Tenant
 from tests.agents_app.fleet import NOON, Fleet
 
@@ -27,7 +27,7 @@ def test_it_begins_where_the_journal_ends(fleet: Fleet):
     entry(fleet)
     last = entry(fleet)
     tail = Tail()
-    assert (ids(tail), tail.cursor) == ([], last == newest_entry() and last)
+    assert (ids(tail), tail.cursor) == ([], last == newest_entry_id() and last)
     new = [entry(fleet), entry(fleet)]
     assert ids(tail) == new
     assert ids(tail) == []
@@ -35,7 +35,7 @@ def test_it_begins_where_the_journal_ends(fleet: Fleet):
 
 def test_an_empty_journal_has_an_end_too(fleet: Fleet):
     tail = Tail()
-    assert (ids(tail), newest_entry()) == ([], 0)
+    assert (ids(tail), newest_entry_id()) == ([], 0)
     first = entry(fleet)
     if first > 1:  # another test has used up the numbers before it
         ids(tail)
@@ -58,7 +58,7 @@ def test_numbers_that_are_gone_for_good_are_passed_over(fleet: Fleet):
     RunEvent.objects.filter(pk=gone).delete()
     heard = ids(tail)
     # PostgreSQL has to ask once more whether somebody is still writing it.
-    heard += ids(tail) if tail.in_doubt else []
+    heard += ids(tail) if tail.is_waiting else []
     assert heard == [first, last]
 
 
@@ -70,7 +70,7 @@ def test_an_entry_brings_along_what_is_known_of_its_run(fleet: Fleet):
     job = fleet.start(agent.work_items.get())
     Run.objects.filter(pk=job.run_id).update(result_summary="all is well")
     fleet.finish(job, "failed", NOON + timedelta(seconds=3), error="exit code 1")
-    *_, told = entries_between(fleet.tenant.pk, 0, newest_entry())
+    *_, told = entries_between(fleet.tenant.pk, 0, newest_entry_id())
     assert (told.name, told.agent, told.run_id) == ("run.failed", "reporter", job.run_id)
     assert told.schedule_id == agent.schedules.get().pk
     assert (told.started_at, told.finished_at) == (NOON, NOON + timedelta(seconds=3))
@@ -84,7 +84,7 @@ def test_a_history_is_of_one_tenant_and_comes_in_pages(fleet: Fleet):
         mine.append(entry(fleet))
         entry(other)
     after = mine[0]
-    first = entries_between(fleet.tenant.pk, after, newest_entry(), 1)
+    first = entries_between(fleet.tenant.pk, after, newest_entry_id(), 1)
     assert [told.id for told in first] == mine[1:2]
     rest = entries_between(fleet.tenant.pk, mine[1], mine[2])
     assert [told.id for told in rest] == mine[2:]

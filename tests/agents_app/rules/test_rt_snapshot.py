@@ -146,7 +146,7 @@ def test_a_look_costs_the_same_number_of_queries_whatever_there_is(
     plain: list[str] = []
     for module in ("rules.engine.snapshot", "database.bulk"):
         _counted_each(monkeypatch, f"agents_app.{module}.fetch_each", plain)
-    for function in ("rules.tick.fetch", "bulk.run", "bulk.run_many"):
+    for function in ("rules.engine.tick.fetch_all",):
         _counted(monkeypatch, f"agents_app.{function}", plain)
     few = _queries(rules, fleet, 2, "a", plain)
     many = _queries(rules, fleet, 40, "b", plain)

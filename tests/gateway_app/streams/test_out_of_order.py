@@ -128,7 +128,7 @@ def test_a_writer_that_hangs_is_given_up_in_the_end(
     monkeypatch.setattr(tail_module, "_writers", lambda: frozenset({"7/42"}))
     RunEvent.objects.create(pk=first + 2, tenant=tenant, name="run.started", at=NOON)
     assert [told.id for told in tail.read(1.0)] == [first]
-    assert tail.in_doubt
+    assert tail.is_waiting
     assert tail.read(60.0) == []
     assert [told.id for told in tail.read(61.5)] == [first + 2]
 
