@@ -83,7 +83,8 @@ class WorkItemAdmin(RecordAdmin):
             "Record",
             {
                 "fields": [
-                    *("schedule", "firing", "idempotency_key", "trace_id"),
+                    *("schedule", "firing", "delivery", "rule", "rerun_of", "parent_run"),
+                    *("idempotency_key", "trace_id"),
                     *("created_at", "available_at", "finished_at"),
                 ]
             },

@@ -69,6 +69,7 @@ def _of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]]:
 
 def _bites(rows: QuerySet[Any]) -> Iterator[int]:
     while keys := list(rows.values_list("pk", flat=True)[:ROWS_IN_ONE_BITE]):
-        bite = rows.model._default_manager.filter(pk__in=keys)
+        # Django reads the rows that others refer to: only their keys, not bodies and prompts.
+        bite = rows.model._default_manager.filter(pk__in=keys).only("pk")
         in_transaction(bite.delete)
         yield len(keys)

@@ -4,8 +4,10 @@ from django.db import models
 from django.db.models import Q
 
 from agents_app.models.agent import Agent
+from agents_app.models.rule import RuleState
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import owner
+from agents_app.models.webhook import Delivery
 
 
 class Trigger(models.TextChoices):
@@ -18,7 +20,13 @@ class Trigger(models.TextChoices):
 
 
 class WorkItem(models.Model):
-    """Something an agent must do; it has at most one unfinished run at a time."""
+    """Something an agent must do; it has at most one unfinished run at a time.
+
+    The row that a work item was created for is named by `firing`, `delivery`, `rule`, `rerun_of`,
+    `parent_run` or by the `work_item` of a message; `requested_by` is a text for people. Deleting
+    that row sets the column to NULL. Columns without a constraint in the database: the insert of
+    a work item would lock the other row, and would fail if that row is deleted at the same time.
+    """
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -40,6 +48,33 @@ class WorkItem(models.Model):
     )
     firing = models.OneToOneField(
         Firing, on_delete=models.SET_NULL, null=True, blank=True, related_name="work_item"
+    )
+    delivery = models.ForeignKey(
+        Delivery,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="work_items",
+        db_index=False,
+        db_constraint=False,
+    )
+    rule = models.ForeignKey(
+        RuleState,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="work_items",
+        db_index=False,
+        db_constraint=False,
+    )
+    rerun_of = models.ForeignKey(
+        "agents_app.Run",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
     )
     prompt = models.TextField(blank=True)
     context = models.TextField(blank=True)
@@ -82,6 +117,15 @@ class WorkItem(models.Model):
                 fields=["schedule"],
                 name="work_item_live_of_schedule",
                 condition=Q(state__in=["queued", "admitted"]),
+            ),
+            # For the page of a delivery, and for the deletion of each of these rows.
+            *(
+                models.Index(
+                    fields=[name],
+                    name=f"work_item_of_{name}",
+                    condition=Q(**{f"{name}__isnull": False}),
+                )
+                for name in ("delivery", "rule", "rerun_of", "parent_run")
             ),
         ]
 

@@ -3,19 +3,15 @@
 The number of queries grows with the depth of the calls, not with their number.
 """
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from agents_app.models import AgentCall, Message, RuleState, Run, WorkItem
-from agents_app.rules.language import BY_RULE
+from agents_app.models import AgentCall, Message, Run, WorkItem
 from agents_app.signals import lineage
-from agents_app.webhooks import delivery_of
 
 # In one tree; the list of calls has the others.
 MOST_CALLS = 1000
 MOST_RUNS = 1000
-_RERUN_OF = re.compile(r"rerun of run (\d{1,18})$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class _Tree:
 def cause_tree(run: Run) -> Cause:
     """The whole tree, whichever of its runs is asked about."""
     first = lineage(run)[0].work_item_id
-    item = WorkItem.objects.select_related("agent", "firing", "schedule").get(pk=first)
+    item = WorkItem.objects.select_related("agent", "firing", "schedule", "rule").get(pk=first)
     tree = _Tree(run.pk)
     items = [item.pk]
     while items:
@@ -73,27 +69,21 @@ def _read_level(tree: _Tree, items: list[int]) -> list[int]:
 
 
 def _origin(item: WorkItem, work: Cause) -> Cause:
-    """What the work is for; if nothing else is known, who asked."""
+    """The row that the work item was created for; without one, the text of who requested it."""
     below, said = (work,), item.requested_by
-    if delivery := delivery_of(item.idempotency_key or ""):
-        return Cause(f"Delivery {delivery}", "delivery", delivery, detail=said, below=below)
+    if key := item.delivery_id:
+        return Cause(f"Delivery {key}", "delivery", key, detail=said, below=below)
     if item.schedule:
         due = f"due {item.firing.due_at:%Y-%m-%d %H:%M:%S} UTC" if item.firing else ""
         name = f"Schedule {item.schedule.name}"
         return Cause(name, "schedule", item.schedule.pk, detail=due, below=below)
-    if item.trigger == "rule" and (rule := _rule_of(item)):
-        return Cause(f"Rule {rule.name}", "rulestate", rule.pk, below=below)
-    if again := _RERUN_OF.search(said):
-        return Cause(f"Run {again[1]}", "run", int(again[1]), detail=said, below=below)
+    if item.rule:
+        return Cause(f"Rule {item.rule.name}", "rulestate", item.rule.pk, below=below)
+    if key := item.rerun_of_id:
+        return Cause(f"Run {key}", "run", key, detail=said, below=below)
     if item.trigger == "message" and (sent := Message.objects.filter(work_item=item).first()):
         return Cause(f"Message {sent.pk}", "message", sent.pk, detail=said, below=below)
     return Cause(f"Asked by {said}" if said else item.trigger.capitalize(), below=below)
-
-
-def _rule_of(item: WorkItem) -> RuleState | None:
-    """None: it has left the file since."""
-    name = item.requested_by.removeprefix(BY_RULE)
-    return RuleState.objects.filter(tenant=item.tenant_id, name=name).first()
 
 
 # --- the tree -------------------------------------------------------------------------------

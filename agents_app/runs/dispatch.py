@@ -29,6 +29,7 @@ _WORK = {
     **dict.fromkeys(("state", "reason", "trigger", "prompt", "context"), "text"),
     **dict.fromkeys(("requested_by", "idempotency_key", "trace_id"), "text"),
     "attempts": "integer",
+    "delivery_id": "bigint",
     **dict.fromkeys(("created_at", "available_at"), "timestamptz"),
 }
 
@@ -46,6 +47,9 @@ class Request:
     idempotency_key: str | None = None
     schedule_id: int | None = None
     firing_id: int | None = None
+    delivery_id: int | None = None
+    rule_id: int | None = None
+    rerun_of_id: int | None = None
     # Of a call: the run that asks, and how deep it is itself.
     parent_run_id: int | None = None
     depth: int = 0
@@ -111,6 +115,7 @@ def _work_values(request: Request, now: datetime) -> tuple[Any, ...]:
             request.idempotency_key,
             request.trace_id or uuid4().hex,
             0,
+            request.delivery_id,
             now,
             now,
         ),
@@ -126,6 +131,9 @@ def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
         "requested_by": request.requested_by,
         "schedule_id": request.schedule_id,
         "firing_id": request.firing_id,
+        "delivery_id": request.delivery_id,
+        "rule_id": request.rule_id,
+        "rerun_of_id": request.rerun_of_id,
         "parent_run_id": request.parent_run_id,
         "depth": request.depth,
         "trace_id": request.trace_id or uuid4().hex,
@@ -268,6 +276,7 @@ def rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> Wor
         prompt=run.work_item.prompt,
         context=run.work_item.context,
         requested_by=f"{requested_by}, rerun of run {run.pk}",
+        rerun_of_id=run.pk,
         trace_id=trace_id,
     )
 

@@ -5,7 +5,7 @@ Does not belong here: signatures (webhooks.providers), HTTP (gateway_app.webhook
 """
 
 from agents_app.webhooks import deliveries, sources
-from agents_app.webhooks.deliveries import delivery_of, headers_of, work_of
+from agents_app.webhooks.deliveries import headers_of, work_of
 from agents_app.webhooks.delivery_rows import Arrival, Receipt
 from agents_app.webhooks.dry_run import EVENT_HEADERS, DryRun, dry_run_delivery, dry_run_provider
 from agents_app.webhooks.source_index import (
@@ -25,7 +25,6 @@ __all__ = [
     "Receipt",
     "SourceIndex",
     "deliveries",
-    "delivery_of",
     "dry_run_delivery",
     "dry_run_provider",
     "headers_of",

@@ -1,7 +1,6 @@
 """A webhook that was let in is stored and becomes work, all or nothing; and again when asked to."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -75,22 +74,12 @@ def _requests(
             trigger=Trigger.WEBHOOK,
             context=context,
             requested_by=(by or f"webhook {arrival.source.name}")[:200],
-            idempotency_key=f"{work_key(key)}{decision.agent}{again}",
+            idempotency_key=f"delivery:{key}:{decision.agent}{again}",
+            delivery_id=key,
             trace_id=trace_id,
         )
         for decision in arrival.reading.matched
     ]
-
-
-def delivery_of(key: str) -> int | None:
-    """The delivery of which work has this key; None: of none."""
-    found = re.match(r"delivery:(\d{1,18}):", key, re.ASCII)
-    return int(found[1]) if found else None
-
-
-def work_key(delivery: int) -> str:
-    """What the keys of all work of a delivery begin with."""
-    return f"delivery:{delivery}:"
 
 
 def _without(arrival: Arrival, key: int, closed: dict[int, str]) -> Arrival:
@@ -117,9 +106,7 @@ def headers_of(delivery: Delivery) -> dict[str, str]:
 
 def work_of(delivery: Delivery) -> QuerySet[WorkItem]:
     """Of all its replays, too."""
-    key = work_key(delivery.pk)
-    items = WorkItem.objects.filter(tenant=delivery.tenant_id, idempotency_key__startswith=key)
-    return items.select_related("agent").order_by("pk")
+    return delivery.work_items.select_related("agent").order_by("pk")
 
 
 # --- replaying ------------------------------------------------------------------------------

@@ -30,6 +30,14 @@ SEALED = (
     "SELECT t.name AS tenant, c.tenant_id, c.type, c.instance, c.sealed "
     "FROM drover_credential c JOIN drover_tenant t ON t.id = c.tenant_id"
 )
+# The columns of a work item that name the row it was created for, by the kind of that row.
+PROVENANCE = {
+    "delivery": "delivery_id",
+    "rule": "rule_id",
+    "rerun": "rerun_of_id",
+    "call": "parent_run_id",
+    "firing": "firing_id",
+}
 
 # doctor exits with 1, because no beat is alive.
 CALL_COMMANDS = """
@@ -57,6 +65,7 @@ class Upgraded:
     rows: dict[str, list[Row]] = field(default_factory=dict)
     output: dict[str, Row] = field(default_factory=dict)
     credentials: list[Row] = field(default_factory=list)
+    work: list[Row] = field(default_factory=list)
     commands: dict[str, Any] = field(default_factory=dict)
 
     def read(self) -> None:
@@ -66,6 +75,7 @@ class Upgraded:
         self.rows = read_rows(rows)
         self.output = read_output(rows)
         self.credentials = rows(SEALED)
+        self.work = rows(f"SELECT id, {', '.join(PROVENANCE.values())} FROM drover_work_item")
 
     def ask_commands(self) -> None:
         self.commands = self._ask(

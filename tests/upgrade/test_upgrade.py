@@ -11,7 +11,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from tests.upgrade.answers import Client
-from tests.upgrade.conftest import EXPECTED, Running, Upgraded
+from tests.upgrade.conftest import EXPECTED, PROVENANCE, Running, Upgraded
 from tests.upgrade.facts import ROWS
 
 # The pages of the causes of a run, by kind.
@@ -45,6 +45,25 @@ def test_rows_outside_the_api_keep_their_values(upgraded: Upgraded, name: str) -
 
 def test_stored_output_keeps_every_byte(upgraded: Upgraded) -> None:
     assert upgraded.output == upgraded.expected["output"]
+
+
+def test_every_work_item_names_its_cause_by_a_foreign_key(upgraded: Upgraded) -> None:
+    causes = upgraded.expected["causes"]
+    found = {
+        str(row.pop("id")): {name: key for name, key in row.items() if key is not None}
+        for row in upgraded.work
+    }
+    assert found == {item: provenance_of(cause) for item, cause in causes.items()}
+    kinds = {cause["kind"] for cause in causes.values() if not cause.get("missing")}
+    removed = {cause["kind"] for cause in causes.values() if cause.get("missing")}
+    assert kinds >= PROVENANCE.keys(), "the database has work of each kind"
+    assert removed == {"delivery", "rule", "rerun"}, "and work whose cause was deleted"
+
+
+def provenance_of(cause: Any) -> dict[str, int]:
+    """The columns that are not NULL: none if the cause was deleted."""
+    column = PROVENANCE.get(cause["kind"])
+    return {column: cause["id"]} if column and not cause.get("missing") else {}
 
 
 def test_sealed_credentials_open_with_the_same_key(upgraded: Upgraded) -> None:

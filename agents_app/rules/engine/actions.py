@@ -25,7 +25,7 @@ def perform(errand: RuleAction, tenant_id: int) -> ActionOutcome:
             tell = _telling(message, by, now)
             return _each(tenant_id, targets, tell, "told")
         case Summon(agent, message):
-            return _summon(tenant_id, agent, message or "", by, now)
+            return _summon(tenant_id, agent, message or "", errand)
         case Release(targets):
             release: Act = lambda agent: control.stop_agent(agent, by, now)  # noqa: E731
             return _each(tenant_id, targets, release, "released")
@@ -69,31 +69,41 @@ def _unknown(name: str) -> str:
     return f"there is no agent {name!r}: add its directory, or correct the rule"
 
 
-def _summon(tenant_id: int, name: str, prompt: str, by: str, now: datetime) -> ActionOutcome:
+def _summon(tenant_id: int, name: str, prompt: str, errand: RuleAction) -> ActionOutcome:
     agent = next(iter(_agents(tenant_id, [name])), None)
     if agent is None:
         return ActionOutcome(problem=_unknown(name))
     try:
-        return in_transaction(lambda: _summon_here(agent, prompt, by, now))
+        return in_transaction(lambda: _summon_here(agent, prompt, errand))
     except DroverError as error:
         return ActionOutcome(problem=f"{name}: {error}")
 
 
-def _summon_here(agent: Agent, prompt: str, by: str, now: datetime) -> ActionOutcome:
+def _summon_here(agent: Agent, prompt: str, errand: RuleAction) -> ActionOutcome:
     """The agent's row decides, whichever rules and beats want it at the same time."""
+    by, now = BY_RULE + errand.rule.name, errand.at
     # Asked first: who wants nothing new must not take the minute from a rule that does.
-    if waiting().filter(same(prompt, by), agent=agent).exists():
+    if waiting().filter(same(prompt, errand.rule_id), agent=agent).exists():
         return ActionOutcome(left=still_waits(agent.name))
     free = Agent.objects.filter(pk=agent.pk).exclude(lately(now))
     if not free.update(summoned_at=now):
         return ActionOutcome(left=too_soon(agent.name))
-    request = Request(agent.tenant_id, agent.pk, Trigger.RULE, prompt=prompt, requested_by=by)
+    request = Request(
+        tenant_id=agent.tenant_id,
+        agent_id=agent.pk,
+        trigger=Trigger.RULE,
+        prompt=prompt,
+        requested_by=by,
+        rule_id=errand.rule_id,
+    )
     item = dispatch.enqueue_here(request, now)
     about = f"{by}: work item {item.pk}"
     whose = (agent.tenant_id, agent.pk, None)
-    last = Run.objects.filter(agent=agent, work_item__lt=item.pk).order_by("-id").first()
     journal.record(journal.JournalEntry("work.requested", now, *whose, about, item.trace_id))
-    if last is not None and last.requested_by == by and last.state in Run.ENDED_BADLY:
+    earlier = Run.objects.filter(agent=agent, work_item__lt=item.pk).select_related("work_item")
+    last = earlier.order_by("-id").first()
+    summoned_before = last is not None and last.work_item.rule_id == errand.rule_id
+    if last is not None and summoned_before and last.state in Run.ENDED_BADLY:
         # It is started all the same, but an agent that falls over again and again less and less.
         return ActionOutcome(
             problem=f"{last}, which this rule had summoned before, ended {last.state}"

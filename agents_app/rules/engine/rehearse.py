@@ -14,7 +14,6 @@ from agents_app.rules.engine.snapshot import look_at_fleet
 from agents_app.rules.engine.summons import Summons, look_at_summons
 from agents_app.rules.engine.tick import blocked_reason
 from agents_app.rules.language import (
-    BY_RULE,
     Rule,
     Snapshot,
     Summon,
@@ -111,5 +110,5 @@ def _obstacles(
         yield "messages are silenced"
     action = settled(rule.action, moment.snapshot, judgement)
     if isinstance(action, Summon):
-        summon = (action.agent, action.message or "", BY_RULE + rule.name)
+        summon = (action.agent, action.message or "", row and row.pk)
         yield from filter(None, [moment.summons.left_because(*summon)])

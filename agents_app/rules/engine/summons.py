@@ -21,9 +21,9 @@ def waiting() -> QuerySet[WorkItem]:
     return WorkItem.objects.filter(state=WorkItem.State.QUEUED, trigger=Trigger.RULE)
 
 
-def same(prompt: str, by: str) -> Q:
+def same(prompt: str, rule_id: int) -> Q:
     """The rule's text may have the time in it."""
-    return Q(requested_by=by) | Q(prompt=prompt)
+    return Q(rule=rule_id) | Q(prompt=prompt)
 
 
 def still_waits(name: str) -> str:
@@ -39,12 +39,12 @@ class Summons:
     """Of all agents that rules want: who was summoned lately, and what of it still waits."""
 
     lately: frozenset[str]
-    askers: frozenset[tuple[str, str]]
+    rules: frozenset[tuple[str, int]]
     prompts: frozenset[tuple[str, str]]
 
-    def left_because(self, name: str, prompt: str, by: str) -> str:
+    def left_because(self, name: str, prompt: str, rule_id: int | None) -> str:
         # As `same` says it.
-        if (name, by) in self.askers or (name, prompt) in self.prompts:
+        if (name, rule_id) in self.rules or (name, prompt) in self.prompts:
             return still_waits(name)
         return too_soon(name) if name in self.lately else ""
 
@@ -53,9 +53,9 @@ def look_at_summons(tenant: Tenant, names: Collection[str], now: datetime) -> Su
     """Two queries, however many they are."""
     agents = Agent.objects.filter(tenant=tenant, name__in=names, removed_at__isnull=True)
     found = waiting().filter(agent__in=agents)
-    work = list(found.values_list("agent__name", "requested_by", "prompt"))
+    work = list(found.values_list("agent__name", "rule_id", "prompt"))
     return Summons(
         lately=frozenset(agents.filter(lately(now)).values_list("name", flat=True)),
-        askers=frozenset((name, by) for name, by, _ in work),
+        rules=frozenset((name, rule_id) for name, rule_id, _ in work if rule_id is not None),
         prompts=frozenset((name, prompt) for name, _, prompt in work),
     )

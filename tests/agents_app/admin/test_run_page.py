@@ -145,7 +145,7 @@ def test_work_of_a_delivery_a_message_or_a_rerun_leads_back_to_it(fleet: Fleet):
     of_delivery = Request(
         *(fleet.tenant.pk, agent.pk, Trigger.WEBHOOK),
         requested_by="webhook site",
-        idempotency_key="delivery:77:reporter",
+        delivery_id=77,
     )
     sent = messages.send(agent, "hello", "bob", NOON)
     run = live_run(dispatch.enqueue(of_delivery, NOON))
@@ -163,7 +163,9 @@ def test_work_of_a_rule_leads_back_to_it_as_long_as_there_is_one(boss: Client, f
     rule = RuleState.objects.create(tenant=fleet.tenant, **columns)
     RuleState.objects.create(tenant=Tenant.objects.create(name="other"), **columns)
     whose = (fleet.tenant.pk, fleet.agent().pk, Trigger.RULE)
-    run = live_run(dispatch.enqueue(Request(*whose, requested_by="rule keep"), NOON))
+    run = live_run(
+        dispatch.enqueue(Request(*whose, requested_by="rule keep", rule_id=rule.pk), NOON)
+    )
     link = f'href="{page_of(rule)}">Rule keep</a>'
     assert link in text_of(boss, page_of(run))
     rule.delete()

@@ -127,7 +127,6 @@ def test_a_summon_that_would_be_left_out_says_why_as_the_rule_itself_would(
     fleet.agent("early", summoned_at=now() + timedelta(seconds=30))
     fleet.agent("rested", summoned_at=now() - timedelta(seconds=61))
     forge = fleet.agent("forge", paused_at=lately, summoned_at=lately)
-    fleet.ask(forge, trigger="rule", requested_by="rule asked", prompt="another text")
     fleet.ask(forge, trigger="rule", requested_by="rule gone", prompt="same text")
     fleet.ask(forge, trigger="manual", requested_by="ann", prompt="of a person")
     texts = (
@@ -140,6 +139,8 @@ def test_a_summon_that_would_be_left_out_says_why_as_the_rule_itself_would(
     (project / FILE).write_text("\n".join(texts))
     for text in texts:
         due(fleet, text)
+    asked = RuleState.objects.get(name="asked")
+    fleet.ask(forge, trigger="rule", rule_id=asked.pk, prompt="another text")
     why = {rule["name"]: rule["why_not"] for rule in call("rules", "test", "--json").json["rules"]}
     assert why == {
         "a": ["fresh was summoned less than 60 seconds ago"],

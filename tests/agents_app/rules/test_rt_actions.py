@@ -20,7 +20,9 @@ def test_a_summon_within_a_minute_of_another_one_is_skipped_whoever_asks(
     assert status("b") == ("skip", "forge was summoned less than 60 seconds ago")
     rules.tick(at("12:02"))
     assert Run.objects.count() == 2
-    assert set(WorkItem.objects.values_list("trigger", "requested_by")) == {("rule", "rule a")}
+    assert set(WorkItem.objects.values_list("trigger", "requested_by", "rule__name")) == {
+        ("rule", "rule a", "a")
+    }
 
 
 def test_a_summon_that_still_waits_is_not_asked_for_again(rules: Rules, fleet: Fleet):

@@ -251,6 +251,7 @@ def test_a_run_by_a_person_is_noted_once_for_each_key(fleet: Fleet):
     again = dispatch.rerun(run, "bob", at(5))
     assert told("run.rerun") == [f"bob: work item {again.pk}"]
     assert (again.prompt, again.requested_by) == ("x", f"bob, rerun of run {run.pk}")
+    assert again.rerun_of_id == run.pk
 
 
 def test_a_dropped_item_is_noted_with_who_did_it(fleet: Fleet):

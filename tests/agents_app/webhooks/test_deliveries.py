@@ -132,6 +132,7 @@ def test_a_replay_is_the_same_delivery_with_new_work_marked_as_such(fleet: Fleet
     assert "replay" not in json.loads(first.context)
     assert json.loads(third.context)["replay"] == 2
     assert second.idempotency_key == f"delivery:{delivery.pk}:triage:replay1"
+    assert {first.delivery_id, second.delivery_id, third.delivery_id} == {delivery.pk}
     assert second.requested_by == f"ann, replay 1 of delivery {delivery.pk}"
     noted = RunEvent.objects.filter(name="delivery.replayed").values_list("detail", flat=True)
     assert next(iter(noted)) == f"ann: delivery {delivery.pk}, 1 matched"
