@@ -104,7 +104,7 @@ class MessageAdmin(RecordAdmin):
     @admin.display(description="What became of it")
     def became(self, message: Message) -> str:
         if message.work_item_id:
-            return f"work {message.work_item_id}"
+            return f"work item {message.work_item_id}"
         return f"read by run {message.run_id}" if message.run_id else "unread"
 
     @admin.display(description="Sent", ordering="created_at")

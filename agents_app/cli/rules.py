@@ -43,7 +43,7 @@ def test_row(one: Rehearsed, now: datetime) -> tuple[object, ...]:
 def error_text(error: Mapping[str, Any], file: str) -> Iterator[str]:
     """As compilers say it: the place, what is wrong, the line, and an arrow to the column."""
     place = f"{file}:{error['line']}:{error['column']}" if error["line"] else file
-    yield f"{place}: {error['problem']}; expected {error['expected']}"
+    yield f"{place}: {error['problem']} (expected {error['expected']})"
     if error["raw"]:
         # Tabs stand before the arrow as they do in the line, so that it meets its column.
         before = error["raw"][: error["column"] - 1]

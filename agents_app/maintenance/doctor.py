@@ -56,7 +56,7 @@ def examine_rows(now: datetime) -> list[Finding]:
 def _do(name: str, now: datetime) -> list[Finding]:
     check = {**WITHOUT_DATABASE, "database": check_database, **WITH_DATABASE}[name]
     try:
-        return [Finding(name, *said) for said in check(now)] or [Finding(name, OK, "nothing amiss")]
+        return [Finding(name, *said) for said in check(now)] or [Finding(name, OK, "healthy")]
     except (DatabaseError, DroverError, OSError) as error:
         return [Finding(name, WRONG, f"could not be checked: {line_of(error)}")]
 
@@ -104,7 +104,7 @@ def check_project(_: datetime) -> Said:
     found = discover_project(CONF.project)
     for error in found.errors:
         for problem in error.each:
-            yield WRONG, str(problem), "mend the file; the last good definition runs meanwhile"
+            yield WRONG, str(problem), "fix the file; the last valid definition stays in use"
     if not found.errors:
         verdict, advice = (OK, "") if found.agents else (WARNING, "add agents/<name>/SKILL.md")
         yield verdict, f"{CONF.project}: {len(found.agents)} agents", advice

@@ -19,5 +19,7 @@ def engine_problems() -> Iterator[tuple[str, str]]:
             if agent.runtime.get("pull") != "missing" or not image:
                 advice = f"docker pull {image}" if image else "set runtime.image, or the project's"
                 yield f"{agent.name}: no image {image!r} on this machine", advice
-        except (EngineAway, EngineRefused) as error:
-            yield f"{agent.name}: the Docker daemon cannot be asked: {error}", START
+        except EngineAway:
+            yield f"{agent.name}: Docker is not reachable at {ENGINE.address}", START
+        except EngineRefused as error:
+            yield f"{agent.name}: Docker refused the request: {error}", START

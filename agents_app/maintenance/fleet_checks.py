@@ -40,7 +40,7 @@ def check_agents(_: datetime) -> Said:
     agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
     for agent in agents.order_by("name"):
         if problem := _program_problem(agent, path):
-            yield WRONG, f"{agent.name}: {problem}", f"mend {agent.directory}/SKILL.md"
+            yield WRONG, f"{agent.name}: {problem}", f"fix {agent.directory}/SKILL.md"
     yield OK, f"{len(agents)} enabled", ""
 
 
@@ -130,18 +130,18 @@ def check_budgets(_: datetime) -> Said:
     advice = "raise the budget in the file, or wait"
     for tenant in Tenant.objects.filter(over_budget_until__isnull=False):
         until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
-        yield WARNING, f"that of the project ({tenant.name}) is used up until {until}", advice
+        yield WARNING, f"the budget of the project ({tenant.name}) is used up until {until}", advice
     for agent in Agent.objects.filter(over_budget_until__isnull=False).order_by("name"):
         until = f"{agent.over_budget_until:%Y-%m-%d %H:%M %Z}"
-        yield WARNING, f"that of {agent.name} is used up until {until}", advice
+        yield WARNING, f"the budget of {agent.name} is used up until {until}", advice
 
 
 def check_rules(now: datetime) -> Said:
     """The file as it is on disk, whether or not anybody looks at it at the moment."""
     source = read_source(CONF.project / FILE_NAME)
     for error in source.errors:
-        detail = f"{placed(error)}; expected {error['expected']}"
-        yield WRONG, detail, f"mend {FILE_NAME}; manage.py rules test shows the line"
+        detail = f"{placed(error)} (expected {error['expected']})"
+        yield WRONG, detail, f"fix {FILE_NAME}; manage.py rules test shows the line"
     for book in RuleBook.objects.select_related("tenant"):
         if book.disabled_at:
             advice = f"save {FILE_NAME} again, or restart Drover"
@@ -151,7 +151,7 @@ def check_rules(now: datetime) -> Said:
             detail = f"{book.silenced_by} silenced their messages, until {until}"
             yield WARNING, detail, "manage.py rules silence off"
     rules = parsed(source).rules
-    yield from _told(list(_doubts(rules)), f"mend {FILE_NAME}, or add the agent")
+    yield from _told(list(_doubts(rules)), f"fix {FILE_NAME}, or add the agent")
     yield from _told(list(_failing()), "manage.py rules list shows when each is tried again")
     yield OK, f"{len(rules)} in {FILE_NAME}", ""
 

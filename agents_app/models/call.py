@@ -27,6 +27,7 @@ class AgentCall(models.Model):
 
     class Meta:
         db_table = "drover_agent_call"
+        verbose_name = "call"
         indexes = [
             models.Index(
                 fields=["deadline_at"],

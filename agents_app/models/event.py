@@ -35,6 +35,7 @@ class RunEvent(models.Model):
 
     class Meta:
         db_table = "drover_run_event"
+        verbose_name = "event"
         indexes = [
             models.Index(fields=["run", "id"], name="run_event_of_run"),
             models.Index(fields=["tenant", "id"], name="run_event_of_tenant"),

@@ -22,6 +22,7 @@ class ResourceLock(models.Model):
 
     class Meta:
         db_table = "drover_resource_lock"
+        verbose_name = "lock"
         constraints = [
             models.UniqueConstraint(fields=["tenant", "uri"], name="resource_lock_held_once")
         ]
@@ -44,6 +45,7 @@ class LockWait(models.Model):
 
     class Meta:
         db_table = "drover_lock_wait"
+        verbose_name = "lock wait"
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "holder", "uri"], name="lock_wait_once_per_holder"

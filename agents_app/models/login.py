@@ -12,6 +12,7 @@ class LoginFailure(models.Model):
 
     class Meta:
         db_table = "drover_login_failure"
+        verbose_name = "failed login"
         indexes = [
             models.Index(fields=["address", "at"], name="login_failure_of_address"),
             models.Index(fields=["at"], name="login_failure_expired"),

@@ -26,6 +26,8 @@ class Scheduler(models.Model):
 
     class Meta:
         db_table = "drover_scheduler"
+        verbose_name = "scheduler"
+        verbose_name_plural = "scheduler"
 
     def __str__(self) -> str:
         return str(self.state)
@@ -79,6 +81,8 @@ class MachineSnapshot(models.Model):
 
     class Meta:
         db_table = "drover_machine_snapshot"
+        verbose_name = "machine"
+        verbose_name_plural = "machines"
         indexes = [models.Index(fields=["at"], name="machine_snapshot_expired")]
 
     def __str__(self) -> str:

@@ -21,7 +21,8 @@ class NotifyTarget(models.Model):
 
     class Meta:
         db_table = "drover_notify_target"
+        verbose_name = "notification"
         constraints = [models.UniqueConstraint(fields=["tenant", "url"], name="notify_target_once")]
 
     def __str__(self) -> str:
-        return f"notify target {self.pk}"
+        return f"notification {self.pk}"

@@ -31,21 +31,21 @@ class Schedule(models.Model):
     class Anchor(models.TextChoices):
         """What an interval is counted from."""
 
-        COMPLETION = "completion", "the end of the last run"
-        START = "start", "the last fire"
+        COMPLETION = "completion", "End of the last run"
+        START = "start", "Last fire"
 
     class Gap(models.TextChoices):
         """A wall-clock time that a clock change leaves out."""
 
-        SHIFT = "shift", "as much later as the clock jumps"
-        NEXT_VALID = "next_valid", "when the clock has jumped"
+        SHIFT = "shift", "Shift by the change"
+        NEXT_VALID = "next_valid", "First valid time after the change"
         SKIP = "skip"
 
     class OverlapHour(models.TextChoices):
         """A wall-clock time that a clock change brings twice."""
 
-        FIRST = "first", "the first time"
-        SECOND = "second", "the second time"
+        FIRST = "first", "First occurrence"
+        SECOND = "second", "Second occurrence"
         BOTH = "both"
 
     class Source(models.TextChoices):

@@ -69,6 +69,7 @@ class ApiToken(models.Model):
 
     class Meta:
         db_table = "drover_api_token"
+        verbose_name = "API token"
 
     def __str__(self) -> str:
         return self.name

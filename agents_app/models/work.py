@@ -100,6 +100,8 @@ class WorkItem(models.Model):
 
     class Meta:
         db_table = "drover_work_item"
+        verbose_name = "work item"
+        verbose_name_plural = "queue"
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "idempotency_key"],
@@ -130,4 +132,4 @@ class WorkItem(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"work {self.pk}"
+        return f"work item {self.pk}"

@@ -109,6 +109,6 @@ def _call(tree: _Tree, call: AgentCall) -> tuple[Cause, ...]:
     """The runs it led to, or the work that waits for one."""
     item = call.work_item
     waiting = Cause(
-        f"{call.agent.name}, work {item.pk}", "workitem", item.pk, item.state, call.error
+        f"{call.agent.name}, work item {item.pk}", "workitem", item.pk, item.state, call.error
     )
     return _runs(tree, item) or (waiting,)

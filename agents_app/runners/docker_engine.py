@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # 20 MB and 0.2 s: only who runs containers pays for the SDK
 
 ANSWER_SECONDS = 60  # an engine under load takes seconds to start a container
 PUMP_BYTES = 65536
+DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 
 
 class EngineAway(Exception):
@@ -51,6 +52,10 @@ class Engine:
         self._url = url
         self._lock = threading.Lock()
         self._client: APIClient | None = None
+
+    @property
+    def address(self) -> str:
+        return self._url or os.environ.get("DOCKER_HOST") or DEFAULT_ADDRESS
 
     def ping(self) -> None:
         with _asking():

@@ -151,7 +151,7 @@ def stop_agent(agent: Agent, by: str, now: datetime) -> int:
     def change() -> int:
         runs = unfinished(agent.runs.all())
         stopping = dispatch.request_stop(runs, now, f"stopped by {by}")
-        about = f"{by}: {stopping} run{'' if stopping == 1 else 's'} told to end"
+        about = f"{by}: {stopping} run{'' if stopping == 1 else 's'} being stopped"
         entry = journal.JournalEntry("agent.stopped", now, agent.tenant_id, agent.pk, detail=about)
         if stopping:
             journal.record(entry)

@@ -47,7 +47,7 @@ WORK_MOVES: Mapping[str, frozenset[str]] = {
     W.CLEARED: frozenset({W.QUEUED}),
     W.DROPPED: frozenset({W.QUEUED}),
 }
-CALLER_GONE = "caller container exited"
+CALLER_GONE = "the caller had already finished"
 MOST_LOSSES = 3
 LOSS_WINDOW = timedelta(hours=72)
 GIVEN_BACK_SECONDS = 1  # then the next sweep tries again

@@ -50,11 +50,14 @@ def read_keys(env: Mapping[str, str], data: Path) -> Keys:
     """The variable, newest first and with commas between, else a file that only we may read."""
     listed = env.get(VARIABLE) or _kept(data / FILE)
     keys = Keys(tuple(key.strip() for key in listed.replace("\n", ",").split(",") if key.strip()))
-    try:
-        assert keys.fernet
-    except ValueError:
-        # The text itself is not repeated: part of it may be a good key.
-        raise ConfigError(f"{VARIABLE} or {data / FILE}: one of the keys is none; {HOW}") from None
+    place = VARIABLE if env.get(VARIABLE) else str(data / FILE)
+    for number, key in enumerate(keys.all, start=1):
+        try:
+            Fernet(key)
+        except ValueError:
+            # The message does not repeat the text: part of it may be a valid key.
+            problem = f"{place}: key {number} is not a valid Fernet key"
+            raise ConfigError(f"{problem}; {HOW}") from None
     return keys
 
 

@@ -16,6 +16,8 @@ from agents_app.runs import Request, dispatch, lifecycle, lock_agents
 
 LONGEST_CALL = timedelta(hours=2)
 NO_ANSWER = "no answer within 2 hours"
+# The texts that the signal protocol prescribes where people see another one.
+PROTOCOL_ERRORS = {lifecycle.CALLER_GONE: "caller container exited"}
 OPEN_WORK = (WorkItem.State.QUEUED, WorkItem.State.ADMITTED)
 
 
@@ -51,7 +53,7 @@ class CallState:
         if self.status == "completed":
             shown["returnValue"] = self.return_value
         if self.status == "error":
-            shown["errorMessage"] = self.error
+            shown["errorMessage"] = PROTOCOL_ERRORS.get(self.error, self.error)
         return shown
 
 

@@ -12,6 +12,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 _YES, _NO = {"true", "1", "yes", "on"}, {"false", "0", "no", "off", ""}
 MOST_IDS = 2000
+MAX_ID = 2**63 - 1
 
 
 class BadField(DroverError):
@@ -86,13 +87,21 @@ def is_flag(fields: Fields, name: str) -> bool:
     return isinstance(value, bool | str | int) and str(value).lower() in _YES | _NO
 
 
+def call_id(fields: Fields, name: str) -> int:
+    """The number of a call; whether there is such a call is for the caller to find out."""
+    try:
+        return whole(fields, name, 1, MAX_ID)
+    except BadField:
+        raise BadField(f"{name}: expected a call id") from None
+
+
 def ids(fields: Fields, name: str) -> list[int]:
     """One or several; in a form `ids` is given once for each."""
     value = fields.get(name)
     several = value if isinstance(value, list) else [] if value is None else [value]
     if not 1 <= len(several) <= MOST_IDS:
-        raise BadField(f"{name}: expected 1 to {MOST_IDS} numbers of calls")
-    return [whole({name: each}, name, 1, 2**63 - 1) for each in several]
+        raise BadField(f"{name}: expected 1 to {MOST_IDS} call ids")
+    return [call_id({name: each}, name) for each in several]
 
 
 def only(fields: Fields, *known: str) -> None:

@@ -21,6 +21,7 @@ from agents_app.signals.fields import (
     BadField,
     Fields,
     TooLong,
+    call_id,
     flag,
     ids,
     number,
@@ -156,7 +157,7 @@ def call(run: Run, fields: Fields, now: datetime) -> Reply:
 
 def check(run: Run, fields: Fields, _now: datetime) -> Reply:
     only(fields, "id")
-    found = calls.check(run.pk, whole(fields, "id", 1, 2**63 - 1))
+    found = calls.check(run.pk, call_id(fields, "id"))
     return Reply({"ok": True, **found.shown()})
 
 

@@ -92,7 +92,7 @@ def _refuse_what_no_form_allows(text: str) -> None:
         reason = f"at most {MAX_LENGTH} characters are read, and these are {len(text)}"
         raise TriggerParseError(f'cannot read "{excerpt(text)}": {reason}', text=text)
     if not split_words(text):
-        raise TriggerParseError(f"nothing says when: write for example {EXAMPLES}", text=text)
+        raise TriggerParseError(f"enter a schedule, for example {EXAMPLES}", text=text)
     if not text.isascii():
         position = next(i for i, character in enumerate(text) if not character.isascii())
         reason = f'"{excerpt(text[position])}" (character {position + 1}) is not ASCII'

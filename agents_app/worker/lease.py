@@ -154,7 +154,9 @@ class Lease:
         mine = Run.objects.filter(worker=self.host.worker_id, state=Run.State.RUNNING)
         unknown = mine.filter(started_at__lt=long_ago).exclude(pk__in=list(self.host.live))
         for run in unknown.select_related("agent"):
-            in_transaction(partial(lifecycle.lose, run, now, "lost: its start was not heard of"))
+            in_transaction(
+                partial(lifecycle.lose, run, now, "lost: the worker never confirmed the start")
+            )
 
     def _look(self) -> None:
         """People's wishes reach the runs; where the runs are reaches people, and a next worker."""

@@ -76,7 +76,9 @@ class RulesShape(Shape):
     disabled: bool = Field(description="Looking at the rules broke again and again.")
     disabled_reason: str
     silence: SilenceShape
-    indicator: str = Field(description="`SCH 3 !1`: three rules, one of them in backoff.")
+    indicator: str = Field(
+        description="`SCH 3 !1`: three rules, and one rule in backoff or line with errors."
+    )
 
 
 class RehearsedShape(Shape):

@@ -126,16 +126,20 @@ def indicator(tenant_name: str) -> Indicator:
             loaded=Count("rules", filter=in_file),
             failing=Count("rules", filter=in_file & Q(rules__status=S.BACKOFF)),
         )
-        .values_list("loaded", "failing", "rule_book__disabled_at")
+        .values_list("loaded", "failing", "rule_book__disabled_at", "rule_book__errors")
         .first()
     )
-    loaded, failing, disabled_at = found or (0, 0, None)
+    loaded, failing, disabled_at, errors = found or (0, 0, None, None)
     if disabled_at is not None:
-        return Indicator("SCH X", "bad", "The rules are not obeyed: looking at them broke again")
-    if not loaded:
-        return Indicator("SCH --", "none", "There are no rules")
-    rules = f"{loaded} rule{'' if loaded == 1 else 's'}"
-    if failing:
-        meaning = f"{rules}, {failing} held back after failures"
-        return Indicator(f"SCH {loaded} !{failing}", "wait", meaning)
-    return Indicator(f"SCH {loaded}", "good", f"{rules}, all well")
+        meaning = "Scheduler rules: disabled, because their evaluation failed repeatedly"
+        return Indicator("SCH X", "bad", meaning)
+    invalid = len(errors or ())
+    if not loaded and not invalid:
+        return Indicator("SCH --", "none", "Scheduler rules: none")
+    parts = [f"{loaded} active"]
+    parts += [f"{failing} in backoff after failures"] if failing else []
+    parts += [f"{invalid} line{'' if invalid == 1 else 's'} with errors"] if invalid else []
+    meaning = f"Scheduler rules: {', '.join(parts)}"
+    if problems := failing + invalid:
+        return Indicator(f"SCH {loaded} !{problems}", "wait", meaning)
+    return Indicator(f"SCH {loaded}", "good", meaning)

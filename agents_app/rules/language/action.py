@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from agents_app.names import closest
 from agents_app.rules.language.line import RuleLineText
 from agents_app.rules.language.rule import (
     Action,
@@ -29,12 +30,19 @@ def read_action(line: RuleLineText) -> Action:
     verb = found[0] if found else ""
     read = _ACTIONS.get(verb)
     if read is None:
-        problem = f'"{excerpt(line.text[start:])}" is no action' if line.word or verb else ""
-        expected = ", ".join(_ACTIONS)
-        raise line.error("bad_action", problem or "there is no action after =>", expected, start)
+        raise line.error(
+            "bad_action", _unknown_action(verb or line.word), ", ".join(_ACTIONS), start
+        )
     action = read(line)
     line.expect_end(f'"{excerpt(line.text[start : line.at])}"')
     return action
+
+
+def _unknown_action(word: str) -> str:
+    if not word:
+        return "there is no action after =>"
+    close = closest(word, _ACTIONS)
+    return f'unknown action "{excerpt(word)}"' + (f': did you mean "{close}"?' if close else "")
 
 
 def message_of(action: Action) -> str:

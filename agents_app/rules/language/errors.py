@@ -30,4 +30,4 @@ class RuleError(Exception):
 
     @property
     def sentence(self) -> str:
-        return f"{self.problem}; expected {self.expected}"
+        return f"{self.problem} (expected {self.expected})"

@@ -87,9 +87,11 @@ def test_lines_that_are_no_rules_are_shown_with_their_place(boss: Client, fleet:
         tenant=fleet.tenant, errors=[{**error, "problem": '"5x" is no duration'}]
     )
     page = shown(boss)
-    assert "&quot;5x&quot; is no duration; expected 5m." in page
+    assert "&quot;5x&quot; is no duration (expected 5m)" in page
     assert "&lt;script&gt;alert(1)" in page
     assert EVIL not in page
+    assert ">SCH 0 !1</a>" in page and "Scheduler rules: 0 active, 1 line with errors" in page
+    assert "dv-sch-wait" in page
 
 
 def test_rules_that_are_not_obeyed_are_an_alarm(boss: Client, fleet: Fleet):

@@ -136,7 +136,7 @@ def test_calls_are_below_their_caller_whichever_run_is_asked(fleet: Fleet, from_
         f"  Work {run.work_item_id} admitted",
         f"    planner, run {run.pk} running",
         f"      free, run {child.pk} pending",
-        f"      free, work {waiting.pk} queued",
+        f"      free, work item {waiting.pk} queued",
     ]
 
 

@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_answered_with_every_accepted_form(boss: Client):
 
 def test_an_empty_form_is_told_what_to_write_and_nothing_is_called_wrong(boss: Client):
     answer = shown(boss, "")
-    assert "Nothing says when" in answer
+    assert "Enter a schedule, for example" in answer
     assert "What can be written" in answer
     assert "dv-wrong" not in answer
 

@@ -245,6 +245,6 @@ def test_a_budget_that_is_used_up_is_found(fleet: Fleet):
     fleet.agent("spender", over_budget_until=at(hours=12))
     Tenant.objects.update(over_budget_until=at(hours=12))
     assert findings(fleet_checks.check_budgets) == [
-        ("warning", "that of the project (default) is used up until 2026-03-03 00:00 UTC"),
-        ("warning", "that of spender is used up until 2026-03-03 00:00 UTC"),
+        ("warning", "the budget of the project (default) is used up until 2026-03-03 00:00 UTC"),
+        ("warning", "the budget of spender is used up until 2026-03-03 00:00 UTC"),
     ]

@@ -14,7 +14,7 @@ def test_lines_of_the_rules_that_are_none_are_found(fleet: Fleet, project: Path)
     rules.write_text("[a] every 1m => summon forge\nevery 5x => pause forge\n[a] at noon => x\n")
     found = findings(fleet_checks.check_rules)
     assert [verdict for verdict, _ in found] == ["wrong", "wrong", "ok"]
-    assert found[0][1].startswith('line 2, column 7: "5x" is no duration; expected ')
+    assert found[0][1].startswith('line 2, column 7: "5x" is no duration (expected ')
     assert found[-1] == ("ok", "1 in scheduler.rules")
 
 

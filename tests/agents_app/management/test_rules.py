@@ -171,7 +171,7 @@ def test_a_line_that_does_not_parse_is_shown_with_its_place_and_the_code_is_1(
     (project / FILE).write_text("[a] every 1m => summon forge\n[b] every 5x => summon forge\n")
     said = call("rules", "test")
     assert said.code == 1
-    assert 'scheduler.rules:2:11: "5x" is no duration; expected a whole number' in said.out
+    assert 'scheduler.rules:2:11: "5x" is no duration (expected a whole number' in said.out
     assert "    [b] every 5x => summon forge\n              ^\n" in said.out
     told = call("rules", "test", "--json").json
     assert not told["ok"]
@@ -192,7 +192,7 @@ def test_another_file_can_be_tried(fleet: Fleet, tmp_path: Path):
 def test_where_there_is_no_file_there_are_no_rules(fleet: Fleet, project: Path):
     said = call("rules", "test")
     assert (said.code, "there are no rules in" in said.out) == (0, True)
-    assert call("rules", "list").out == "SCH --: There are no rules\n"
+    assert call("rules", "list").out == "SCH --: Scheduler rules: none\n"
 
 
 @pytest.mark.parametrize(("lines", "said"), [(1, "1 rule"), (2, "2 rules")])
@@ -205,7 +205,7 @@ def test_rules_that_nobody_has_read_yet_are_not_none(
     book = RuleBook.objects.create(tenant=fleet.tenant)
     assert call("rules", "list").out == unread
     Tenant.objects.create(name="other")
-    none = "SCH --: There are no rules\n"
+    none = "SCH --: Scheduler rules: none\n"
     assert call("rules", "list", "--tenant", "other").out == none
     book.loaded_at = now()
     book.save()
@@ -240,7 +240,7 @@ def test_the_state_table_says_what_is_wrong_with_the_file(fleet: Fleet):
         crash="ZeroDivisionError: division by zero",
     )
     out = call("rules", "list").out
-    assert 'scheduler.rules:3:7: "5x" is no duration; expected 5m' in out
+    assert 'scheduler.rules:3:7: "5x" is no duration (expected 5m' in out
     assert "not obeyed: ZeroDivisionError" in out
     assert out.splitlines()[-1].startswith("SCH X: ")
 

@@ -65,10 +65,22 @@ def test_a_line_that_is_no_rule_is_refused_with_its_place(text: str, code: str, 
 def test_an_error_says_what_was_expected_and_where():
     error = refusal("[b] every 5x => summon forge   # soon")
     assert str(error) == (
-        'line 7, column 11: "5x" is no duration; '
-        "expected a whole number and one of s, m, h, d, such as 30s, 5m, 1h or 2d"
+        'line 7, column 11: "5x" is no duration '
+        "(expected a whole number and one of s, m, h, d, such as 30s, 5m, 1h or 2d)"
     )
     assert error.raw == "[b] every 5x => summon forge   # soon"
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("sumon tick", 'unknown action "sumon": did you mean "summon"?'),
+        ("xyzzy tick", 'unknown action "xyzzy"'),
+        ("", "there is no action after =>"),
+    ],
+)
+def test_an_unknown_action_is_named_with_a_similar_one(written: str, problem: str):
+    assert refusal(f"every 5m => {written}").problem == problem
 
 
 def test_a_wrong_cron_field_is_named():

@@ -114,7 +114,7 @@ def test_stopping_an_agent_ends_what_waits_for_a_worker_and_tells_what_runs(flee
     assert (running.state, running.stop_requested_at) == ("running", at(5))
     assert (pending.state, pending.error) == ("stopped", "stopped by ann")
     assert run_states(other) == ["pending"]
-    assert told("agent.stopped") == ["ann: 2 runs told to end"]
+    assert told("agent.stopped") == ["ann: 2 runs being stopped"]
     assert (told("run.stop_requested"), told("run.stopped")) == (["stopped by ann"],) * 2
 
 

@@ -58,7 +58,9 @@ def test_keys_in_the_environment_win_over_the_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_key_is_refused_without_being_repeated(tmp_path):
+def test_an_invalid_key_is_named_by_its_number_and_not_repeated(tmp_path):
     with pytest.raises(ConfigError) as refused:
         read_keys({"DROVER_CREDENTIAL_KEYS": f"{NEW},oops-secret"}, tmp_path)
+    text = "DROVER_CREDENTIAL_KEYS: key 2 is not a valid Fernet key"
+    assert str(refused.value).startswith(text)
     assert "oops" not in str(refused.value) and NEW not in str(refused.value)

@@ -129,9 +129,12 @@ def test_a_caller_that_ends_fails_what_it_still_waits_for(fleet: Fleet, caller: 
     }
     assert states[done].status == "completed"
     for call in (running, queued):
-        assert (states[call].status, states[call].error) == ("error", "caller container exited")
+        assert (states[call].status, states[call].error) == (
+            "error",
+            "the caller had already finished",
+        )
     item = work_of(queued)
-    assert (item.state, item.reason) == ("dropped", "caller container exited")
+    assert (item.state, item.reason) == ("dropped", "the caller had already finished")
     assert callee.run.state == "running"
     callee.ends()
     assert work_of(running).state == "done"

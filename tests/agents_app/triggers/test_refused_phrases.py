@@ -101,7 +101,7 @@ def test_a_refusal_says_where_the_text_went_wrong_and_what_is_accepted(phrase, p
         ("on 2027-02-30", "there is no such date"),
         ("every 99999999999 weeks", "longer than time itself"),
         ("every 9999999 days", "can never fire"),
-        ("", "nothing says when"),
+        ("", "enter a schedule, for example"),
         ("\u00bd hour", "is not ASCII"),
     ],
 )

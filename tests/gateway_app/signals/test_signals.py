@@ -219,7 +219,7 @@ def test_a_run_that_ends_while_it_waits_is_told_so(client: Client, fleet: Fleet,
     ending = later(0.3, lambda: one.ends("stopped", utc_now()))
     assert client.post("wait", one.job.token, {"ids": [call]})[0] == 401
     ending.join()
-    assert AgentCall.objects.get().error == "caller container exited"
+    assert AgentCall.objects.get().error == "the caller had already finished"
 
 
 def test_a_lock_that_becomes_free_goes_to_who_waits(client: Client, fleet: Fleet, one: Program):
