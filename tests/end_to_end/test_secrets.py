@@ -135,6 +135,7 @@ def printed(stack: PrivateStack, run_id: int) -> str:
     return b"".join(bytes(row["data"]) for row in stack.rows(sql, run_id)).decode()
 
 
+@pytest.mark.fault("F76")
 def test_a_secret_is_found_nowhere_after_a_run_that_said_it_in_every_way(
     new_stack: NewStack, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def exit_status(fleet: RealFleet, seconds: float = 30) -> int:
     return fleet.wait_for_exit("up", seconds)
 
 
+@pytest.mark.fault("F24")
 def test_ctrl_c_drains_twice_ends_the_runs_and_what_waits_is_kept_all_along(
     new_fleet: NewFleet,
 ) -> None:

@@ -105,6 +105,7 @@ class SlowTable:
             return False
 
 
+@pytest.mark.fault("F5")
 def test_killed_inside_the_claim_it_leaves_nothing_and_the_next_beat_fires_once(
     fleet: RealFleet,
 ) -> None:
@@ -123,6 +124,7 @@ def test_killed_inside_the_claim_it_leaves_nothing_and_the_next_beat_fires_once(
     assert fleet.work("mid-claim") == ["admitted"]
 
 
+@pytest.mark.fault("F5")
 def test_killed_inside_the_decision_its_firing_is_decided_by_the_next_beat(
     fleet: RealFleet,
 ) -> None:
@@ -142,6 +144,7 @@ def test_killed_inside_the_decision_its_firing_is_decided_by_the_next_beat(
     assert fleet.work("mid-decision") == ["admitted"]
 
 
+@pytest.mark.fault("F7")
 def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_others_are_counted(
     fleet: RealFleet,
 ) -> None:

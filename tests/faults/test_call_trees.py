@@ -109,6 +109,7 @@ def test_three_agents_in_a_row_finish_on_one_thread(stack: PrivateStack):
     assert run(stack, "chain") == "a(b(c))"
 
 
+@pytest.mark.fault("F47")
 def test_a_loop_through_an_agent_of_scale_1_finishes_on_one_thread(stack: PrivateStack):
     assert run(stack, "loop") == "a(b(a as a leaf))"
     slots = stack.rows("SELECT count(*) AS n FROM drover_run WHERE slot IS NOT NULL")
@@ -120,6 +121,7 @@ def test_several_calls_at_once_are_all_answered(stack: PrivateStack):
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.fault("F47")
 def test_a_thousand_calls_at_once_are_each_answered_and_what_waits_is_bounded(
     stack: PrivateStack, on_postgres: bool
 ) -> None:

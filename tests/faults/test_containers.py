@@ -84,6 +84,7 @@ def containers(engine: DockerEngine, run: Row) -> list[Any]:
     return list(engine.client().containers(all=True, filters={"label": label}))
 
 
+@pytest.mark.fault("F2")
 def test_the_next_worker_goes_on_with_the_container_and_its_output_is_complete(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_next_worker_goes_on_with_the_container_and_its_output_is_complete(
     assert fleet.wait_for_exit("worker-1") == 0
 
 
+@pytest.mark.fault("F21")
 def test_the_container_of_a_frozen_worker_is_gone_before_its_lease_is_over(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
@@ -134,6 +136,7 @@ def test_the_container_of_a_frozen_worker_is_gone_before_its_lease_is_over(
     assert noted(fleet, "frozen") == ["start", "start", "end"]
 
 
+@pytest.mark.fault("F2")
 def test_when_nobody_adopts_it_the_container_is_gone_before_the_run_is_lost(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
@@ -153,6 +156,7 @@ def test_when_nobody_adopts_it_the_container_is_gone_before_the_run_is_lost(
     assert noted(fleet, "abandoned") == ["start", "start", "end"]
 
 
+@pytest.mark.fault("F43")
 def test_a_container_that_was_left_over_is_removed_and_others_are_left_alone(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
@@ -175,6 +179,7 @@ def test_a_container_that_was_left_over_is_removed_and_others_are_left_alone(
     client.remove_container(others, force=True)
 
 
+@pytest.mark.fault("F40")
 def test_while_the_engine_is_down_the_work_waits_and_no_attempt_is_lost(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
@@ -199,6 +204,7 @@ def test_while_the_engine_is_down_the_work_waits_and_no_attempt_is_lost(
     assert (last["state"], last["attempt"]) == ("succeeded", 1)
 
 
+@pytest.mark.fault("F41")
 def test_an_engine_that_is_killed_in_the_middle_of_a_run_makes_no_second_one(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:

@@ -68,6 +68,7 @@ async def trickle(port: int, opening: bytes) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.fault("F62")
 def test_two_hundred_slow_clients_are_cut_and_hold_up_nobody(fleet: RealFleet) -> None:
     """Guard: a time for the head, kept by the protocol, and one for the body. Without the first
     half of the connections stay for ever; without the second the other half does."""
@@ -94,12 +95,14 @@ def test_two_hundred_slow_clients_are_cut_and_hold_up_nobody(fleet: RealFleet) -
 # --- too much -------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F63")
 def test_an_oversized_body_is_refused_at_its_announcement(fleet: RealFleet) -> None:
     head = HEAD + f"Content-Length: {GITHUB_LIMIT + 1}\r\n\r\n".encode()
     status, _, body, closed = ask(fleet, head, b"x" * 2**20, hangs_up=True)
     assert (status, code_of(body), closed) == (413, "too_large", True)
 
 
+@pytest.mark.fault("F63")
 def test_an_oversized_body_without_announcement_is_refused_on_the_way(fleet: RealFleet) -> None:
     """Guard: bytes are counted as they come. Without that Django spools all of it to disk."""
     chunk = b"100000\r\n" + b"x" * 2**20 + b"\r\n"
@@ -135,6 +138,7 @@ def test_the_largest_body_github_sends_is_taken(fleet: RealFleet) -> None:
         ("unknown", b"POST /webhooks/nobody HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 404),
     ],
 )
+@pytest.mark.fault("F64")
 def test_what_is_hostile_is_answered_and_hurts_nobody(
     fleet: RealFleet, what: str, sent: bytes, expected: int
 ) -> None:

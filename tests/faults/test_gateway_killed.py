@@ -10,6 +10,7 @@ DELIVERIES, KILLS = 3000, 5
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.fault("F23")
 def test_killed_five_times_it_has_stored_all_it_acknowledged_and_nothing_twice(
     new_fleet: NewFleet,
 ) -> None:

@@ -33,6 +33,7 @@ def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
 
 
 @pytest.mark.parametrize(("mode", "away_seconds"), [("fast", 0.5), ("immediate", 9)])
+@pytest.mark.fault("F13")
 def test_restarted_under_load_it_costs_a_503_at_worst_and_no_delivery(
     server: PostgresServer, fleet: RealFleet, mode: str, away_seconds: float
 ) -> None:

@@ -29,6 +29,7 @@ def fleet(redis: RedisServer, new_fleet: NewFleet) -> RealFleet:
 
 
 @pytest.mark.parametrize("fault", ["down", "frozen"])
+@pytest.mark.fault("F8")
 def test_deliveries_are_acknowledged_within_a_second_and_start_when_it_is_back(
     redis: RedisServer, fleet: RealFleet, fault: str
 ) -> None:

@@ -30,6 +30,7 @@ def send(fleet: RealFleet, *ids: str) -> Sender:
     return Sender(fleet.stack.conf.port, ids, connections=len(ids), stubborn=False).start()
 
 
+@pytest.mark.fault("F14")
 def test_while_another_writer_holds_the_file_for_seconds_deliveries_are_stored_late(
     fleet: RealFleet,
 ) -> None:
@@ -42,6 +43,7 @@ def test_while_another_writer_holds_the_file_for_seconds_deliveries_are_stored_l
     assert min(sender.seconds) > 2
 
 
+@pytest.mark.fault("F14")
 def test_if_the_lock_lasts_longer_than_a_sender_waits_they_are_told_to_come_again(
     fleet: RealFleet,
 ) -> None:
@@ -70,6 +72,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+@pytest.mark.fault("F15")
 def test_a_full_disk_is_a_503_and_with_room_again_everything_goes_on(
     small_disk: Path, new_fleet: NewFleet
 ) -> None:

@@ -74,6 +74,7 @@ def stand_in_line(fleet: RealFleet, agent: str) -> Row:
 
 
 @pytest.mark.parametrize("how", ["worker", "run"])
+@pytest.mark.fault("F48")
 def test_a_lock_whose_holder_is_killed_goes_to_the_next_with_a_higher_fence(
     fleet: RealFleet, how: str
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_lock_whose_holder_is_killed_goes_to_the_next_with_a_higher_fence(
                 fleet.wait_for_exit(role)
 
 
+@pytest.mark.fault("F48")
 def test_a_lock_whose_time_is_over_is_the_next_one_s_and_a_late_release_moves_nothing(
     fleet: RealFleet,
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_lock_whose_time_is_over_is_the_next_one_s_and_a_late_release_moves_no
     fleet.wait_for_states("is-next", "succeeded")
 
 
+@pytest.mark.fault("F49")
 def test_of_two_that_wait_for_each_other_one_is_told_and_the_other_gets_it(
     fleet: RealFleet,
 ) -> None:

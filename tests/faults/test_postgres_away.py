@@ -55,6 +55,7 @@ def away(server: PostgresServer) -> Iterator[None]:
         server.start()
 
 
+@pytest.mark.fault("F13")
 def test_a_crash_of_the_database_ends_no_run_and_every_end_is_recorded(
     server: PostgresServer, fleet: RealFleet
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_crash_of_the_database_ends_no_run_and_every_end_is_recorded(
     assert len(fleet.stack.rows("SELECT 1 FROM drover_worker")) == 1
 
 
+@pytest.mark.fault("F13")
 def test_a_database_away_for_longer_than_the_lease_costs_the_run_but_leaves_no_process(
     server: PostgresServer, fleet: RealFleet
 ) -> None:

@@ -69,6 +69,7 @@ def all_done(fleet: RealFleet, fault: str, count: int) -> None:
     assert [note.what for note in fleet.notes(f"{fault}-cron")] == ["start", "end"]
 
 
+@pytest.mark.fault("F8")
 def test_while_it_is_down_work_is_recorded_and_afterwards_all_of_it_starts_once(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
@@ -91,6 +92,7 @@ def test_while_it_is_down_work_is_recorded_and_afterwards_all_of_it_starts_once(
 
 
 @one_is_enough
+@pytest.mark.fault("F9")
 def test_frozen_it_holds_up_neither_those_who_ask_nor_those_who_finish_nor_the_sweep(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
@@ -113,6 +115,7 @@ def test_frozen_it_holds_up_neither_those_who_ask_nor_those_who_finish_nor_the_s
     all_done(fleet, "frozen", 3)
 
 
+@pytest.mark.fault("F10")
 def test_emptied_it_loses_the_hints_but_not_the_runs(redis: RedisServer, fleet: RealFleet) -> None:
     """Guard: as above; besides, the worker finds its queues again when their keys are gone."""
     fleet.ensure("worker-1", "beat")
@@ -127,6 +130,7 @@ def test_emptied_it_loses_the_hints_but_not_the_runs(redis: RedisServer, fleet: 
     all_done(fleet, "flushed", 2)
 
 
+@pytest.mark.fault("F11")
 def test_restarted_five_times_it_leaves_no_worker_deaf(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
@@ -146,6 +150,7 @@ def test_restarted_five_times_it_leaves_no_worker_deaf(
 
 
 @one_is_enough
+@pytest.mark.fault("F12")
 def test_full_it_takes_no_hint_and_the_sweep_sends_it_when_there_is_room(
     redis: RedisServer, fleet: RealFleet
 ) -> None:

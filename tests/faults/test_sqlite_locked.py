@@ -36,6 +36,7 @@ def locked(fleet: RealFleet) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
+@pytest.mark.fault("F14")
 def test_whatever_happens_while_another_writer_holds_the_file_is_recorded_late_but_whole(
     fleet: RealFleet,
 ) -> None:

@@ -34,6 +34,7 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
     return fleet
 
 
+@pytest.mark.fault("F3")
 def test_a_kill_between_the_commit_and_the_hint_costs_one_sweep(fleet: RealFleet) -> None:
     """Guard: reconcile sends the hints of pending runs again. Remove `_hint_again` and the run
     stays pending."""
@@ -44,6 +45,7 @@ def test_a_kill_between_the_commit_and_the_hint_costs_one_sweep(fleet: RealFleet
     assert len(fleet.notes("unhinted", "start")) == 1
 
 
+@pytest.mark.fault("F20")
 def test_a_hint_that_comes_a_hundred_times_starts_one_run(fleet: RealFleet) -> None:
     """Guard: a start is an update that needs the run to be pending. Take that condition out and
     four threads execute the run at once, and then again."""
@@ -69,6 +71,7 @@ def test_a_hint_that_comes_a_hundred_times_starts_one_run(fleet: RealFleet) -> N
         ("folder", "spawn_failed: EACCES: "),
     ],
 )
+@pytest.mark.fault("F44")
 def test_a_program_that_cannot_start_fails_with_the_errno_and_frees_its_slot(
     fleet: RealFleet, agent: str, error: str
 ) -> None:
@@ -82,6 +85,7 @@ def test_a_program_that_cannot_start_fails_with_the_errno_and_frees_its_slot(
     assert [child.pid for child in below] == []
 
 
+@pytest.mark.fault("F16")
 def test_without_room_for_a_run_it_fails_with_the_reason_and_others_go_on(
     fleet: RealFleet,
 ) -> None:

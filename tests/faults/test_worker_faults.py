@@ -39,6 +39,7 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
     return fleet
 
 
+@pytest.mark.fault("F22")
 def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_runs_are_dead(
     fleet: RealFleet,
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_runs_are_dead(
     assert fleet.notes("frozen", "overlap") == []
 
 
+@pytest.mark.fault("F21")
 def test_what_a_superseded_worker_reports_late_moves_nothing(fleet: RealFleet) -> None:
     """Guard: finish names the owner of the run and needs it to be running. Take the owner and the
     old state out of that update, and the lost run becomes a succeeded one.
@@ -132,6 +134,7 @@ def test_when_guard_and_worker_are_both_killed_the_run_is_dead_before_it_is_trie
     assert fleet.notes("abandoned", "overlap") == []
 
 
+@pytest.mark.fault("F24")
 def test_on_term_a_worker_finishes_what_it_runs_and_begins_nothing_new(fleet: RealFleet) -> None:
     """Guard: a draining worker hands no slot over to itself. Remove that and the second run is
     executed by the worker that was told to stop."""
@@ -160,6 +163,7 @@ def test_on_term_a_worker_finishes_what_it_runs_and_begins_nothing_new(fleet: Re
 
 
 @pytest.mark.parametrize("how", ["rebooted", "reused"])
+@pytest.mark.fault("F25")
 def test_after_a_reboot_its_runs_are_lost_at_once_although_the_pid_lives(
     fleet: RealFleet, how: str
 ) -> None:
@@ -186,6 +190,7 @@ def test_after_a_reboot_its_runs_are_lost_at_once_although_the_pid_lives(
     fleet.wait_for_states("rebooted", *["lost"] * (before + 1), seconds=SLACK_SECONDS)
 
 
+@pytest.mark.fault("F45")
 def test_a_run_past_its_time_limit_is_ended_although_its_worker_is_dead(
     fleet: RealFleet,
 ) -> None:
@@ -222,6 +227,7 @@ def test_a_run_past_its_time_limit_is_ended_although_its_worker_is_dead(
         fleet.wait_for_states(agent, "lost")
 
 
+@pytest.mark.fault("F51")
 def test_work_that_kills_its_worker_every_time_is_dead_after_three_losses(
     fleet: RealFleet,
 ) -> None:

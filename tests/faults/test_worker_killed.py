@@ -53,6 +53,7 @@ def aftermath(new_fleet: NewFleet) -> Aftermath:
     return Aftermath(fleet, processes, status, lost_after_seconds, lost, pending)
 
 
+@pytest.mark.fault("F1")
 def test_everything_a_run_had_started_is_dead_within_two_seconds(aftermath: Aftermath) -> None:
     """Guard: the guard process above the worker. Without it the daemons sleep on and the fixture
     reports them as still alive."""
@@ -60,6 +61,7 @@ def test_everything_a_run_had_started_is_dead_within_two_seconds(aftermath: Afte
     assert aftermath.guard_status == 128 + 9
 
 
+@pytest.mark.fault("F1")
 def test_its_run_is_lost_soon_and_its_work_failed(aftermath: Aftermath) -> None:
     """Guard: reconcile ends the workers of this host that are provably dead. Without that the
     run is lost only when the lease is over, and without the sweep never."""
@@ -70,6 +72,7 @@ def test_its_run_is_lost_soon_and_its_work_failed(aftermath: Aftermath) -> None:
     assert aftermath.fleet.work("fails") == ["failed"]
 
 
+@pytest.mark.fault("F1")
 def test_with_on_lost_retry_a_new_attempt_succeeds_when_a_worker_is_back(
     aftermath: Aftermath,
 ) -> None:

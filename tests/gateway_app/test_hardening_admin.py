@@ -37,6 +37,7 @@ def test_no_key_of_a_row_is_a_fault(client: Client, table: str, key: str):
     assert answer.status_code in {302, 400, 404}
 
 
+@pytest.mark.fault("F72")
 def test_whoever_may_not_look_is_told_the_same_of_what_is_there_and_what_is_not(fleet: Fleet):
     """F72, for every table that has pages. A tenant's token opens none of them either."""
     fill(fleet)

@@ -23,6 +23,7 @@ def _field(arena: Arena, agents: int = 5, schedules: int = 3, **columns: object)
 
 
 @pytest.mark.slow
+@pytest.mark.fault("F5")
 def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: Arena):
     """One minute passes every half second; every fifth of a second one of the beats dies."""
     _field(arena)
@@ -51,6 +52,7 @@ def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: 
 
 
 @pytest.mark.parametrize("beats", [2, 3])
+@pytest.mark.fault("F6")
 def test_any_number_of_beats_fires_each_instant_once_and_none_complains(arena: Arena, beats):
     _field(arena)
     errors = arena.race(*[("beat", {"seconds": 1.5, "speed": 300})] * beats)
@@ -103,6 +105,7 @@ def test_a_beat_killed_between_the_firing_and_its_outcome_leaves_it_to_the_next(
 # --- edits at the due instant ---------------------------------------------------------------
 
 
+@pytest.mark.fault("F78")
 def test_a_schedule_paused_at_the_due_instant_fires_once_or_not_and_never_afterwards(arena: Arena):
     _field(arena, agents=4, schedules=10)
     arena.race(("tick_at", {}), ("pause_schedules", {}), ("tick_at", {}))
@@ -116,6 +119,7 @@ def test_a_schedule_paused_at_the_due_instant_fires_once_or_not_and_never_afterw
     assert arena.do("find", check="broken_invariants") == []
 
 
+@pytest.mark.fault("F78")
 def test_a_schedule_edited_at_the_due_instant_keeps_what_it_was_given(arena: Arena):
     """It fires with the old text or the new one, never both, and is armed as the edit says."""
     _field(arena, agents=4, schedules=10)

@@ -82,6 +82,7 @@ def _outcomes(schedule: Schedule) -> list[tuple[datetime, bool]]:
     ("catch_up", "fired"),
     [("all", ON_THE_DOT), ("last", ON_THE_DOT[-1:]), ("skip", ON_THE_DOT[-1:])],
 )
+@pytest.mark.fault("F17")
 def test_an_hour_ahead_is_an_hour_of_downtime_and_on_the_way_back_nothing_fires(
     fleet: Fleet, catch_up, fired
 ):
@@ -99,6 +100,7 @@ def test_an_hour_ahead_is_an_hour_of_downtime_and_on_the_way_back_nothing_fires(
 
 
 @pytest.mark.parametrize("catch_up", ["all", "last", "skip"])
+@pytest.mark.fault("F18")
 def test_an_hour_back_repeats_nothing_and_skips_nothing(fleet: Fleet, catch_up):
     schedule = create(fleet.agent(), EVERY_TEN, overlap="queue", catch_up=catch_up)
     for moment in minutes(range(0, 61, 5), range(0, 121, 5)):

@@ -12,6 +12,7 @@ from tests.simulation.zones import YEAR_END, YEAR_START, ZONES
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.fault("F19")
 def test_in_a_year_nothing_is_missing_and_nothing_is_double(
     durable_agent: Agent, on_postgres: bool
 ):

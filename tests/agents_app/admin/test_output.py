@@ -52,6 +52,7 @@ def test_lines_are_shown_in_order_with_times_and_both_streams_apart(boss: Client
     assert line.format("stderr", 1, "12:00:01", "oh no") in shown
 
 
+@pytest.mark.fault("F35")
 def test_what_is_printed_is_text_and_never_markup_or_an_escape_sequence(boss: Client, run: Run):
     tell(run.pk, b"<script>alert(1)</script>\x1b[31m<b>red\x1b[0m\x1b]52;c;aGk=\x07\n")
     shown = page(boss, run)

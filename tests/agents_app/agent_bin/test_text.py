@@ -44,6 +44,7 @@ def sent(gateway: Recorder, field: str = "text") -> bytes:
 
 
 @pytest.mark.parametrize("text", NASTY, ids=lambda text: repr(text[:20]))
+@pytest.mark.fault("F77")
 def test_text_arrives_unchanged_as_an_argument_and_on_standard_input(
     drover: Caller, gateway: Recorder, text: str
 ) -> None:

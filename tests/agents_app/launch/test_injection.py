@@ -108,6 +108,7 @@ def test_what_a_command_started_is_dead_before_the_program_starts(
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.fault("F77")
 def test_texts_from_outside_are_never_run(fleet: Fleet, host: Host, tmp_path: Path):
     """Guard: only the agent's own file is looked at for commands."""
     attack = f"!`touch {tmp_path}/pwned`"

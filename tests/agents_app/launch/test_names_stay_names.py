@@ -19,6 +19,7 @@ NAME = "q-rf-no-preserve-root"
 
 
 @pytest.mark.parametrize("name", ["-Q", "a b", "A", "é", "a" * 65, "a--b", "default", "a\n"])
+@pytest.mark.fault("F71")
 def test_a_directory_that_is_no_name_becomes_no_agent(project: Project, name: str):
     directory = project.root / "agents" / name
     directory.mkdir(parents=True)
@@ -28,6 +29,7 @@ def test_a_directory_that_is_no_name_becomes_no_agent(project: Project, name: st
     assert len(found.errors) == 1
 
 
+@pytest.mark.fault("F71")
 def test_what_is_made_for_a_run_is_named_by_numbers(
     fleet: Fleet, host: Host, monkeypatch: pytest.MonkeyPatch
 ):

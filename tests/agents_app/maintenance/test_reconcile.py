@@ -77,6 +77,7 @@ def test_a_pid_that_belongs_to_another_process_now_is_not_taken_for_alive(fleet:
     assert run_states(agent) == ["lost"]
 
 
+@pytest.mark.fault("F26")
 def test_the_process_that_got_the_pid_is_left_in_peace(fleet: Fleet):
     with subprocess.Popen(["sleep", "60"]) as stranger:
         taken = {**this_process(), "pid": stranger.pid, "pid_started": 1.0}
@@ -177,6 +178,7 @@ def test_the_processes_of_a_lost_run_are_dead_before_it_is_tried_again(fleet: Fl
 # --- when the clock jumps -------------------------------------------------------------------
 
 
+@pytest.mark.fault("F17")
 def test_after_a_jump_of_the_clock_leases_get_one_period_to_be_renewed(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, lease_until=at(30))

@@ -114,6 +114,7 @@ def test_what_it_left_in_the_background_ends_with_it(contained: NewContained):
     assert run.took_seconds < 5
 
 
+@pytest.mark.fault("F39")
 def test_running_out_of_memory_is_said_so(contained: NewContained):
     """F39."""
     run = contained("x=a; while :; do x=$x$x; done", memory="16m").run()
@@ -122,6 +123,7 @@ def test_running_out_of_memory_is_said_so(contained: NewContained):
     assert judged.error.startswith("oom_killed: it needed more than its 16m of memory")
 
 
+@pytest.mark.fault("F42")
 def test_an_image_that_is_not_there_is_named_and_not_pulled(contained: NewContained):
     """F42."""
     began = time.monotonic()
@@ -133,6 +135,7 @@ def test_an_image_that_is_not_there_is_named_and_not_pulled(contained: NewContai
     assert time.monotonic() - began < 2
 
 
+@pytest.mark.fault("F42")
 def test_an_image_that_cannot_be_pulled_is_named_with_the_reason(contained: NewContained):
     """A registry on this machine where none is."""
     image = f"127.0.0.1:{free_port()}/nowhere:9"

@@ -2,6 +2,8 @@
 
 import socket
 
+import pytest
+
 from agents_app.runners.container_options import AGENT_UID
 from tests.agents_app.runners.containers import Contained, NewContained
 
@@ -70,6 +72,7 @@ def test_nothing_of_the_servers_environment_is_in_it(contained: NewContained, mo
     assert said["HOME"] == str(run.cwd)
 
 
+@pytest.mark.fault("F32")
 def test_a_fork_bomb_meets_its_limit_and_the_machine_lives(contained: NewContained):
     """F32."""
     bomb = "while :; do sleep 300 & done"

@@ -42,6 +42,7 @@ ENDINGS = {"success": "exit 0", "failure": "exit 3", "timeout": "sleep 60", "sto
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("daemon", DAEMONS)
+@pytest.mark.fault("F31")
 def test_a_daemon_dies_with_its_run(shell: Shell, daemon, ending):
     program = shell(
         f"{DAEMONS[daemon]}; while ! [ -s pid ]; do sleep 0.01; done; {ENDINGS[ending]}",

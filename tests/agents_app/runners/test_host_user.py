@@ -145,6 +145,7 @@ def test_a_time_limit_ends_it(way: Way):
     assert result.outcome.kind == "timed_out"
 
 
+@pytest.mark.fault("F31")
 def test_what_daemonised_itself_is_dead_when_the_run_ends(way: Way):
     script = (
         f"setsid sh -c 'echo $$ > {way.out}/daemon; exec sleep 300' >/dev/null 2>&1 &"

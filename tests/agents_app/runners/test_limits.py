@@ -38,6 +38,7 @@ def run(tmp_path: Path, *argv: str, **runtime: object) -> Program:
     return Program(tmp_path, *argv, runtime=Runtime(**runtime)).run()  # type: ignore[arg-type]
 
 
+@pytest.mark.fault("F39")
 def test_a_run_that_takes_too_much_memory_says_so(tmp_path, controllers):
     program = run(tmp_path, sys.executable, "-c", EAT, memory="64m")
     ended = verdict(program.outcome)
@@ -53,6 +54,7 @@ def test_a_run_that_stays_below_its_limit_does_not_notice_it(tmp_path, controlle
     assert groups_left() == []
 
 
+@pytest.mark.fault("F32")
 def test_a_fork_bomb_meets_its_limit_also_when_it_is_root(tmp_path, controllers):
     script = "i=0; while [ $i -lt 100 ]; do sleep 60 & i=$((i+1)); done; echo all of them"
     program = run(tmp_path, "/bin/sh", "-c", script, pids_limit=20)

@@ -79,6 +79,7 @@ def test_the_prompt_is_on_stdin(shell: Shell):
     assert shell("cat").run().sink.text() == b"hello"
 
 
+@pytest.mark.fault("F38")
 def test_a_prompt_of_50_mb_that_nobody_reads_blocks_nobody(shell: Shell):
     program = shell("exit 0")
     with program.spec.prompt_file.open("wb") as prompt:
@@ -135,6 +136,7 @@ def test_a_script_without_its_first_line_is_an_outcome(tmp_path):
     assert outcome.error.startswith("ENOEXEC: ")
 
 
+@pytest.mark.fault("F44")
 def test_a_working_directory_that_is_gone_is_named(shell: Shell, tmp_path):
     program = shell("exit 0")
     program.spec.prompt_file.rename(tmp_path / "prompt")

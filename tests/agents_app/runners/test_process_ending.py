@@ -21,6 +21,7 @@ def test_a_timeout_ends_it_with_term(shell: Shell):
 
 
 @pytest.mark.parametrize("ending", ["timed_out", "stopped"])
+@pytest.mark.fault("F30")
 def test_a_program_that_ignores_term_is_killed_after_the_grace(shell: Shell, ending):
     script = "trap '' TERM; echo ready > ready; sleep 60 & while :; do sleep 0.1; done"
     program = shell(script, timeout=0.3 if ending == "timed_out" else 30, grace=0.5)

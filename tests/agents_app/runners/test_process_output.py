@@ -36,6 +36,7 @@ def test_a_short_run_is_never_flushed(shell: Shell):
     assert shell("echo hi").run().sink.flushed_at == []
 
 
+@pytest.mark.fault("F33")
 def test_a_gigabyte_is_drained_fast_and_kept_in_bounds(shell: Shell):
     program = shell("head -c 1000000000 /dev/zero; echo end").run()
     assert program.outcome.exit_code == 0
@@ -45,12 +46,14 @@ def test_a_gigabyte_is_drained_fast_and_kept_in_bounds(shell: Shell):
     assert program.sink.buffer.left_out_bytes == 1_000_000_004 - 11_000_000
 
 
+@pytest.mark.fault("F34")
 def test_one_line_of_100_mb_is_no_problem(shell: Shell):
     program = shell("head -c 100000000 /dev/zero | tr '\\0' x").run()
     assert program.outcome.exit_code == 0
     assert len(program.sink.text()) == 11_000_000
 
 
+@pytest.mark.fault("F36")
 def test_a_program_that_closes_its_output_runs_on_until_it_exits(shell: Shell):
     program = shell("exec >&- 2>&-; sleep 0.5; exit 7").run()
     assert program.outcome.exit_code == 7
@@ -58,6 +61,7 @@ def test_a_program_that_closes_its_output_runs_on_until_it_exits(shell: Shell):
 
 
 @pytest.mark.parametrize("how", ["sleep 300 &", "setsid sleep 300 &", "yes &"])
+@pytest.mark.fault("F37")
 def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_run(shell: Shell, how):
     program = shell(f"{how} echo $! > pid; echo done; exit 3").run()
     assert program.outcome.exit_code == 3

@@ -34,6 +34,7 @@ def test_a_call_is_a_run_of_another_agent_that_knows_who_asked(fleet: Fleet, cal
     assert "run.called" in event_names(caller.job.run_id)
 
 
+@pytest.mark.fault("F46")
 def test_an_agent_that_calls_itself_is_refused(caller: Program):
     with pytest.raises(SelfCall) as caught:
         caller.says("call", agent="a")
@@ -41,6 +42,7 @@ def test_an_agent_that_calls_itself_is_refused(caller: Program):
     assert AgentCall.objects.count() == 0
 
 
+@pytest.mark.fault("F47")
 def test_a_loop_of_calls_ends_at_the_depth_with_the_chain_of_agents(fleet: Fleet, caller: Program):
     a, b = caller.run.agent, fleet.agent("b", scale=9)
     a.scale = 9

@@ -134,6 +134,7 @@ def test_a_project_is_found_through_a_symlink_to_it(on_disk, tmp_path):
 
 
 @pytest.mark.parametrize("linked", ["agents/a/SKILL.md", "agents/a/config.toml", "agents/a"])
+@pytest.mark.fault("F70")
 def test_a_symlink_out_of_the_project_is_refused(on_disk, tmp_path, linked):
     outside = tmp_path / "outside"
     ProjectDirectory(outside).write("SKILL.md", "secret: text")
@@ -178,6 +179,7 @@ def test_a_symlink_in_a_circle_or_to_nothing_is_refused(on_disk):
     assert "is a symlink to nothing" in found.broken["nothing"]
 
 
+@pytest.mark.fault("F70")
 def test_a_hard_link_is_refused(on_disk, tmp_path):
     (tmp_path / "private").write_text("root's own")
     (on_disk.root / "agents" / "a").mkdir(parents=True)
@@ -185,6 +187,7 @@ def test_a_hard_link_is_refused(on_disk, tmp_path):
     assert "has 2 hard links" in discover_project(on_disk.root).broken["a"]
 
 
+@pytest.mark.fault("F70")
 def test_a_fifo_is_refused_and_does_not_hang(on_disk):
     (on_disk.root / "agents" / "a").mkdir(parents=True)
     os.mkfifo(on_disk.root / "agents" / "a" / "SKILL.md")
@@ -202,6 +205,7 @@ def test_a_fifo_is_refused_and_does_not_hang(on_disk):
     ]
 
 
+@pytest.mark.fault("F70")
 def test_a_device_is_refused(on_disk):
     (on_disk.root / "agents" / "a").mkdir(parents=True)
     try:
@@ -220,6 +224,7 @@ def test_a_directory_in_the_place_of_the_file_is_refused(on_disk):
     )
 
 
+@pytest.mark.fault("F69")
 def test_a_file_of_10_mb_is_refused_without_being_read(on_disk):
     on_disk.write("agents/a/SKILL.md", b"x" * 10_000_000)
     started = time.perf_counter()

@@ -37,6 +37,7 @@ HURTFUL_TOML = {
 
 
 @pytest.mark.parametrize(("text", "reason"), HURTFUL_YAML.values(), ids=HURTFUL_YAML)
+@pytest.mark.fault("F69")
 def test_a_hurtful_frontmatter_is_refused_at_once(text, reason):
     started = time.perf_counter()
     found = problems(agent, text)
@@ -65,6 +66,7 @@ def test_64_kib_is_the_most_that_is_read():
     assert "65537 bytes" in problem(project, "#" * 65_537)
 
 
+@pytest.mark.fault("F69")
 def test_a_bomb_costs_little_memory():
     problems(agent, BOMB)
     tracemalloc.start()

@@ -109,6 +109,7 @@ def test_a_refusal_says_what_to_do(phrase, hint):
     assert hint in str(refusal(phrase))
 
 
+@pytest.mark.fault("F79")
 def test_what_never_fires_with_these_policies_is_refused():
     sunday_of_the_change = "30 2 * 3 0#2"
     with pytest.raises(TriggerParseError, match="can never fire"):

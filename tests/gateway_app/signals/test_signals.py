@@ -152,6 +152,7 @@ def test_run_tokens_and_tenant_tokens_are_worth_nothing_at_each_other_s_door(
     assert one.run.signaled_at is None
 
 
+@pytest.mark.fault("F50")
 def test_an_ended_run_s_token_is_401_and_a_superseded_attempt_s_409(client: Client, fleet: Fleet):
     one = speaking(fleet, retries=1)
     one.ends("failed", utc_now())

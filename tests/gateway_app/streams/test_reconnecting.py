@@ -86,6 +86,7 @@ def ask(stack: PrivateStack, token: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.fault("F73")
 def test_nothing_is_missed_and_nothing_is_heard_twice(stack: PrivateStack):
     token = stack.manage("token", "create", "test", "--scope", "operate").stdout.strip()
     readers = [Reader(stack.conf.port, token, number) for number in range(CLIENTS)]

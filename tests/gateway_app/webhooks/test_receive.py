@@ -67,6 +67,7 @@ def test_a_delivery_for_nobody_says_so(fleet):
     assert Delivery.objects.get().reason == "no agent listens"
 
 
+@pytest.mark.fault("F65")
 def test_the_same_delivery_again_is_told_to_be_a_duplicate_and_makes_no_second_work(fleet):
     listens(fleet.agent)
     door = Door()
@@ -93,6 +94,7 @@ def test_many_at_once_all_become_work_of_their_own(fleet):
     assert Run.objects.filter(state="pending").count() == 3
 
 
+@pytest.mark.fault("F60")
 def test_more_than_the_queue_holds_drops_the_oldest_visibly(fleet):
     agent = listens(fleet.agent)
     type(agent).objects.update(work_queue_size=5)
@@ -104,6 +106,7 @@ def test_more_than_the_queue_holds_drops_the_oldest_visibly(fleet):
 
 
 @pytest.mark.parametrize("given", ["", "sha256=", "sha256=" + "0" * 64, "nonsense", "sha256=é"])
+@pytest.mark.fault("F64")
 def test_without_a_good_signature_nothing_is_stored_but_a_count(fleet, given):
     post = signed(ISSUE)
     door = Door()

@@ -111,6 +111,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.fault("F66")
 def test_a_signed_body_that_is_no_json_is_kept_as_it_came(body):
     answer = Door().one(signed(body))
     delivery = Delivery.objects.get()
@@ -128,6 +129,7 @@ def test_text_that_no_database_or_terminal_wants_is_cleaned_for_the_agent(title)
     assert told.isprintable() and len(told) <= 4003
 
 
+@pytest.mark.fault("F67")
 def test_a_form_with_the_json_in_it_is_understood():
     post = signed(urlencode({"payload": json.dumps(ISSUE)}).encode())
     headers = {**post.headers, "content-type": "application/x-www-form-urlencoded"}
@@ -144,6 +146,7 @@ def test_a_form_that_is_none_is_kept_all_the_same(body):
     assert Delivery.objects.get().outcome == "unparseable"
 
 
+@pytest.mark.fault("F67")
 def test_a_wrong_content_type_changes_nothing():
     post = signed(ISSUE)
     headers = {**post.headers, "content-type": "text/plain; charset=latin-1"}

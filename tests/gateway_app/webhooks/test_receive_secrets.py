@@ -30,6 +30,7 @@ def post_of(request: signing.Signed, path: str) -> Post:
     return Post(path, request.body, request.headers)
 
 
+@pytest.mark.fault("F68")
 def test_while_secrets_change_both_count_and_afterwards_only_the_new_one(tenant):
     gh = source(tenant, secret_refs=[])
     old = sources.add_secret(gh, "old", SECRET, "ann", NOW)
@@ -161,6 +162,7 @@ def test_discords_ping_is_answered_only_when_it_is_signed(tenant, monkeypatch):
 
 
 @pytest.mark.parametrize("seconds", [301, -301])
+@pytest.mark.fault("F65")
 def test_an_old_or_future_signature_is_refused(tenant, monkeypatch, seconds):
     monkeypatch.setenv("TEST_HOOK_SECRET", signing.ed25519_public(signing.SEED).hex())
     source(tenant, "chat", type="discord")
