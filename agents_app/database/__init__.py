@@ -18,10 +18,19 @@ from agents_app.database.sql import (
     select_columns,
     to_database_time,
 )
-from agents_app.database.transactions import in_transaction
+from agents_app.database.transactions import (
+    UNAVAILABLE,
+    GroupCommit,
+    Outcome,
+    in_transaction,
+    repeat_after_lost_connection,
+)
 
 __all__ = [
     "ENGINE",
+    "UNAVAILABLE",
+    "GroupCommit",
+    "Outcome",
     "execute",
     "fetch_all",
     "fetch_column",
@@ -32,6 +41,7 @@ __all__ = [
     "in_transaction",
     "insert_many",
     "move_state",
+    "repeat_after_lost_connection",
     "select_columns",
     "to_database_time",
     "update_many",

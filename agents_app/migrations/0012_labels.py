@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents_app', '0010_rules_in_place'),
+        ('agents_app', '0011_provenance'),
     ]
 
     operations = [

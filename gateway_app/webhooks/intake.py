@@ -1,39 +1,40 @@
-"""From a checked request to a row: those that wait are committed together, then answered.
+"""From a checked delivery to a row: deliveries that arrive together are stored in one commit.
 
-One thread of the process writes, whatever the number of connections. It never answers before the
-commit, and a request that it does not get to in time is told to come again.
+One thread of the process stores them, whatever the number of connections. A sender is answered
+after the commit; a delivery that is not stored in time is refused, and the sender repeats it.
 """
 
 import asyncio
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from queue import Empty, SimpleQueue
 
 import structlog
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, connection
 
-from agents_app.database import ENGINE
-from agents_app.webhooks import Arrival, IndexedSource, Receipt, SourceIndex, deliveries
+from agents_app.database import (
+    UNAVAILABLE,
+    GroupCommit,
+    Outcome,
+    repeat_after_lost_connection,
+)
+from agents_app.webhooks import IndexedSource, Receipt, SourceIndex, deliveries
 from agents_app.webhooks import sources as webhook_sources
 from agents_app.webhooks.providers import RawDelivery
 
 log = structlog.get_logger("drover.webhooks")
-MOST_IN_ONE_COMMIT = 64
-MOST_BYTES_IN_ONE_COMMIT = 8 * 2**20
-MOST_WAITING = 5000
-# GitHub gives up after 10 s: until then a database that is merely slow is waited for.
+MAX_BYTES_IN_ONE_COMMIT = 8 * 2**20
+MAX_WAITING = 5000
+# GitHub gives up after 10 s: until then a slow database is waited for.
 ANSWER_SECONDS = 9.0
 COUNT_SECONDS = 10.0
-AWAY = (OperationalError, InterfaceError)
 
 
 class Unavailable(Exception):
-    """It is not stored, as far as we know: the sender must keep it and come again."""
+    """The delivery is not known to be stored: the sender must repeat it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,156 +47,134 @@ class PendingDelivery:
 
 
 class Intake:
+    """Stores accepted deliveries and counts refused ones."""
+
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self.clock = clock
-        # By provider and reason, since this process began.
+        # By provider and reason, since the process started.
         self.refused: Counter[tuple[str, str]] = Counter()
-        # What is not in the database yet, and by source.
+        # Refusals that are not in the database yet, by reason and by source.
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._uncounted: Counter[int] = Counter()
-        self._waiting: SimpleQueue[PendingDelivery | None] = SimpleQueue()
-        self._making = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._counting = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._commits: GroupCommit[PendingDelivery, Receipt | None] = GroupCommit(
+            "intake",
+            self._commit,
+            _answer,
+            # The database is away for all deliveries: their senders should repeat them soon.
+            batch_errors=UNAVAILABLE,
+            size_of=lambda pending: len(pending.letter.body),
+            max_size=MAX_BYTES_IN_ONE_COMMIT,
+        )
+
+    def stop(self) -> None:
+        """Store the deliveries that have arrived and end the threads; the next request starts
+        them again."""
+        with self._counting:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+        self._commits.stop()
+
+    # --- accepted deliveries ----------------------------------------------------------------
 
     async def store(
         self, book: SourceIndex, source: IndexedSource, letter: RawDelivery, signer: str
     ) -> Receipt:
-        """Returns when it is on disk."""
-        self._start()
-        if self._waiting.qsize() >= MOST_WAITING:
+        """Returns when the delivery is on disk."""
+        if self._commits.waiting >= MAX_WAITING:
             raise Unavailable
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Receipt] = loop.create_future()
         timer = loop.call_later(ANSWER_SECONDS, _give_up, answer)
-        self._waiting.put(PendingDelivery(book, source, letter, signer, answer))
+        self._commits.put(PendingDelivery(book, source, letter, signer, answer))
         try:
             return await answer
         finally:
             timer.cancel()
 
+    def _commit(self, batch: list[PendingDelivery]) -> list[Receipt | None]:
+        """Store the deliveries of a batch; runs on the thread of the group commit."""
+        # A delivery whose sender was told to repeat it must not be stored.
+        wanted = [each for each in batch if not each.answer.done()]
+        if not wanted:
+            return [None] * len(batch)
+        arrivals = [
+            deliveries.arrive(each.book, each.source, each.letter, each.signer) for each in wanted
+        ]
+        # A second execution finds the deliveries that the first one has stored.
+        receipts = repeat_after_lost_connection(lambda: deliveries.store(arrivals, self.clock()))
+        stored = {id(each): receipt for each, receipt in zip(wanted, receipts, strict=True)}
+        return [stored.get(id(each)) for each in batch]
+
+    # --- refused deliveries -----------------------------------------------------------------
+
     def refuse(self, kind: str, reason: str, sources: Iterable[IndexedSource]) -> None:
-        """Counted in memory, and every few seconds in the rows of those who refused it."""
-        self._start()
+        """Count a refusal in memory, and within a few seconds in the rows of its sources."""
         self.refused[kind, reason] += 1
-        with self._making:
+        with self._counting:
             self._reasons[kind, reason] += 1
             self._uncounted.update(source.id for source in sources)
+            if self._timer is None:
+                self._start_timer()
 
-    def stop(self) -> None:
-        """What waits is stored first; the next request would start it again."""
-        with self._making:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            self._waiting.put(None)
-            thread.join()
+    def _start_timer(self) -> None:
+        self._timer = threading.Timer(COUNT_SECONDS, self._count_on_timer)
+        self._timer.daemon = True
+        self._timer.start()
 
-    # --- the writing thread -----------------------------------------------------------------
-
-    def _start(self) -> None:
-        if self._thread is None:
-            with self._making:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
-                    self._thread.start()
-
-    def _work(self) -> None:
-        count_at = time.monotonic() + COUNT_SECONDS
-        going_on = True
-        while going_on:
-            batch, going_on = self._next_batch(max(0.0, count_at - time.monotonic()))
-            try:
-                self._commit(batch)
-                if time.monotonic() >= count_at:
-                    count_at = time.monotonic() + COUNT_SECONDS
-                    self._count()
-            except Exception:
-                # Those of this batch are told to come again when their time is over.
-                log.exception("delivery.intake_failed")
-        connection.close()
-
-    def _next_batch(self, seconds: float) -> tuple[list[PendingDelivery], bool]:
-        """What waits, and whether there may be more."""
-        batch: list[PendingDelivery] = []
-        size = 0
-        with suppress(Empty):
-            while len(batch) < MOST_IN_ONE_COMMIT and size < MOST_BYTES_IN_ONE_COMMIT:
-                parcel = self._waiting.get(block=not batch, timeout=seconds)
-                if parcel is None:
-                    return batch, False
-                batch.append(parcel)
-                size += len(parcel.letter.body)
-        return batch, True
-
-    def _commit(self, batch: list[PendingDelivery]) -> None:
-        # Whoever was told to come again is not stored behind their back.
-        batch = [parcel for parcel in batch if not parcel.answer.done()]
-        if not batch:
-            return
+    def _count_on_timer(self) -> None:
+        with self._counting:
+            self._timer = None
         try:
-            arrivals = [_arrive(parcel) for parcel in batch]
-            receipts = self._store(arrivals)
-        except Exception as error:
-            self._failed(batch, error)
-        else:
-            _tell(batch, receipts)
-
-    def _store(self, arrivals: list[Arrival]) -> list[Receipt]:
-        try:
-            return deliveries.store(arrivals, self.clock())
-        except AWAY:
+            self._count()
+        except Exception:
+            log.exception("delivery.intake_failed")
+        finally:
             connection.close()
-            if not ENGINE.connection_can_be_lost:
-                raise
-            # The connection may have died of old age. If it was lost while committing, the second
-            # try finds what the first one has stored.
-            return deliveries.store(arrivals, self.clock())
-
-    def _failed(self, batch: list[PendingDelivery], error: Exception) -> None:
-        """A database that is away is away for all; else one of them must not hurt the others."""
-        if isinstance(error, DatabaseError):
-            connection.close()
-        if len(batch) > 1 and not isinstance(error, AWAY):
-            for parcel in batch:
-                self._commit([parcel])
-            return
-        log.warning("delivery.not_stored", deliveries=len(batch), error=_line(error))
-        _tell(batch, [None] * len(batch))
 
     def _count(self) -> None:
-        with self._making:
+        """Add the refusals to the database; if it is away, the timer tries again."""
+        with self._counting:
             counts, self._uncounted = self._uncounted, Counter()
             reasons, self._reasons = self._reasons, Counter()
         try:
             webhook_sources.count_refused(counts, reasons, self.clock())
         except DatabaseError:
             connection.close()
-            with self._making:
+            with self._counting:
                 self._uncounted.update(counts)
                 self._reasons.update(reasons)
+                if self._timer is None:
+                    self._start_timer()
 
 
-def _arrive(parcel: PendingDelivery) -> Arrival:
-    return deliveries.arrive(parcel.book, parcel.source, parcel.letter, parcel.signer)
+# --- answers --------------------------------------------------------------------------------
 
 
-def _tell(batch: list[PendingDelivery], receipts: Sequence[Receipt | None]) -> None:
-    """All that wait on one event loop with one call into it."""
+def _answer(batch: list[PendingDelivery], outcomes: Sequence[Outcome]) -> None:
+    """Answer the requests; all requests of one event loop with one call into it."""
+    errors = [error for _, error in outcomes if error is not None]
+    if errors:
+        log.warning("delivery.not_stored", deliveries=len(errors), error=_line(errors[0]))
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[PendingDelivery, Receipt | None]]] = {}
-    for parcel, receipt in zip(batch, receipts, strict=True):
-        by_loop.setdefault(parcel.answer.get_loop(), []).append((parcel, receipt))
+    for pending, (receipt, _) in zip(batch, outcomes, strict=True):
+        by_loop.setdefault(pending.answer.get_loop(), []).append((pending, receipt))
     for loop, answers in by_loop.items():
         with suppress(RuntimeError):  # the server has stopped meanwhile
             loop.call_soon_threadsafe(_set_answers, answers)
 
 
 def _set_answers(answers: list[tuple[PendingDelivery, Receipt | None]]) -> None:
-    for parcel, receipt in answers:
-        if parcel.answer.done():
+    for pending, receipt in answers:
+        if pending.answer.done():
             continue
         if receipt is None:
-            parcel.answer.set_exception(Unavailable())
+            pending.answer.set_exception(Unavailable())
         else:
-            parcel.answer.set_result(receipt)
+            pending.answer.set_result(receipt)
 
 
 def _give_up(answer: "asyncio.Future[Receipt]") -> None:
@@ -203,5 +182,5 @@ def _give_up(answer: "asyncio.Future[Receipt]") -> None:
         answer.set_exception(Unavailable())
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -110,5 +110,6 @@ def _obstacles(
         yield "messages are silenced"
     action = settled(rule.action, moment.snapshot, judgement)
     if isinstance(action, Summon):
-        summon = (action.agent, action.message or "", row and row.pk)
-        yield from filter(None, [moment.summons.left_because(*summon)])
+        rule_id = row.pk if row else None
+        reason = moment.summons.left_because(action.agent, action.message or "", rule_id)
+        yield from filter(None, [reason])

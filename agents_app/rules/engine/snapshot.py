@@ -83,7 +83,8 @@ def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> FleetView:
     asked = [*_questions(tenant, needs, now), *(_ended_badly(tenant, w, now) for w in windows)]
     agents, active, waiting, used, *ended = fetch_each(asked)
     idle = {pk: max(0.0, (now - from_database_time(at)).total_seconds()) for pk, at in active}
-    queued, failed = dict(waiting), _failures(windows, ended)
+    queued: dict[int, int] = dict(waiting)
+    failed = _failures(windows, ended)
     caps = {pk: json.loads(caps) for pk, name, _, _, caps in agents if name in needs.spent}
     spent = _spent(tenant, caps, used)
     states = {

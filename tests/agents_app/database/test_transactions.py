@@ -1,22 +1,37 @@
-"""When a change counts: on disk when the caller goes on, alone in its failure, told afterwards."""
+"""Changes are on disk when their caller continues, fail alone, and are announced afterwards."""
 
+import os
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import (
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+    transaction,
+)
 
-from agents_app.database import transactions
-from agents_app.database.transactions import in_transaction
+from agents_app.database import ENGINE, transactions
+from agents_app.database.transactions import (
+    UNAVAILABLE,
+    GroupCommit,
+    Outcome,
+    in_transaction,
+    repeat_after_lost_connection,
+)
 from agents_app.models import Agent, Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def seen_from_elsewhere(name: str) -> bool:
+def is_committed(name: str) -> bool:
     """Whether another connection sees the tenant, so whether it is committed."""
 
     def look() -> bool:
@@ -38,10 +53,10 @@ def fail(name: str) -> None:
     raise ValueError(f"no {name}")
 
 
-def together(*changes: Any) -> list[Any]:
-    """Committed as one group; the result or the error of each."""
+def commit_as_group(*changes: Any) -> list[Any]:
+    """The result or the error of each change."""
     batch: list[transactions.Change] = [(change, SimpleQueue()) for change in changes]
-    transactions._commit(batch)
+    transactions._writer.store(batch)
     answers = [reply.get_nowait() for _, reply in batch]
     return [result if error is None else error for result, error in answers]
 
@@ -49,16 +64,16 @@ def together(*changes: Any) -> list[Any]:
 # --- one change -----------------------------------------------------------------------------
 
 
-def test_a_change_is_on_disk_when_its_caller_goes_on():
+def test_a_change_is_on_disk_when_its_caller_continues():
     in_transaction(lambda: make("a"))
-    assert seen_from_elsewhere("a")
+    assert is_committed("a")
 
 
-def test_the_result_of_a_change_comes_back():
+def test_the_result_of_a_change_is_returned():
     assert in_transaction(lambda: make("a")).name == "a"
 
 
-def test_a_change_that_fails_leaves_nothing_and_tells_its_caller():
+def test_a_change_that_fails_is_rolled_back_and_raises_its_error():
     with pytest.raises(ValueError, match="no a"):
         in_transaction(lambda: fail("a"))
     assert not Tenant.objects.exists()
@@ -68,7 +83,7 @@ def test_after_a_failure_the_next_change_works():
     with pytest.raises(ValueError, match="no a"):
         in_transaction(lambda: fail("a"))
     in_transaction(lambda: make("b"))
-    assert seen_from_elsewhere("b")
+    assert is_committed("b")
 
 
 def test_a_change_within_a_transaction_belongs_to_it():
@@ -78,22 +93,22 @@ def test_a_change_within_a_transaction_belongs_to_it():
     assert not Tenant.objects.exists()
 
 
-def test_what_waits_for_the_commit_runs_after_it_and_before_the_caller_goes_on():
+def test_a_callback_of_the_commit_runs_after_it_and_before_the_caller_continues():
     seen: list[bool] = []
 
     def change() -> None:
         make("a")
-        transaction.on_commit(lambda: seen.append(seen_from_elsewhere("a")))
+        transaction.on_commit(lambda: seen.append(is_committed("a")))
 
     in_transaction(change)
     assert seen == [True]
 
 
-def test_what_waits_for_the_commit_never_runs_if_there_is_none():
+def test_a_callback_of_a_commit_that_fails_never_runs():
     seen: list[str] = []
 
     def change() -> None:
-        transaction.on_commit(lambda: seen.append("told"))
+        transaction.on_commit(lambda: seen.append("committed"))
         raise ValueError
 
     with pytest.raises(ValueError):
@@ -101,7 +116,7 @@ def test_what_waits_for_the_commit_never_runs_if_there_is_none():
     assert seen == []
 
 
-def test_many_threads_write_at_once_and_each_gets_its_own_answer():
+def test_many_threads_write_at_once_and_each_gets_its_own_result():
     def write(number: int) -> str:
         try:
             if number % 10 == 3:
@@ -121,59 +136,59 @@ def test_many_threads_write_at_once_and_each_gets_its_own_answer():
 # --- several in one commit ------------------------------------------------------------------
 
 
-def test_one_failing_change_does_not_harm_the_others():
-    results = together(lambda: make("a").name, lambda: fail("b"), lambda: make("c").name)
+def test_a_change_that_fails_does_not_affect_the_others():
+    results = commit_as_group(lambda: make("a").name, lambda: fail("b"), lambda: make("c").name)
     assert (results[0], str(results[1]), results[2]) == ("a", "no b", "c")
     assert set(Tenant.objects.values_list("name", flat=True)) == {"a", "c"}
 
 
-def test_a_change_the_database_refuses_does_not_harm_the_others():
-    results = together(lambda: make("a").name, lambda: make("a"), lambda: make("c").name)
+def test_a_change_that_the_database_refuses_does_not_affect_the_others():
+    results = commit_as_group(lambda: make("a").name, lambda: make("a"), lambda: make("c").name)
     assert isinstance(results[1], IntegrityError)
     assert set(Tenant.objects.values_list("name", flat=True)) == {"a", "c"}
 
 
-def test_a_change_the_database_refuses_only_at_the_commit_does_not_harm_the_others():
-    """Foreign keys are looked at when all is written: somebody's row is gone by then."""
+def test_a_change_that_the_database_refuses_at_the_commit_does_not_affect_the_others():
+    """Foreign keys are checked at the commit."""
 
-    def of_nobody() -> None:
+    def without_tenant() -> None:
         Agent.objects.create(tenant_id=12345, name="orphan")
 
-    results = together(lambda: make("a").name, of_nobody, lambda: make("c").name)
+    results = commit_as_group(lambda: make("a").name, without_tenant, lambda: make("c").name)
     assert isinstance(results[1], IntegrityError)
     assert (results[0], results[2]) == ("a", "c")
     assert set(Tenant.objects.values_list("name", flat=True)) == {"a", "c"}
 
 
-def test_only_the_changes_that_happened_are_told():
-    told: list[str] = []
+def test_callbacks_run_only_for_changes_that_were_committed():
+    announced: list[str] = []
 
     def change(name: str, works: bool) -> None:
-        transaction.on_commit(lambda: told.append(name))
+        transaction.on_commit(lambda: announced.append(name))
         make(name) if works else fail(name)
 
-    together(lambda: change("a", True), lambda: change("b", False), lambda: change("c", True))
-    assert told == ["a", "c"]
+    commit_as_group(
+        lambda: change("a", True), lambda: change("b", False), lambda: change("c", True)
+    )
+    assert announced == ["a", "c"]
 
 
-def test_a_change_that_was_committed_is_never_called_a_failure():
-    """Somebody who is told afterwards raises; the rows are there all the same."""
-
+def test_a_change_is_a_success_even_if_a_callback_of_its_commit_raises():
     def change() -> str:
         transaction.on_commit(lambda: 1 / 0)
         return make("a").name
 
-    assert together(change, lambda: make("b").name) == ["a", "b"]
+    assert commit_as_group(change, lambda: make("b").name) == ["a", "b"]
 
 
-def test_later_changes_of_a_group_see_the_earlier_ones():
-    assert together(lambda: make("a") and None, Tenant.objects.count)[1] == 1
+def test_a_change_sees_the_earlier_changes_of_its_group():
+    assert commit_as_group(lambda: make("a") and None, Tenant.objects.count)[1] == 1
 
 
 # --- the writing thread ---------------------------------------------------------------------
 
 
-def test_on_sqlite_one_thread_writes_for_all_and_on_postgresql_each_for_itself():
+def test_one_thread_writes_for_all_exactly_where_the_engine_groups_commits():
     def write(_: int) -> tuple[int, int]:
         try:
             return threading.get_ident(), in_transaction(threading.get_ident)
@@ -182,15 +197,15 @@ def test_on_sqlite_one_thread_writes_for_all_and_on_postgresql_each_for_itself()
 
     with ThreadPoolExecutor(8) as threads:
         pairs = list(threads.map(write, range(50)))
-    if connection.vendor == "sqlite":
+    if ENGINE.groups_commits:
         assert len({writer for _, writer in pairs}) == 1
         assert all(caller != writer for caller, writer in pairs)
     else:
         assert all(caller == writer for caller, writer in pairs)
 
 
-def test_a_writer_that_has_to_wait_for_another_waits():
-    """On SQLite the lock is held elsewhere for a moment; on PostgreSQL a row is."""
+def test_a_transaction_waits_for_another_one_that_holds_a_lock():
+    """The lock is on the file on SQLite and on the row on PostgreSQL."""
     tenant = in_transaction(lambda: make("a"))
     held, free = threading.Event(), threading.Event()
 
@@ -213,3 +228,140 @@ def test_a_writer_that_has_to_wait_for_another_waits():
     holder.join()
     tenant.refresh_from_db()
     assert tenant.pause_note == "ours"
+
+
+def test_a_forked_process_commits_with_a_thread_of_its_own():
+    in_transaction(lambda: make("parent"))
+    connections.close_all()
+    child = os.fork()
+    if child == 0:
+        try:
+            in_transaction(lambda: make("child"))
+            connections.close_all()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert set(Tenant.objects.values_list("name", flat=True)) == {"parent", "child"}
+
+
+# --- repeating ------------------------------------------------------------------------------
+
+
+def failing(times: int, error: type[Exception]) -> tuple[Callable[[], str], list[int]]:
+    """A change that fails at first, and its executions."""
+    executions: list[int] = []
+
+    def change() -> str:
+        executions.append(1)
+        if len(executions) <= times:
+            raise error("lost")
+        return in_transaction(lambda: make("a").name)
+
+    return change, executions
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_change_is_repeated_once_exactly_where_a_connection_can_be_lost(error: type[Exception]):
+    change, executions = failing(1, error)
+    if ENGINE.connection_can_be_lost:
+        assert repeat_after_lost_connection(change) == "a"
+        assert len(executions) == 2
+    else:
+        with pytest.raises(error):
+            repeat_after_lost_connection(change)
+        assert len(executions) == 1
+
+
+def test_a_change_that_fails_twice_or_for_another_reason_is_not_repeated_again():
+    change, executions = failing(9, OperationalError)
+    with pytest.raises(OperationalError):
+        repeat_after_lost_connection(change)
+    assert len(executions) == (2 if ENGINE.connection_can_be_lost else 1)
+    change, executions = failing(9, IntegrityError)
+    with pytest.raises(IntegrityError):
+        repeat_after_lost_connection(change)
+    assert len(executions) == 1
+
+
+# --- any group commit -----------------------------------------------------------------------
+
+
+class Recorder:
+    """A group commit of numbers that waits before each commit until it may go on."""
+
+    def __init__(self, fails: Callable[[list[int]], Exception | None] = lambda _: None) -> None:
+        self.fails = fails
+        self.batches: list[list[int]] = []
+        self.outcomes: dict[int, Outcome] = {}
+        self.entered = threading.Event()
+        self.may_commit = threading.Event()
+        self.group: GroupCommit[int, str] = GroupCommit(
+            "recorder",
+            self.commit,
+            self.answer,
+            batch_errors=UNAVAILABLE,
+            size_of=lambda item: item,
+            max_size=100,
+        )
+
+    def commit(self, batch: list[int]) -> list[str]:
+        self.entered.set()
+        assert self.may_commit.wait(10)
+        self.batches.append(batch)
+        if error := self.fails(batch):
+            raise error
+        return [f"stored {item}" for item in batch]
+
+    def answer(self, batch: list[int], outcomes: Sequence[Outcome]) -> None:
+        self.outcomes.update(zip(batch, outcomes, strict=True))
+
+    def run(self, *items: int) -> None:
+        """The first item alone, and all others while it is being committed."""
+        first, *others = items
+        self.group.put(first)
+        assert self.entered.wait(10)
+        for item in others:
+            self.group.put(item)
+        self.may_commit.set()
+        self.group.stop()
+
+
+def test_items_that_arrive_during_a_commit_are_committed_together():
+    recorder = Recorder()
+    recorder.run(1, 2, 3, 4)
+    assert recorder.batches == [[1], [2, 3, 4]]
+    assert recorder.outcomes == {item: (f"stored {item}", None) for item in (1, 2, 3, 4)}
+
+
+def test_a_batch_ends_with_the_item_that_reaches_the_size_limit():
+    recorder = Recorder()
+    recorder.run(1, 60, 50, 2, 200, 3)
+    assert recorder.batches == [[1], [60, 50], [2, 200], [3]]
+
+
+def test_a_batch_has_at_most_64_items():
+    recorder = Recorder()
+    recorder.run(1, *[0] * 100)
+    assert [len(batch) for batch in recorder.batches] == [1, 64, 36]
+
+
+def test_a_batch_that_fails_is_repeated_item_by_item():
+    recorder = Recorder(lambda batch: ValueError("no 3") if 3 in batch else None)
+    recorder.run(1, 2, 3, 4)
+    assert recorder.batches == [[1], [2, 3, 4], [2], [3], [4]]
+    assert [item for item, (_, error) in recorder.outcomes.items() if error] == [3]
+
+
+def test_a_database_that_is_away_fails_the_whole_batch_at_once():
+    recorder = Recorder(lambda batch: OperationalError("away") if 3 in batch else None)
+    recorder.run(1, 2, 3, 4)
+    assert recorder.batches == [[1], [2, 3, 4]]
+    assert [item for item, (_, error) in recorder.outcomes.items() if error] == [2, 3, 4]
+
+
+def test_a_group_commit_that_was_stopped_starts_again_with_the_next_item():
+    recorder = Recorder()
+    recorder.run(1)
+    recorder.run(2)
+    assert recorder.batches == [[1], [2]]
+    assert recorder.group.waiting == 0
