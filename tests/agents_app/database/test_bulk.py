@@ -1,4 +1,4 @@
-"""Many rows changed at once: what is new, nothing else, and nobody who was changed meanwhile."""
+"""update_many writes changed columns only, and only rows that still have the revision read."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ KINDS = {
     "failures": "bigint",
 }  # fmt: skip
 LATER = NOON + timedelta(minutes=1)
-# What array literals, JSON or SQL might take for something else.
+# A text that array literals, JSON or SQL could take for something else.
 AWKWARD = 'a "quoted", {braced} \\ NULL \n %s ünïcode'
 Values = tuple[datetime | None, str, int]
 
@@ -48,7 +48,7 @@ def test_each_row_gets_its_own_values_and_a_new_revision(rows: list[RuleState]):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_all_rows_of_a_group_get_is_theirs_alone(rows: list[RuleState]):
+def test_a_value_that_all_rows_of_a_group_get_is_not_given_to_other_groups(rows: list[RuleState]):
     first, second, other = rows
     groups = [
         [change(row, LATER, "due", 0) for row in (first, second)],
@@ -60,17 +60,17 @@ def test_what_all_rows_of_a_group_get_is_theirs_alone(rows: list[RuleState]):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_was_changed_since_stays_as_it_is_and_is_not_named(rows: list[RuleState]):
+def test_a_row_that_was_changed_since_it_was_read_is_left_alone_and_not_returned(rows: list[RuleState]):
     first, second, _ = rows
-    RuleState.objects.filter(pk=second.pk).update(revision=1, reason="somebody else's")
+    RuleState.objects.filter(pk=second.pk).update(revision=1, reason="of another process")
     group = [change(row, LATER, "mine", 0) for row in (first, second)]
     assert update_many("drover_rule", KINDS, [group]) == {first.pk}
-    assert [stored(row)[1] for row in rows] == ["mine", "somebody else's", ""]
+    assert [stored(row)[1] for row in rows] == ["mine", "of another process", ""]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_columns_in_which_nothing_is_new_are_left_alone(rows: list[RuleState]):
-    """Or what somebody else wrote there without a new revision would be undone."""
+def test_columns_that_change_in_no_row_are_not_written(rows: list[RuleState]):
+    """A value that another process wrote there without a new revision is kept."""
     RuleState.objects.update(failures=5)
     update_many("drover_rule", KINDS, [[change(row, LATER, "due", 0) for row in rows]])
     assert [stored(row) for row in rows] == [(LATER, "due", 5)] * 3
