@@ -15,7 +15,12 @@ import uvicorn
 
 from agents_app.conf import CONF
 from agents_app.errors import ConfigError
-from agents_app.installation import SOCKET_MODE, gateway_socket_path, socket_directory
+from agents_app.installation import (
+    SOCKET_MODE,
+    gateway_socket_path,
+    open_private_file,
+    socket_directory,
+)
 from gateway_app.asgi import ImpatientProtocol, SignalsOnly
 
 log = structlog.get_logger("drover.gateway")
@@ -37,7 +42,7 @@ class RunsDoor:
     def __init__(self, data: Path) -> None:
         self.path = gateway_socket_path(data)
         self._directory = socket_directory(data)
-        self._lock = os.open(data / "gateway.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._lock = open_private_file(data / "gateway.lock")
 
     def open(self) -> socket.socket | None:
         try:

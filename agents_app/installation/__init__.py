@@ -11,7 +11,13 @@ from agents_app.installation.gateway_socket import (
     socket_directory,
 )
 from agents_app.installation.loopback import is_loopback
-from agents_app.installation.private_files import kept_secret
+from agents_app.installation.private_files import (
+    create_private_file,
+    kept_secret,
+    open_private_file,
+    read_or_create_private,
+    write_private,
+)
 from agents_app.installation.redis_server import (
     client_url,
     find_server,
@@ -25,11 +31,14 @@ from agents_app.installation.up_lock import hold_lock, running_up
 __all__ = [
     "SOCKET_MODE",
     "client_url",
+    "create_private_file",
     "find_server",
     "gateway_socket_path",
     "hold_lock",
     "is_loopback",
     "kept_secret",
+    "open_private_file",
+    "read_or_create_private",
     "read_secret_key",
     "redis_socket_path",
     "redis_url",
@@ -37,4 +46,5 @@ __all__ = [
     "server_argv",
     "socket_directory",
     "transport_options",
+    "write_private",
 ]

@@ -1,5 +1,6 @@
-"""Directories and files that only this user may read; no secret is chosen or printed here."""
+"""Directories and files that only this user may read."""
 
+import contextlib
 import os
 import secrets
 import stat
@@ -7,11 +8,14 @@ from pathlib import Path
 
 from agents_app.errors import ConfigError
 
+# O_EXCL and O_NOFOLLOW: a file or a link that another user has put there is never written to.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def private_directory(path: Path) -> Path:
-    """Creates it with mode 0700, or makes sure that what is there is ours alone."""
+    """Create the directory with mode 0700, or check that the existing one belongs to this user."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # lstat: a link planted in a shared directory must not pass for ours.
+    # lstat: a link in a directory that several users share must not be followed.
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise ConfigError(f"{path} must be a directory of its own that belongs to this user")
@@ -19,18 +23,51 @@ def private_directory(path: Path) -> Path:
     return path
 
 
+def create_private_file(path: str | Path, mode: int = 0o600, directory: int | None = None) -> int:
+    """Create a file that must not exist and return its descriptor, open for writing.
+
+    `directory` is the descriptor of the directory that a relative path starts from.
+    """
+    return os.open(path, _NEW, mode, dir_fd=directory)
+
+
+def open_private_file(path: Path) -> int:
+    """The descriptor of a file that only this user may read, created if missing; for locks."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
 def write_private(path: Path, text: str) -> None:
-    """Replaces the file in one step, so that nobody reads half of it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    draft.replace(path)
+    """Replace the file in one step, so that no process reads a part of it."""
+    _draft(path, text).replace(path)
+
+
+def read_or_create_private(path: Path, text: str) -> str:
+    """The content of the file, which is created with `text` if it does not exist."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_text(encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = _draft(path, text)
+    try:
+        # link, not rename: of several processes that start at once the first one's text counts.
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()
+    return path.read_text(encoding="utf-8")
 
 
 def kept_secret(path: Path) -> str:
-    """The secret stored there; a new one the first time."""
-    if not path.exists():
-        write_private(path, secrets.token_urlsafe(24) + "\n")
-    return path.read_text(encoding="utf-8").strip()
+    """The secret in the file; a new secret if the file does not exist."""
+    return read_or_create_private(path, secrets.token_urlsafe(24) + "\n").strip()
+
+
+def _draft(path: Path, text: str) -> Path:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    # Left behind by a process that had the same id.
+    draft.unlink(missing_ok=True)
+    with os.fdopen(create_private_file(draft), "w", encoding="utf-8") as file:
+        file.write(text)
+        # On disk before it is used: rows that are encrypted with a key are on disk soon.
+        file.flush()
+        os.fsync(file.fileno())
+    return draft

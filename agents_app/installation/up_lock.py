@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agents_app.errors import ConfigError, Refused
+from agents_app.installation.private_files import open_private_file
 
 # A killed `up` takes its processes with it, and the gateway and Redis need seconds to close.
 _LEFTOVERS_SECONDS = 10.0
@@ -50,7 +51,7 @@ def running_up(data: Path) -> int | None:
 
 def _open(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return open_private_file(path)
     except OSError as error:
         raise ConfigError(
             f"cannot write to the data directory {path.parent}: {error.strerror}. "

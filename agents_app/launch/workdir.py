@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agents_app.conf import CONF
+from agents_app.installation import create_private_file
 
 # Plain system calls, not pathlib: this is done for every run, and costs as much as starting one.
 _RUNS = str(CONF.data / "runs")
 _PROMPT = "prompt.md"
 _SECRETS = ".credentials"
 _SIGNALS = "signals"
-_FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -48,7 +48,7 @@ def add_file(room: Path, name: str, text: str) -> Path:
     path = f"{room}/{name}"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    with open(os.open(path, _FRESH, 0o600), "wb") as file:
+    with open(create_private_file(path), "wb") as file:
         _give_with(room, file.fileno())
         file.write(text.encode(errors="replace"))
     return Path(path)
@@ -62,7 +62,7 @@ def write_secret(room: Path, name: str, text: str) -> Path:
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory)
-        with open(os.open(name, _FRESH, 0o400, dir_fd=directory), "wb") as file:
+        with open(create_private_file(name, 0o400, directory), "wb") as file:
             _give_with(room, file.fileno())
             file.write(text.encode())
     finally:

@@ -1,6 +1,5 @@
 """Secrets at rest: sealed with keys that are not in the database; whose they are is sealed in."""
 
-import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from agents_app.conf import CONF
 from agents_app.errors import ConfigError, DroverError
+from agents_app.installation import read_or_create_private, write_private
 
 VARIABLE = "DROVER_CREDENTIAL_KEYS"
 FILE = "credential_keys"
@@ -77,8 +77,7 @@ def add_key(env: Mapping[str, str], data: Path) -> None:
     if env.get(VARIABLE):
         raise ConfigError(f"the keys are in {VARIABLE}: put a new one first, there; {HOW}")
     listed = _kept(data / FILE)
-    draft = _draft(data / FILE, Fernet.generate_key() + b"\n" + listed.encode())
-    draft.replace(data / FILE)
+    write_private(data / FILE, f"{Fernet.generate_key().decode()}\n{listed}")
 
 
 def seal(keys: Keys, tenant_id: int, name: str, secret: str) -> str:
@@ -117,31 +116,6 @@ def reseal(keys: Keys, sealed: str) -> str:
 
 def _kept(path: Path) -> str:
     try:
-        with contextlib.suppress(FileNotFoundError):
-            return path.read_text()
-        return _make(path)
+        return read_or_create_private(path, Fernet.generate_key().decode())
     except OSError as error:
         raise ConfigError(f"{path} cannot be used: {error.strerror}; or set {VARIABLE}") from None
-
-
-def _make(path: Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = _draft(path, Fernet.generate_key())
-    try:
-        # link, not rename: of several processes that start at once the first one's key counts.
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        draft.unlink()
-    return path.read_text()
-
-
-def _draft(path: Path, content: bytes) -> Path:
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        # Before anything is sealed with it: what it has sealed will be on disk for good.
-        file.flush()
-        os.fsync(file.fileno())
-    return draft

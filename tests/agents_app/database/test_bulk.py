@@ -60,7 +60,9 @@ def test_a_value_that_all_rows_of_a_group_get_is_not_given_to_other_groups(rows:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_row_that_was_changed_since_it_was_read_is_left_alone_and_not_returned(rows: list[RuleState]):
+def test_a_row_that_was_changed_since_it_was_read_is_left_alone_and_not_returned(
+    rows: list[RuleState],
+):
     first, second, _ = rows
     RuleState.objects.filter(pk=second.pk).update(revision=1, reason="of another process")
     group = [change(row, LATER, "mine", 0) for row in (first, second)]

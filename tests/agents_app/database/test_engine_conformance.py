@@ -6,11 +6,10 @@ Both engines run in the same session, whatever DROVER_TEST_DATABASE says.
 import ast
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,112 +17,23 @@ from django.db import DatabaseError, IntegrityError, OperationalError, connectio
 
 from agents_app.conf import database_settings
 from agents_app.database.engine import Engine
-from agents_app.database.postgres import PostgresEngine
 from agents_app.database.sql import ENGINES
-from agents_app.database.sqlite import ROWS_IN_ONE_STATEMENT, SqliteEngine
+from agents_app.database.sqlite import ROWS_IN_ONE_STATEMENT
+from tests.agents_app.database.item_table import (
+    INSERT,
+    NOON,
+    TYPES,
+    Elsewhere,
+    blocked,
+    columns,
+    give_up_at_once,
+    insert,
+    names,
+    stored,
+)
 
-T = TypeVar("T")
-NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
-TYPES = {"id": "bigint", "at": "timestamptz", "name": "text", "size": "bigint", "data": "bytea"}
 # Texts that array literals, JSON or SQL could take for something else.
 AWKWARD = 'a "quoted", {braced} \\ NULL \n %s ? ünïcode'
-CREATE = {
-    "sqlite": "CREATE TABLE item (id integer PRIMARY KEY AUTOINCREMENT, at datetime, "
-    "name text UNIQUE, size bigint, data blob)",
-    "postgresql": "CREATE TABLE item (id bigserial PRIMARY KEY, at timestamptz, "
-    "name text UNIQUE, size bigint, data bytea)",
-}
-
-
-@pytest.fixture(scope="module", params=[SqliteEngine, PostgresEngine], ids=lambda each: each.name)
-def database(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any
-) -> Iterator[Engine]:
-    engine: Engine = request.param(f"conformance_{request.param.name}")
-    url = (
-        request.getfixturevalue("postgres").new_database()
-        if engine.name == "postgresql"
-        else f"sqlite:///{tmp_path_factory.mktemp('conformance')}/file.sqlite3"
-    )
-    made = connections.configure_settings({"default": database_settings(url)})["default"]
-    connections.settings[engine.alias] = made
-    with django_db_blocker.unblock():
-        engine.execute(CREATE[engine.name], [])
-        yield engine
-        connections[engine.alias].close()
-    del connections.settings[engine.alias]
-
-
-@pytest.fixture
-def engine(database: Engine) -> Engine:
-    """With an empty table whose ids begin anew."""
-    database.execute("DELETE FROM item", [])
-    return database
-
-
-def insert(engine: Engine, name: str, at: datetime = NOON) -> int:
-    sql = "INSERT INTO item (at, name, size) VALUES (%s, %s, 0) RETURNING id"
-    (key,) = engine.execute(sql, [engine.to_database_time(at), name]).fetchone()
-    return int(key)
-
-
-def names(engine: Engine) -> list[str]:
-    return [name for (name,) in engine.execute("SELECT name FROM item ORDER BY id", [])]
-
-
-class Elsewhere:
-    """Another thread with a connection of its own."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._thread = ThreadPoolExecutor(1)
-
-    def start(self, work: Callable[[], T]) -> "Future[T]":
-        return self._thread.submit(work)
-
-    def do(self, work: Callable[[], T]) -> T:
-        return self.start(work).result(timeout=10)
-
-    def begin(self, work: Callable[[], T]) -> T:
-        """Do the work in a transaction that stays open until `end`."""
-
-        def opened() -> T:
-            self._atomic = transaction.atomic(using=self.engine.alias)
-            self._atomic.__enter__()
-            return work()
-
-        return self.do(opened)
-
-    def end(self) -> None:
-        self.do(lambda: self._atomic.__exit__(None, None, None))
-
-    def close(self) -> None:
-        self.do(lambda: connections[self.engine.alias].close())
-        self._thread.shutdown()
-
-
-@pytest.fixture
-def elsewhere(engine: Engine) -> Iterator[Elsewhere]:
-    other = Elsewhere(engine)
-    yield other
-    other.close()
-
-
-def give_up_at_once(engine: Engine) -> None:
-    """A statement of this thread that waits for a lock fails soon."""
-    limit = {"sqlite": "PRAGMA busy_timeout = 200", "postgresql": "SET lock_timeout = 200"}
-    engine.execute(limit[engine.name], [])
-
-
-def blocked(engine: Engine, work: Callable[[], Any]) -> bool:
-    """Whether the work has to wait for another transaction."""
-    try:
-        with transaction.atomic(using=engine.alias):
-            work()
-    except OperationalError:
-        return True
-    return False
-
 
 # --- the suite itself -----------------------------------------------------------------------
 
@@ -187,20 +97,6 @@ def test_rows_come_from_fetch_all_and_from_each_statement_in_order(engine: Engin
     found = engine.fetch_each((by_name, [name]) for name in ("c", "x", "a"))
     assert found == [[("c",)], [], [("a",)]]
     assert engine.fetch_each([]) == []
-
-
-INSERT = """
-INSERT INTO item (id, at, name, size, data) SELECT v.id, v.at, v.name, v.size, v.data FROM v
-WHERE true ON CONFLICT DO NOTHING RETURNING id"""
-
-
-def columns(*rows: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip(TYPES, zip(*rows, strict=True), strict=True))
-
-
-def stored(engine: Engine) -> list[tuple[Any, ...]]:
-    rows = engine.fetch_all("SELECT id, at, name, size, data FROM item ORDER BY id", [])
-    return [(key, at and engine.from_database_time(at), *rest) for key, at, *rest in rows]
 
 
 @pytest.mark.parametrize("count", [1, 2, ROWS_IN_ONE_STATEMENT + 1])
