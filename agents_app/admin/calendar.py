@@ -13,6 +13,7 @@ from django.utils.timezone import get_current_timezone_name
 from agents_app.admin.lines import DEFAULT_SCHEDULE
 from agents_app.admin.show import page_of
 from agents_app.models import Agent, Schedule
+from agents_app.runs import find_blocks
 from agents_app.triggers import (
     Gap,
     IntervalTrigger,
@@ -58,9 +59,8 @@ class CalendarLine:
     def obstacle(self) -> str:
         """Why it will come to nothing, as things stand."""
         agent = self.schedule.agent
-        if agent.removed_at or not agent.enabled:
-            return "the agent is disabled"
-        return "the agent is paused" if agent.paused_at or agent.tenant.paused_at else ""
+        found = find_blocks(agent, agent.tenant)
+        return next((block.text for block in found if not block.ends_at_known_time), "")
 
     @property
     def hint(self) -> str:

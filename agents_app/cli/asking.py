@@ -10,11 +10,6 @@ from agents_app.reports import last_run
 from agents_app.runs import lock_agent, missing_processes
 
 TIMED_OUT = 124
-CLOSED = {
-    "stopping": "the scheduler is stopping",
-    "paused": "the agent or the scheduler is paused",
-    "budget": "the budget of the agent or the project is used up",
-}
 
 
 class AskingCommand(DroverCommand):
@@ -88,8 +83,8 @@ def described(item: WorkItem, run: Run | None) -> dict[str, object]:
 
 def why_waiting(item: WorkItem) -> str:
     gate = lock_agent(item.agent_id)
-    if gate is not None and gate.blocked_reason:
-        return CLOSED.get(gate.blocked_reason, gate.blocked_reason)
+    if gate is not None and gate.block:
+        return gate.block.text
     before = WorkItem.objects.filter(
         agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
     ).count()

@@ -22,6 +22,7 @@ from agents_app.models import (
     Scheduler,
     WorkItem,
 )
+from agents_app.runs import read_blocked_agents
 
 Rows = QuerySet[Any, Any]
 # A transaction stamps its rows before it commits them, and beat or a sweep may be a little late.
@@ -116,21 +117,14 @@ def unfinished_run_of_settled_work(_: datetime) -> Rows:
 
 def work_that_waits_beside_a_free_slot(now: datetime) -> Rows:
     """Work that has waited for more than a minute although its agent has a free slot."""
-    if Scheduler.objects.exclude(state=Scheduler.State.RUNNING).exists():
-        return WorkItem.objects.none()
     taken = Run.objects.filter(agent=OuterRef("agent"), slot__lt=LENT).order_by()
     count = Subquery(taken.values("agent").annotate(count=Count("pk")).values("count"))
     waiting = WorkItem.objects.filter(
         state=WorkItem.State.QUEUED,
         available_at__lt=now - SOON,
-        agent__paused_at__isnull=True,
-        agent__removed_at__isnull=True,
-        agent__scale__gt=0,
         # Under a project's cap others may be first.
         tenant__scale__isnull=True,
-        tenant__paused_at__isnull=True,
-        tenant__disabled_at__isnull=True,
-    )
+    ).exclude(agent__in=read_blocked_agents())
     return waiting.annotate(taken=Coalesce(count, 0)).filter(taken__lt=F("agent__scale"))
 
 

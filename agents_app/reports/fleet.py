@@ -8,6 +8,7 @@ from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
 
 from agents_app.clock import local
 from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, Worker, WorkItem
+from agents_app.runs import find_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +132,11 @@ def state_of(agent: Agent) -> str:
 def note_of(agent: Agent) -> str:
     if agent.definition_error:
         return agent.definition_error.splitlines()[0]
-    if agent.removed_at:
-        return "its directory was removed"
-    if agent.scale == 0:
-        return "scale is 0"
-    if not agent.paused_at and agent.over_budget_until:
-        return f"its budget is used up until {local(agent.over_budget_until)}"
-    return agent.pause_note
+    block = next(iter(find_blocks(agent)), None)
+    if block is None or block.code == "agent_paused":
+        return agent.pause_note
+    until = f" until {local(agent.over_budget_until)}" if block.code == "budget" else ""
+    return f"{block.text}{until}"
 
 
 def last_run(run: Run | None) -> LastRun | None:

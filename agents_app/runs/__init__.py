@@ -5,32 +5,49 @@ Does not belong here: executing programs (worker, launch, runners).
 """
 
 from agents_app.runs import control, dispatch, lifecycle, schedule_states, shutdown
-from agents_app.runs.dispatch import TAKES_NO_WORK, Request, enqueue_here, request_stop
+from agents_app.runs.block_reasons import (
+    AGENT_MISSING,
+    SCHEDULE_BLOCKS,
+    SKIPPED_BECAUSE,
+    TENANT_DISABLED,
+    Block,
+    find_blocks,
+)
+from agents_app.runs.dispatch import Request, enqueue_here, request_stop
 from agents_app.runs.job import TOKEN_PREFIX, Ending, Job, secret_hash
 from agents_app.runs.loans import LONGEST_WAIT
 from agents_app.runs.readiness import SILENT_BEAT_SECONDS, missing_processes
-from agents_app.runs.schedule_states import AGENT_MISSING, TENANT_DISABLED
-from agents_app.runs.slots import AgentGate, find_free_slots, lock_agent, lock_agents
+from agents_app.runs.slots import (
+    AgentGate,
+    find_free_slots,
+    lock_agent,
+    lock_agents,
+    read_blocked_agents,
+)
 
 __all__ = [
     "AGENT_MISSING",
     "LONGEST_WAIT",
+    "SCHEDULE_BLOCKS",
     "SILENT_BEAT_SECONDS",
-    "TAKES_NO_WORK",
+    "SKIPPED_BECAUSE",
     "TENANT_DISABLED",
     "TOKEN_PREFIX",
     "AgentGate",
+    "Block",
     "Ending",
     "Job",
     "Request",
     "control",
     "dispatch",
     "enqueue_here",
+    "find_blocks",
     "find_free_slots",
     "lifecycle",
     "lock_agent",
     "lock_agents",
     "missing_processes",
+    "read_blocked_agents",
     "request_stop",
     "schedule_states",
     "secret_hash",

@@ -13,13 +13,12 @@ from django.db.models import QuerySet
 from agents_app.database import fetch_one, in_transaction, insert_many
 from agents_app.errors import NotFound, Refused
 from agents_app.events import journal, relay
-from agents_app.models import LENT, Run, Tenant, Trigger, WorkItem
+from agents_app.models import LENT, Firing, Run, Tenant, Trigger, WorkItem
 from agents_app.runs import lifecycle, loans
 from agents_app.runs.job import Job
 from agents_app.runs.slots import AgentGate, find_free_slots, lock_agent, lock_agents, lock_tenant
 
 MOST_LOOKED_AT = 1000
-TAKES_NO_WORK = frozenset({"disabled", "tenant_disabled"})
 _QUEUE = """
 SELECT work_queue_size, (
     SELECT count(*) FROM drover_work_item w WHERE w.agent_id = a.id AND w.state = 'queued')
@@ -70,11 +69,8 @@ def enqueue_here(request: Request, now: datetime) -> WorkItem:
     gate = lock_agent(request.agent_id)
     if gate is None:
         raise NotFound("there is no such agent")
-    if gate.blocked_reason in TAKES_NO_WORK:
-        raise Refused(
-            f"the agent is {gate.blocked_reason.replace('_', ' ')}: give it a scale above 0, "
-            "put its directory back, or enable its tenant"
-        )
+    if gate.block and gate.block.refuses_work:
+        raise Refused(gate.block.refusal)
     item, created = _write(request, now)
     if created:
         _admit(request.agent_id, now, at_most=1)
@@ -90,9 +86,9 @@ def enqueue_all_here(requests: Sequence[Request], now: datetime) -> dict[int, st
     """
     gates = {agent_id: lock_agent(agent_id) for agent_id in sorted({r.agent_id for r in requests})}
     closed = {
-        agent_id: gate.blocked_reason if gate else "disabled"
+        agent_id: gate.blocked_reason if gate else str(Firing.Reason.DISABLED)
         for agent_id, gate in gates.items()
-        if gate is None or gate.blocked_reason in TAKES_NO_WORK
+        if gate is None or gate.refuses_work
     }
     wanted = [request for request in requests if request.agent_id not in closed]
     insert_many("drover_work_item", _WORK, [_work_values(each, now) for each in wanted], "id")

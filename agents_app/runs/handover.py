@@ -10,21 +10,19 @@ from typing import Any
 
 from agents_app.database import ENGINE, execute
 from agents_app.models import LENT
+from agents_app.runs.block_reasons import BLOCK_SQL, BLOCK_TABLES
 from agents_app.runs.job import Ending, Job, new_secret, secret_hash
 
 # All parts of a statement look at the rows as they were when it began, but it may have waited
 # for the lock on the agent since. So what decides is locked, which reads it afresh, and a scale
 # that changed meanwhile is left to the long way. Each part reads the one before it, and that is
 # the order in which they happen: the slot is free before it is taken again.
-_HAND_OVER = """
+_HAND_OVER = f"""
 WITH gate AS (
     SELECT a.scale, a.revision, a.timeout_seconds
-    FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
-    WHERE a.id = %(agent)s AND a.removed_at IS NULL AND a.paused_at IS NULL
-        AND a.over_budget_until IS NULL AND t.over_budget_until IS NULL
-        AND t.disabled_at IS NULL AND t.paused_at IS NULL AND t.scale IS NULL
+    FROM {BLOCK_TABLES}
+    WHERE a.id = %(agent)s AND {BLOCK_SQL} = '' AND t.scale IS NULL
         AND a.scale = (SELECT scale FROM drover_agent WHERE id = %(agent)s)
-        AND NOT EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
     FOR NO KEY UPDATE OF a
 ), mine AS (
     SELECT r.slot FROM drover_run r, gate
@@ -68,7 +66,7 @@ WITH gate AS (
 SELECT begun.id, a.tenant_id, a.agent_id, a.id, a.schedule_id, a.trigger, a.attempts, 0,
     gate.revision, gate.timeout_seconds, a.prompt, a.context, a.requested_by, a.trace_id,
     a.depth, a.parent_run_id
-FROM begun, admitted a, gate"""
+FROM begun, admitted a, gate"""  # noqa: S608
 
 
 def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:

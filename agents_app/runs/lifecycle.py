@@ -1,4 +1,4 @@
-"""Every change of state of a run or a work item, and nothing else; schedules' are beside it.
+"""Every change of state of a run or a work item; those of schedules are in schedule_states.py.
 
     work item   queued --> admitted --> done | failed
                    |          `-------> queued        (retry, on_lost: retry, or given back)
@@ -6,35 +6,25 @@
     run         pending --> running --> succeeded | failed | timed_out | stopped | lost | dead
                    `------------------> stopped | lost | dead
 
-A move is one conditional update that names the old state. Moving no row is a normal answer:
-somebody else was first. The functions here run inside a transaction that their caller opened.
-Plain SQL, because this is the hot path: the ORM would halve the number of runs per second.
+A move is one conditional update that names the old state. If it moves no row, another process has
+moved the row before, which is a normal result. All functions run in the caller's transaction.
+Plain SQL, because the ORM would halve the number of runs per second.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app.database import execute as execute
-from agents_app.database import fetch_column, fetch_one, move_state, to_database_time
+from agents_app.database import execute, fetch_column, fetch_one, move_state, to_database_time
 from agents_app.events import journal
 from agents_app.models import Run, Trigger, WorkItem
-from agents_app.runs import handover, loans
-from agents_app.runs.held_resources import HeldResources, as_signaled, read_held_resources
+from agents_app.runners import Outcome, verdict
+from agents_app.runs import handover, loans, statements
 from agents_app.runs.job import Ending, Job, new_secret
 from agents_app.runs.loans import Loan
-from agents_app.runs.run_rows import beginning, ended, insert_run
 from agents_app.runs.schedule_states import end_one_shot, settle_schedule
-from agents_app.runs.slots import AgentGate, SlotPair, find_free_slots, lock_agent
-from agents_app.runs.statements import (
-    ADMIT_CALLED,
-    ADMIT_OLDEST,
-    END_CALLS,
-    LOCK_WORK_OF_ENDED_CALLS,
-    PENDING,
-    SCHEDULE_OF,
-)
+from agents_app.runs.slots import AgentGate, SlotPair, find_free_slots, lock_agent, lock_tenant
 
 R, W = Run.State, WorkItem.State
 RUN_MOVES: Mapping[str, frozenset[str]] = {
@@ -50,48 +40,106 @@ WORK_MOVES: Mapping[str, frozenset[str]] = {
 CALLER_GONE = "the caller had already finished"
 MOST_LOSSES = 3
 LOSS_WINDOW = timedelta(hours=72)
-GIVEN_BACK_SECONDS = 1  # then the next sweep tries again
+GIVEN_BACK_SECONDS = 1  # until the next sweep may admit it again
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
+
+
+# --- what a run holds -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HeldResources:
+    """What a run holds besides its slot, and what its signals say about its end.
+
+    `slots` and `debts` are set only for a run that has lent or borrowed a slot. Most runs hold
+    nothing: for them one query that finds no row is the whole cost.
+    """
+
+    run_id: int
+    exit_signal: int | None
+    rerun_requested: bool
+    signaled: bool
+    slots: SlotPair | None = None
+    debts: tuple[int | None, int | None] = (None, None)
+
+    def return_slots(self) -> None:
+        if self.slots is not None:
+            loans.return_slot(self.run_id, self.slots, self.debts)
+
+
+HOLDS_NOTHING = HeldResources(0, None, False, False)
+
+
+def _read_held_resources(run_id: int, tenant_id: int) -> HeldResources:
+    """Call it before the run ends and with its agent locked, so that the run lends nothing more.
+
+    Locks the tenant if the run has lent or borrowed a slot.
+    """
+    row = fetch_one(statements.HELD_BY_RUN, [run_id])
+    if row is None:
+        return HOLDS_NOTHING
+    exit_signal, rerun_requested, signaled, on_loan = row
+    held = HeldResources(run_id, exit_signal, bool(rerun_requested), bool(signaled))
+    if not on_loan:
+        return held
+    # Loans change only under the lock on the tenant, so they are read after it.
+    lock_tenant(tenant_id)
+    slots, debts = loans.slots_and_debts(run_id)
+    return replace(held, slots=slots, debts=debts)
+
+
+def _apply_signals(held: HeldResources, ending: Ending) -> Ending:
+    """The ending as the signals of the run change it: `exit` has priority over `rerun`."""
+    if ending.state not in {R.SUCCEEDED, R.FAILED}:
+        return ending
+    if held.exit_signal is not None:
+        said = verdict(Outcome("exited", held.exit_signal))
+        ending = replace(ending, exit_code=held.exit_signal, wants_rerun=False)
+        return replace(ending, state=said.state, error=said.error)
+    asked = held.rerun_requested and ending.state == R.SUCCEEDED
+    return replace(ending, wants_rerun=ending.wants_rerun or asked)
 
 
 # --- runs -----------------------------------------------------------------------------------
 
 
-def admit_next(agent_id: int, gate: AgentGate, place: SlotPair, now: datetime) -> Job | None:
-    """The oldest waiting work of the agent takes the place; a hint will find it a worker."""
-    job = _admit_oldest(agent_id, gate, place, now, None)
+def admit_next(agent_id: int, gate: AgentGate, slots: SlotPair, now: datetime) -> Job | None:
+    """Admit the agent's oldest due work item to the slot; the run waits for a worker."""
+    job = _admit_oldest(agent_id, gate, slots, now, None)
     if job is not None:
-        journal.record(*_begun(job, now, started=False))
+        journal.record(*_start_entries(job, now, started=False))
     return job
 
 
 def _admit_oldest(
-    agent_id: int, gate: AgentGate, place: SlotPair, now: datetime, worker_id: int | None
+    agent_id: int, gate: AgentGate, slots: SlotPair, now: datetime, worker_id: int | None
 ) -> Job | None:
-    row = fetch_one(ADMIT_OLDEST, [agent_id, to_database_time(now)])
+    row = fetch_one(statements.ADMIT_OLDEST, [agent_id, to_database_time(now)])
     if row is None:
         return None
-    return insert_run(_as_defined(Job(*row), gate), place, now, worker_id)
+    return _insert_run(_as_defined(Job(*row), gate), slots, now, worker_id)
 
 
 def admit_on_loan(work_item_id: int, gate: AgentGate, loan: Loan, now: datetime) -> Job | None:
-    """Work that was called takes a place that runs which wait for it have lent."""
-    row = fetch_one(ADMIT_CALLED, [work_item_id])
+    """Admit a called work item to a slot that runs which wait for it lend."""
+    row = fetch_one(statements.ADMIT_CALLED, [work_item_id])
     if row is None:
         return None
-    loans.lend(loan)
-    job = insert_run(_as_defined(Job(*row), gate), loan.place, now, None)
+    loans.take_slots(loan)
+    job = _insert_run(_as_defined(Job(*row), gate), loan.slots, now, None)
     loans.record_debt(job.run_id, loan)
     journal.record(_entry("run.admitted", job, now, loan.detail))
     return job
 
 
 def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
-    row = fetch_one(PENDING, [run_id])
+    """Move a pending run to running, owned by the worker; None: it is no longer pending."""
+    row = fetch_one(statements.PENDING, [run_id])
     if row is None:
         return None
     job = replace(Job(*row), secret=new_secret())
-    if not _move_run(run_id, R.PENDING, R.RUNNING, beginning(job, now) | {"worker_id": worker_id}):
+    columns = _start_columns(job, now) | {"worker_id": worker_id}
+    if not _move_run(run_id, R.PENDING, R.RUNNING, columns):
         return None
     journal.record(_entry("run.started", job, now))
     return job
@@ -100,58 +148,60 @@ def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
 def finish(
     job: Job, ending: Ending, now: datetime, worker_id: int, *, hand_over: bool
 ) -> Job | None:
-    """End the run, settle its work and fill its place, all or nothing.
+    """End the run, settle its work item and fill its slot; locks the agent.
 
-    What waits next is returned, already started if it is handed over to the same worker.
+    Returns the next job of the slot, already started if `hand_over` gives it to the same worker.
     """
     if hand_over and (following := hand_over_at_once(job, ending, now, worker_id)):
         return following
     gate = lock_agent(job.agent_id)
-    ties = read_held_resources(job.run_id, job.tenant_id)
-    ending = as_signaled(ties, ending)
+    held = _read_held_resources(job.run_id, job.tenant_id)
+    ending = _apply_signals(held, ending)
     if gate is None or not _end(job, ending, now, worker_id):
         return None
-    ties.return_slots()
+    held.return_slots()
     following = _follow(job, ending, gate, now, worker_id if hand_over else None)
-    _let_go(ties, now)
-    told = _entry(f"run.{ending.state}", job, now, ending.error)
-    journal.record(told, *(_begun(following, now, hand_over) if following else ()))
+    _release(held, now)
+    entry = _entry(f"run.{ending.state}", job, now, ending.error)
+    journal.record(entry, *(_start_entries(following, now, hand_over) if following else ()))
     return following
 
 
 def hand_over_at_once(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:
-    """The end that most runs of a busy agent have, in one statement that needs no transaction
-    around it; None: nothing has happened, and `finish` goes the long way."""
+    """Finish a successful run and start the next one in one statement without a transaction.
+
+    None: the statement changed nothing, and `finish` has to do it.
+    """
     if ending.state != R.SUCCEEDED or ending.wants_rerun or job.schedule_id:
         return None
     following = handover.hand_over(job, ending, now, worker_id)
     if following is not None:
-        told = _entry("run.succeeded", job, now)
-        journal.log_after_commit(told, *_begun(following, now, started=True))
+        entry = _entry("run.succeeded", job, now)
+        journal.log_after_commit(entry, *_start_entries(following, now, started=True))
     return following
 
 
 def _follow(
     job: Job, ending: Ending, gate: AgentGate, now: datetime, worker_id: int | None
 ) -> Job | None:
-    """What takes the place that has just become free."""
-    place = None if gate.blocked_reason else find_free_slots(job.agent_id, gate)
-    if place and _may_rerun(job, ending, gate):
+    """Fill the slot that has just become free: by a rerun, or by the oldest work item."""
+    slots = None if gate.blocked_reason else find_free_slots(job.agent_id, gate)
+    if slots and _may_rerun(job, ending, gate):
         again = replace(_as_defined(job, gate), rerun=job.rerun + 1)
-        return insert_run(again, place, now, worker_id)
+        return _insert_run(again, slots, now, worker_id)
     _settle(job, ending, gate, now)
-    # Under a project's cap the oldest work of all its agents is next, not this agent's.
-    if place is None or gate.tenant_scale is not None:
+    # Under a project's cap the oldest work item of all its agents is next, not this agent's.
+    if slots is None or gate.tenant_scale is not None:
         return None
-    return _admit_oldest(job.agent_id, gate, place, now, worker_id)
+    return _admit_oldest(job.agent_id, gate, slots, now, worker_id)
 
 
 def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> bool:
-    """A run that no worker has started ends on the spot."""
-    ties = read_held_resources(run.pk, run.tenant_id)
-    if not _move_run(run.pk, R.PENDING, R.STOPPED, ended(now, reason)):
+    """End a run that no worker has started; its agent has to be locked."""
+    held = _read_held_resources(run.pk, run.tenant_id)
+    if not _move_run(run.pk, R.PENDING, R.STOPPED, _end_columns(now, reason)):
         return False
-    ties.return_slots()
+    held.return_slots()
     _settle_work(run.work_item_id, work, now, reason)
     if work == W.FAILED:
         settle_schedule(run.schedule_id, now, reason, stopped=True)
@@ -160,16 +210,18 @@ def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> 
 
 
 def lose(run: Run, now: datetime, reason: str) -> bool:
-    """Its worker is gone and its processes are dead; `on_lost` says what becomes of the work."""
-    # As every end of a run: what is decided about the agent at this moment goes before or after.
+    """End a run whose worker and processes are dead; `on_lost` decides about its work item.
+
+    Locks the agent, as every end of a run does.
+    """
     lock_agent(run.agent_id)
-    ties = read_held_resources(run.pk, run.tenant_id)
+    held = _read_held_resources(run.pk, run.tenant_id)
     poison = _losses(run.work_item_id, now) >= MOST_LOSSES
     state = R.DEAD if poison else R.LOST
-    if not _move_run(run.pk, run.state, state, ended(now, reason)):
+    if not _move_run(run.pk, run.state, state, _end_columns(now, reason)):
         return False
-    ties.return_slots()
-    _let_go(ties, now)
+    held.return_slots()
+    _release(held, now)
     journal.record(_entry(f"run.{state}", run, now, reason))
     if run.agent.on_lost == "retry" and not poison:
         _move_work(run.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": to_database_time(now)})
@@ -180,32 +232,37 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
 
 
 def give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
-    """Nothing of it was done, because what it runs in is away: the work waits, no attempt less."""
+    """Return the work item of a run that could not begin to its queue; no attempt is counted.
+
+    Locks the agent.
+    """
     lock_agent(job.agent_id)
-    ties = read_held_resources(job.run_id, job.tenant_id)
+    held = _read_held_resources(job.run_id, job.tenant_id)
     if not _end(job, replace(ending, state=R.STOPPED), now, worker_id):
         return
-    ties.return_slots()
-    _let_go(ties, now)
+    held.return_slots()
+    _release(held, now)
     later = to_database_time(now + timedelta(seconds=GIVEN_BACK_SECONDS))
-    waits = {"available_at": later, "attempts": job.attempt - 1, "reason": ending.error[:200]}
-    _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, waits)
+    columns = {"available_at": later, "attempts": job.attempt - 1, "reason": ending.error[:200]}
+    _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, columns)
     journal.record(_entry("run.given_back", job, now, ending.error))
 
 
 def end_calls(caller_run_id: int, now: datetime, reason: str) -> int:
-    """Nobody hears the answers any more: what still waits is dropped, what runs goes on."""
-    calls = execute(END_CALLS, [to_database_time(now), reason, caller_run_id]).rowcount
-    # One that is being admitted at this moment runs: to wait for it here could be a deadlock.
-    for work_item_id in fetch_column(LOCK_WORK_OF_ENDED_CALLS, [caller_run_id]):
+    """End the calls of an ended run: queued work items are dropped, runs continue."""
+    calls = execute(statements.END_CALLS, [to_database_time(now), reason, caller_run_id]).rowcount
+    # A work item that is locked is being admitted: to wait for it here could be a deadlock.
+    for work_item_id in fetch_column(statements.LOCK_WORK_OF_ENDED_CALLS, [caller_run_id]):
         drop(work_item_id, now, reason)
     return int(calls)
 
 
-def _let_go(ties: HeldResources, now: datetime) -> None:
-    if ties.signaled:
-        ties.release_locks()
-        end_calls(ties.run_id, now, CALLER_GONE)
+def _release(held: HeldResources, now: datetime) -> None:
+    """Release the locks of an ended run and end its calls."""
+    if held.signaled:
+        execute(statements.RELEASE_LOCKS, [held.run_id])
+        execute(statements.DELETE_LOCK_WAITS, [held.run_id])
+        end_calls(held.run_id, now, CALLER_GONE)
 
 
 # --- work items -----------------------------------------------------------------------------
@@ -214,7 +271,7 @@ def _let_go(ties: HeldResources, now: datetime) -> None:
 def drop(work_item_id: int, now: datetime, reason: str) -> bool:
     columns = {"reason": reason, "finished_at": to_database_time(now)}
     dropped = _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
-    if dropped and (row := fetch_one(SCHEDULE_OF, [work_item_id])):
+    if dropped and (row := fetch_one(statements.SCHEDULE_OF, [work_item_id])):
         end_one_shot(row[0], "failed", f"dropped: {reason}")
     return dropped
 
@@ -230,11 +287,49 @@ def restore(work_item_id: int, was: str, now: datetime) -> bool:
 
 
 def retry_delay_seconds(attempt: int) -> int:
-    """10 s, 20 s, 40 s ... an hour."""
+    """10 s, 20 s, 40 s and so on, at most an hour."""
     return min(FIRST_RETRY_SECONDS << min(attempt - 1, 20), LONGEST_RETRY_SECONDS)
 
 
-# --- the parts ------------------------------------------------------------------------------
+# --- the row of a run -----------------------------------------------------------------------
+
+_NOT_STARTED = {"started_at": None, "deadline_at": None, "token_sha256": ""}
+
+
+def _insert_run(job: Job, slots: SlotPair, now: datetime, worker_id: int | None) -> Job:
+    """Insert a run into free slots; unique indexes guarantee that they are free."""
+    started = worker_id is not None
+    job = replace(job, secret=new_secret()) if started else job
+    begin = _start_columns(job, now) if started else _NOT_STARTED
+    hinted_at = None if started else to_database_time(now)
+    state = R.RUNNING if started else R.PENDING
+    values = [
+        *(job.tenant_id, job.agent_id, job.work_item_id, job.schedule_id, str(state)),
+        *(job.trigger, job.requested_by, slots.slot, slots.project_slot, job.attempt, job.rerun),
+        *(worker_id, to_database_time(now), hinted_at, begin["started_at"], begin["deadline_at"]),
+        *(job.trace_id, job.depth, job.parent_run_id, begin["token_sha256"]),
+    ]
+    row = fetch_one(statements.INSERT_RUN, values)
+    assert row is not None
+    return replace(job, run_id=row[0])
+
+
+def _start_columns(job: Job, now: datetime) -> dict[str, Any]:
+    deadline_at = now + timedelta(seconds=job.timeout_seconds)
+    return {
+        "started_at": to_database_time(now),
+        "deadline_at": to_database_time(deadline_at),
+        "token_sha256": job.secret_sha256,
+    }
+
+
+def _end_columns(now: datetime, error: str) -> dict[str, Any]:
+    # An ended run holds no slot.
+    columns: dict[str, Any] = {"slot": None, "project_slot": None}
+    return columns | {"finished_at": to_database_time(now), "error": error}
+
+
+# --- parts ----------------------------------------------------------------------------------
 
 
 def _may_rerun(job: Job, ending: Ending, gate: AgentGate) -> bool:
@@ -249,9 +344,8 @@ def _settle(job: Job, ending: Ending, gate: AgentGate, now: datetime) -> None:
     failed = ending.state in {R.FAILED, R.TIMED_OUT}
     if failed and job.attempt <= gate.retries:
         later = now + timedelta(seconds=retry_delay_seconds(job.attempt))
-        _move_work(
-            job.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": to_database_time(later)}
-        )
+        columns = {"available_at": to_database_time(later)}
+        _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, columns)
         return
     state = W.DONE if ending.state == R.SUCCEEDED else W.FAILED
     _settle_work(job.work_item_id, state, now, ending.error)
@@ -265,8 +359,8 @@ def _settle_work(work_item_id: int, state: str, now: datetime, reason: str) -> N
 
 
 def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
-    """False: this worker no longer owns the run, and nothing it knows of it counts."""
-    columns = ended(now, ending.error) | {
+    """False: this worker no longer owns the run, and its report is discarded."""
+    columns = _end_columns(now, ending.error) | {
         "exit_code": ending.exit_code,
         "pid": ending.pid,
         "output_bytes": ending.output_bytes,
@@ -275,7 +369,7 @@ def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
     return _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id)
 
 
-def _begun(job: Job, now: datetime, started: bool) -> list[journal.JournalEntry]:
+def _start_entries(job: Job, now: datetime, started: bool) -> list[journal.JournalEntry]:
     names = ["run.admitted", "run.started"] if started else ["run.admitted"]
     return [_entry(name, job, now) for name in names]
 

@@ -1,7 +1,8 @@
-"""A run that waits for one it called lends it its place, so that no tree of calls waits for itself.
+"""Loans of slots: a run that waits for a call lends its slot to the called run.
 
-A lender keeps a number above LENT, which counts for nothing, and its borrower has the real one:
-there are never more places than before. Whoever changes a loan holds the lock on the tenant.
+Without loans a tree of calls could wait for its own slots forever. The lender gets a number above
+LENT, which no scale counts, and the borrower the real one, so the number of used slots stays the
+same. Each change of a loan requires the lock on the tenant.
 """
 
 from collections.abc import Sequence
@@ -20,9 +21,9 @@ from agents_app.runs.slots import (
     lock_tenant,
 )
 
-# One that still says so has lost its gateway, and may be doing something else by now.
+# A run that has waited longer has lost its gateway and may be doing something else.
 LONGEST_WAIT = timedelta(seconds=60)
-_PLACES = (("slot", "borrowed_from_id"), ("project_slot", "project_borrowed_from_id"))
+_COLUMNS = (("slot", "borrowed_from_id"), ("project_slot", "project_borrowed_from_id"))
 _WAITING_WORK = """
 SELECT w.agent_id, w.parent_run_id, t.scale IS NOT NULL
 FROM drover_work_item w JOIN drover_tenant t ON t.id = w.tenant_id
@@ -36,10 +37,10 @@ WITH RECURSIVE lineage (id, agent_id, slot, project_slot, parent_run_id, waiting
     FROM drover_run r JOIN lineage ON r.id = lineage.parent_run_id)
 SELECT id, agent_id, slot, project_slot FROM lineage
 WHERE slot IS NOT NULL AND waiting_since > %s ORDER BY step"""
-_LEND = "UPDATE drover_run SET {place} = %s WHERE id = %s"
+_LEND = "UPDATE drover_run SET {slot} = %s WHERE id = %s"
 _OWE = """
 UPDATE drover_run SET borrowed_from_id = %s, project_borrowed_from_id = %s WHERE id = %s"""
-_GIVE_BACK = "UPDATE drover_run SET {place} = %s WHERE id = %s AND {place} >= %s"
+_GIVE_BACK = "UPDATE drover_run SET {slot} = %s WHERE id = %s AND {slot} >= %s"
 _HAND_ON = "UPDATE drover_run SET {debt} = %s WHERE {debt} = %s AND slot IS NOT NULL"
 _DEBTS = """
 SELECT slot, project_slot, borrowed_from_id, project_borrowed_from_id
@@ -48,7 +49,7 @@ FROM drover_run WHERE id = %s"""
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """A run that waits for what it called, or for what that one called."""
+    """An unfinished run that waits for the work item: its caller, or a caller of its caller."""
 
     run_id: int
     agent_id: int
@@ -58,39 +59,44 @@ class Ancestor:
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """A place of which at least one half is somebody else's; the halves may have two lenders."""
+    """Slots for a called run; the slot and the project slot may have different lenders."""
 
-    place: SlotPair
+    slots: SlotPair
     slot_lender: int | None
     project_lender: int | None
 
     @property
     def detail(self) -> str:
         lenders = sorted({one for one in (self.slot_lender, self.project_lender) if one})
-        return "in the place that " + " and ".join(f"run {one} lent" for one in lenders)
+        return f"slot lent by {' and '.join(f'run {one}' for one in lenders)}"
 
 
 # --- lending --------------------------------------------------------------------------------
 
 
 def has_lender(work_item_id: int, now: datetime) -> bool:
-    """A look without locks, because those who wait look often, and most wait for strangers."""
+    """Whether a loan is possible, read without locks: callers ask often, and most have no loan."""
     work = fetch_one(_WAITING_WORK, [work_item_id, to_database_time(now)])
     if work is None:
         return False
     agent_id, parent_run_id, capped = work
     lineage = _lineage(parent_run_id, now)
-    return any(_lends_slot(each, agent_id) or (capped and _lends_place(each)) for each in lineage)
+    return any(
+        _lends_slot(each, agent_id) or (capped and _lends_project_slot(each)) for each in lineage
+    )
 
 
 def find_loan(work_item_id: int, now: datetime) -> tuple[AgentGate, Loan] | None:
-    """A place for work that was called and waits; None: it has none, or one is free anyway."""
+    """Slots to lend to a queued work item that was called; None: no lender, or free slots exist.
+
+    Locks the agents of the work item and of its callers, then the tenant.
+    """
     work = fetch_one(_WAITING_WORK, [work_item_id, to_database_time(now)])
     if work is None:
         return None
     agent_id, parent_run_id, _ = work
     before = _lineage(parent_run_id, now)
-    # All agents first, and in one order: whoever ends a lender holds the lock on its agent.
+    # Ending a lender locks its agent: all agents are locked before the tenant, in one order.
     lock_agents([agent_id, *(ancestor.agent_id for ancestor in before)])
     gate = lock_agent(agent_id)
     if gate is None or gate.blocked_reason or not before:
@@ -103,7 +109,7 @@ def find_loan(work_item_id: int, now: datetime) -> tuple[AgentGate, Loan] | None
 
 
 def find_lenders(agent_id: int, gate: AgentGate, lineage: Sequence[Ancestor]) -> Loan | None:
-    """What is free is taken, what is missing is borrowed, from the nearest who has it."""
+    """Free slots are used; a missing slot is borrowed from the nearest caller that has one."""
     slot, project_slot = free_slot(agent_id, gate.scale), None
     slot_lender = project_lender = None
     if slot is None:
@@ -114,7 +120,7 @@ def find_lenders(agent_id: int, gate: AgentGate, lineage: Sequence[Ancestor]) ->
     if gate.tenant_scale is not None:
         project_slot = free_project_slot(gate)
         if project_slot is None:
-            project_lender = _first([each for each in lineage if _lends_place(each)])
+            project_lender = _first([each for each in lineage if _lends_project_slot(each)])
             if project_lender is None:
                 return None
             project_slot = project_lender.project_slot
@@ -123,32 +129,34 @@ def find_lenders(agent_id: int, gate: AgentGate, lineage: Sequence[Ancestor]) ->
     return Loan(SlotPair(slot, project_slot), _id(slot_lender), _id(project_lender))
 
 
-def lend(loan: Loan) -> None:
-    """Before the borrower takes the place: until then the index holds it for the lender."""
-    for (place, _), lender in zip(_PLACES, (loan.slot_lender, loan.project_lender), strict=True):
+def take_slots(loan: Loan) -> None:
+    """Take the slots from the lenders; call it before the borrower's run is inserted."""
+    for (column, _), lender in zip(_COLUMNS, (loan.slot_lender, loan.project_lender), strict=True):
         if lender is not None:
-            execute(_LEND.format(place=place), [LENT + lender % LENT, lender])
+            execute(_LEND.format(slot=column), [LENT + lender % LENT, lender])
 
 
 def record_debt(run_id: int, loan: Loan) -> None:
+    """Store with the borrower which runs its slots are returned to."""
     execute(_OWE, [loan.slot_lender, loan.project_lender, run_id])
 
 
-# --- giving back ----------------------------------------------------------------------------
+# --- returning ------------------------------------------------------------------------------
 
 
 def return_slot(run_id: int, held: SlotPair, debts: tuple[int | None, int | None]) -> None:
-    """The run has ended: its place is its lender's again, and never the next work item's.
+    """Return the slots of an ended run to its lenders.
 
-    What it has itself lent stays with the borrower, who now owes it to the lender before.
+    Slots that the run has lent itself stay with the borrower, which then owes them to the run's
+    own lender.
     """
-    for (place, debt), number, lender in zip(
-        _PLACES, (held.slot, held.project_slot), debts, strict=True
+    for (column, debt), number, lender in zip(
+        _COLUMNS, (held.slot, held.project_slot), debts, strict=True
     ):
         if number is not None and number >= LENT:
             execute(_HAND_ON.format(debt=debt), [lender, run_id])
         elif lender is not None:
-            execute(_GIVE_BACK.format(place=place), [number, lender, LENT])
+            execute(_GIVE_BACK.format(slot=column), [number, lender, LENT])
 
 
 def slots_and_debts(run_id: int) -> tuple[SlotPair, tuple[int | None, int | None]]:
@@ -157,7 +165,7 @@ def slots_and_debts(run_id: int) -> tuple[SlotPair, tuple[int | None, int | None
     return SlotPair(row[0], row[1]), (row[2], row[3])
 
 
-# --- the parts ------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------
 
 
 def _lineage(parent_run_id: int, now: datetime) -> list[Ancestor]:
@@ -169,8 +177,8 @@ def _lends_slot(ancestor: Ancestor, agent_id: int) -> bool:
     return ancestor.agent_id == agent_id and ancestor.slot < LENT
 
 
-def _lends_place(ancestor: Ancestor) -> bool:
-    # One without a number counts as well: the cap was set while it ran.
+def _lends_project_slot(ancestor: Ancestor) -> bool:
+    # A run without a project slot counts, too: the cap was set while it ran.
     return (ancestor.project_slot or 0) < LENT
 
 

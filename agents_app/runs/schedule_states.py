@@ -24,9 +24,6 @@ SCHEDULE_MOVES: Mapping[str, frozenset[str]] = {
     S.CANCELED: frozenset({S.ACTIVE}),
 }
 
-# Why schedules are paused that nobody paused; what ends the reason looks for these words.
-AGENT_MISSING = "the agent's directory is missing"
-TENANT_DISABLED = "the tenant is disabled"
 # Its work may end, or be restored, after a person paused it or all had given it up.
 MAY_END = frozenset({S.ACTIVE, S.PAUSED, S.FAILED})
 

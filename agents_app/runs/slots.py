@@ -5,16 +5,15 @@ from dataclasses import dataclass
 
 from agents_app.database import ENGINE, fetch_column, fetch_one
 from agents_app.models import LENT
+from agents_app.runs.block_reasons import BLOCK_SQL, BLOCK_TABLES, BY_CODE, Block
 
-_AGENT = """
-SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds,
-       a.removed_at IS NOT NULL, t.disabled_at IS NOT NULL,
-       a.paused_at IS NOT NULL OR t.paused_at IS NOT NULL, t.scale,
-       a.over_budget_until IS NOT NULL OR t.over_budget_until IS NOT NULL,
-       EXISTS (SELECT 1 FROM drover_scheduler s WHERE s.id = 1 AND s.state <> 'running')
-FROM drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
-WHERE a.id = %s"""
+_AGENT = f"""
+SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds, t.scale,
+    {BLOCK_SQL}
+FROM {BLOCK_TABLES}
+WHERE a.id = %s"""  # noqa: S608
 _LOCK_AGENT = _AGENT + ENGINE.row_lock("a")
+_BLOCKED = f"SELECT a.id FROM {BLOCK_TABLES} WHERE {BLOCK_SQL} <> ''"  # noqa: S608
 # Whoever has lent its place waits, and counts for nothing: its borrower does.
 _USED = f"SELECT slot FROM drover_run WHERE agent_id = %s AND slot < {LENT}"  # noqa: S608
 _USED_OF_TENANT = f"""
@@ -32,25 +31,23 @@ class AgentGate:
     retries: int
     revision: int
     timeout_seconds: float
-    removed: bool
-    tenant_disabled: bool
-    paused: bool
     tenant_scale: int | None
-    over_budget: bool
-    stopping: bool
+    block_code: str
+
+    @property
+    def block(self) -> Block | None:
+        """The first condition that keeps the agent from starting a run."""
+        return BY_CODE[self.block_code] if self.block_code else None
 
     @property
     def blocked_reason(self) -> str:
-        """The reason for which nothing may start, or nothing."""
-        if self.stopping:
-            return "stopping"
-        if self.tenant_disabled:
-            return "tenant_disabled"
-        if self.removed or self.scale == 0:
-            return "disabled"
-        if self.paused:
-            return "paused"
-        return "budget" if self.over_budget else ""
+        """The reason to store with a firing; empty: a run may start."""
+        return self.block.reason if self.block else ""
+
+    @property
+    def refuses_work(self) -> bool:
+        """New work is not even queued."""
+        return self.block is not None and self.block.refuses_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +62,11 @@ def lock_agent(agent_id: int) -> AgentGate | None:
     """Locks the agent until the transaction ends: its admissions go one after the other."""
     row = fetch_one(_LOCK_AGENT, [agent_id])
     return AgentGate(*row) if row else None
+
+
+def read_blocked_agents() -> list[int]:
+    """The ids of the agents that start nothing, of all tenants."""
+    return fetch_column(_BLOCKED, [])
 
 
 def lock_agents(agent_ids: Iterable[int]) -> None:

@@ -1,8 +1,8 @@
-"""The longer statements of lifecycle.py, and of nobody else."""
+"""The SQL statements of lifecycle.py."""
 
 from agents_app.database import ENGINE
 
-# The move queued --> admitted finds its row by itself: the oldest that waits.
+# queued --> admitted, for the oldest work item that is due.
 ADMIT_OLDEST = """
 UPDATE drover_work_item SET state = 'admitted', attempts = attempts + 1
 WHERE state = 'queued' AND id = (
@@ -11,7 +11,7 @@ WHERE state = 'queued' AND id = (
 RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
     requested_by, trace_id, depth, parent_run_id"""
 
-# One that was called and may run in a place on loan: older ones could not have it.
+# queued --> admitted, for a work item that was called and runs in a lent slot.
 ADMIT_CALLED = """
 UPDATE drover_work_item SET state = 'admitted', attempts = attempts + 1
 WHERE id = %s AND state = 'queued'
@@ -35,7 +35,7 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 
     0, 0, 0, 0, 0, 0)
 RETURNING id"""
 
-TIES_OF = """
+HELD_BY_RUN = """
 SELECT exit_signal, rerun_requested, signaled_at IS NOT NULL, slot >= 1000000000
     OR project_slot >= 1000000000 OR borrowed_from_id IS NOT NULL
     OR project_borrowed_from_id IS NOT NULL
@@ -53,3 +53,7 @@ WHERE c.caller_run_id = %s AND c.ended_at IS NOT NULL AND w.state = 'queued'"""
 LOCK_WORK_OF_ENDED_CALLS = _WORK_OF_ENDED_CALLS + ENGINE.row_lock_skipping_locked("w")
 
 SCHEDULE_OF = "SELECT schedule_id FROM drover_work_item WHERE id = %s AND schedule_id IS NOT NULL"
+
+RELEASE_LOCKS = "DELETE FROM drover_resource_lock WHERE run_id = %s"
+
+DELETE_LOCK_WAITS = "DELETE FROM drover_lock_wait WHERE run_id = %s"

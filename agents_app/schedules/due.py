@@ -20,7 +20,7 @@ from agents_app.database import (
 )
 from agents_app.errors import TriggerParseError
 from agents_app.models import Firing, Schedule, Tenant
-from agents_app.runs import lock_agent, schedule_states
+from agents_app.runs import TENANT_DISABLED, lock_agent, schedule_states
 from agents_app.schedules.firings import live_states
 from agents_app.schedules.plan import LATE, Plan, after_pause, fire_after, fraction, jittered, plan
 
@@ -146,7 +146,7 @@ def _due(now: datetime) -> list[Schedule]:
 
 def _plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> Plan | None:
     if disabled and schedule.one_shot:
-        schedule_states.pause_schedule(schedule.pk, schedule_states.TENANT_DISABLED)
+        schedule_states.pause_schedule(schedule.pk, TENANT_DISABLED)
         return None
     try:
         return plan(schedule, now, busy=busy, disabled=disabled)

@@ -12,6 +12,9 @@ from django.db.models import F, QuerySet
 from agents_app.database import execute, in_transaction
 from agents_app.models import Firing, Run, Schedule, Trigger, WorkItem
 from agents_app.runs import (
+    AGENT_MISSING,
+    SCHEDULE_BLOCKS,
+    TENANT_DISABLED,
     AgentGate,
     Request,
     enqueue_here,
@@ -25,11 +28,6 @@ from agents_app.runs import (
 log = structlog.get_logger("drover.firings")
 FIRINGS_IN_ONE_LOOK = 2000
 MOST_NAMED = 10
-# A schedule that a person put out of use after its firing was recorded.
-OUT_OF_USE: dict[str, str] = {
-    Schedule.State.PAUSED: Firing.Reason.PAUSED,
-    Schedule.State.CANCELED: Firing.Reason.DISABLED,
-}
 Decision = tuple[str, str]
 AT_CAPACITY: Decision = (Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY)
 
@@ -97,7 +95,9 @@ def _decide_for(agent_id: int, firing_ids: list[int], now: datetime) -> int:
     for decision, decided in decisions.items():
         _record(decision, decided)
         if decision[0] == Firing.Outcome.SKIPPED:
-            _follow_up(decision[1], decided, missing=gate is None or gate.removed)
+            _follow_up(
+                decision[1], decided, missing=gate is None or gate.block_code == "agent_missing"
+            )
     return len(firings)
 
 
@@ -130,8 +130,8 @@ def _decide(
     firing: Firing, gate: AgentGate | None, live: set[str], now: datetime, *, full: bool
 ) -> Decision:
     schedule = firing.schedule
-    if schedule.state in OUT_OF_USE:
-        return Firing.Outcome.SKIPPED, OUT_OF_USE[schedule.state]
+    if schedule.state in SCHEDULE_BLOCKS:
+        return Firing.Outcome.SKIPPED, SCHEDULE_BLOCKS[schedule.state]
     if gate is None or gate.blocked_reason:
         return Firing.Outcome.SKIPPED, gate.blocked_reason if gate else Firing.Reason.DISABLED
     if reason := _overlap_reason(schedule, live, now):
@@ -186,12 +186,12 @@ def _follow_up(reason: str, firings: list[Firing], *, missing: bool) -> None:
     """What it means for a schedule that nothing comes of a firing."""
     _count_skipped(firings)
     for schedule in (firing.schedule for firing in firings):
-        if schedule.state in OUT_OF_USE:
+        if schedule.state in SCHEDULE_BLOCKS:
             continue
         if missing and reason == Firing.Reason.DISABLED:
-            schedule_states.pause_schedule(schedule.pk, schedule_states.AGENT_MISSING)
+            schedule_states.pause_schedule(schedule.pk, AGENT_MISSING)
         elif schedule.one_shot and reason == Firing.Reason.TENANT_DISABLED:
-            schedule_states.pause_schedule(schedule.pk, schedule_states.TENANT_DISABLED)
+            schedule_states.pause_schedule(schedule.pk, TENANT_DISABLED)
         elif schedule.one_shot:
             schedule_states.end_one_shot(schedule.pk, "failed", f"skipped: {reason}")
     ids = sorted({firing.schedule_id for firing in firings})[:MOST_NAMED]

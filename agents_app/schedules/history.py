@@ -8,22 +8,10 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 
 from agents_app.models import Firing, Run, Schedule, WorkItem
+from agents_app.runs import SKIPPED_BECAUSE
 from agents_app.schedules.plan import LATE
 from agents_app.triggers.preview import clock
 
-R = Firing.Reason
-# What the rows remember is one word: where it may mean several things, all are said.
-REASONS: dict[str, str] = {
-    R.DISABLED: "the agent was disabled (its scale was 0 or its directory was gone), "
-    "or the schedule was canceled",
-    R.ALREADY_RUNNING: "its work from before was not finished",
-    R.AT_CAPACITY: "no slot was free",
-    R.PAUSED: "the schedule, its agent or the scheduler was paused",
-    R.BUDGET: "the budget was used up",
-    R.TENANT_DISABLED: "the tenant was disabled",
-    R.MISSED: "nothing was there to fire it in time, and it was not caught up with",
-    R.STOPPING: "the scheduler was stopping",
-}
 NO_WORK = "the agent's runs of that time are no longer kept"
 _RUN_COLUMNS = ("work_item", "state", "started_at", "finished_at", "exit_code", "error", "attempt")
 
@@ -133,7 +121,7 @@ def because(firing: Firing, timezone: str) -> str:
         return f"no slot was free, so its work was queued{late}"
     if firing.outcome == Firing.Outcome.FAILED:
         return "its work could not be asked for; the log says why (firing.undecidable)"
-    return REASONS.get(firing.reason, firing.reason)
+    return SKIPPED_BECAUSE[firing.reason]
 
 
 def lateness(seconds: float) -> str:

@@ -16,7 +16,7 @@ from agents_app.database import in_transaction
 from agents_app.errors import NotFound, Refused
 from agents_app.events import journal
 from agents_app.models import Agent, Message, Run, Trigger
-from agents_app.runs import TAKES_NO_WORK, Request, dispatch, lock_agent
+from agents_app.runs import Request, dispatch, lock_agent
 
 LONGEST_MESSAGE = 100_000
 MOST_READ_AT_ONCE = 100
@@ -36,8 +36,8 @@ def _send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
     gate = lock_agent(agent.pk)
     if gate is None:
         raise NotFound("there is no such agent")
-    if gate.blocked_reason in TAKES_NO_WORK:
-        raise Refused(f"the agent is {gate.blocked_reason.replace('_', ' ')}: it reads nothing")
+    if gate.block and gate.block.refuses_work:
+        raise Refused(gate.block.refusal)
     message = Message.objects.create(
         tenant_id=agent.tenant_id, agent=agent, text=text, sender=sender[:200], created_at=now
     )
@@ -133,7 +133,7 @@ def _free_what_the_dead_took() -> None:
 
 def _sweep(message: Message, now: datetime) -> bool:
     gate = lock_agent(message.agent_id)
-    if gate is None or gate.blocked_reason in TAKES_NO_WORK or _running(message.agent_id):
+    if gate is None or gate.refuses_work or _running(message.agent_id):
         return False
     return _free(message).exists() and _become_work(message, now)
 

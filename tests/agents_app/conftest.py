@@ -21,7 +21,7 @@ collect_ignore = (
     ["webhooks/providers"]
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
     else [
-        *("runs/test_handover.py", "runs/test_handover_at_once.py", "runs/test_lock_order.py"),
+        *("runs/test_handover.py", "runs/test_lock_order.py"),
         "notifications/test_notify_late.py",
     ]
 )

@@ -96,9 +96,19 @@ def test_doctor_finds_no_violated_invariant_and_no_missing_migration(upgraded: U
 @pytest.mark.parametrize("what", ["runs", "lines", "schedules", "deliveries", "work", "agents"])
 @pytest.mark.parametrize("token", ["operator", "acme"])
 def test_the_api_answers_as_version_0_1_0_did(running: Running, token: str, what: str) -> None:
-    before = running.upgraded.expected["answers"][token][what]
+    before = without_notes(running.upgraded.expected["answers"][token][what])
     assert known_fields(running.answers[token][what], before) == before
     assert before, "there is something to compare"
+
+
+def without_notes(answers: Any) -> Any:
+    """Sentences about the state of an agent may change with each version."""
+    return {
+        key: {name: value for name, value in row.items() if name != "note"}
+        if isinstance(row, dict)
+        else row
+        for key, row in answers.items()
+    }
 
 
 def known_fields(answer: Any, before: Any) -> Any:

@@ -34,6 +34,7 @@ from agents_app.rules.language import (
     read_source,
     shown,
 )
+from agents_app.runs import find_blocks
 
 log = structlog.get_logger("drover.rules")
 MOST_CRASHES = 5
@@ -192,9 +193,9 @@ def _write(
 
 
 def blocked_reason(tenant: Tenant) -> str:
-    if tenant.disabled_at:
-        return "the tenant is disabled"
-    return "the scheduler is paused" if tenant.paused_at else ""
+    """Budgets do not keep rules from acting."""
+    blocks = [block for block in find_blocks(tenant=tenant) if block.reason != "budget"]
+    return blocks[0].text if blocks else ""
 
 
 # --- looks that break -----------------------------------------------------------------------

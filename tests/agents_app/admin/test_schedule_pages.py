@@ -54,7 +54,7 @@ def test_every_firing_shows_its_reason_and_leads_to_its_run(boss: Client, fleet:
     fleet.fire(schedule, at(minutes=1))
     page = boss.get(page_of(schedule)).content.decode()
     assert "A slot was free" in page
-    assert "Its work from before was not finished" in page
+    assert "The schedule&#x27;s earlier work was not finished" in page
     assert f'href="{reverse("admin:agents_app_run_change", args=[run.pk])}"' in page
 
 

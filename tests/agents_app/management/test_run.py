@@ -26,7 +26,7 @@ def test_a_request_that_must_wait_says_why(durable_fleet: Fleet):
     call("run", "reporter")
     assert call("run", "reporter").out.endswith("waits: no slot is free, 1 before it\n")
     control.pause_agent(agent, "ann", NOON)
-    assert call("run", "reporter").out.endswith("the agent or the scheduler is paused\n")
+    assert call("run", "reporter").out.endswith("waits: the agent is paused\n")
     control.begin_shutdown("ann", NOON, keep_queue=True)
     assert call("run", "reporter").out.endswith("waits: the scheduler is stopping\n")
 

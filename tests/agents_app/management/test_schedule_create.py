@@ -195,7 +195,7 @@ def test_what_stands_in_its_way_is_said_beside_the_result(fleet: Fleet):
     fleet.agent(scale=0)
     said = create("@daily", "--json")
     assert said.json["name"] == "daily"
-    assert "the scale of reporter is 0: raise it" in said.err
+    assert "the agent's scale is 0: give it a scale above 0" in said.err
 
 
 def test_the_journal_knows_who_made_it(fleet: Fleet):

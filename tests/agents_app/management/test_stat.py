@@ -58,8 +58,8 @@ def test_each_agent_has_one_of_four_states(fleet: Fleet):
     assert {agent["name"]: (agent["state"], agent["note"]) for agent in agents} == {
         "fine": ("enabled", ""),
         "resting": ("paused", "too loud"),
-        "small": ("disabled", "scale is 0"),
-        "gone": ("disabled", "its directory was removed"),
+        "small": ("disabled", "the agent's scale is 0"),
+        "gone": ("disabled", "the agent's directory is missing"),
         "broken": ("invalid", "agents/broken/SKILL.md:3: no"),
     }
 
@@ -137,4 +137,4 @@ def test_local_times_name_their_zone():
 
 def test_an_agent_that_has_used_up_its_budget_says_until_when(fleet: Fleet):
     fleet.agent(over_budget_until=at(hours=12))
-    assert _of("reporter")["note"] == f"its budget is used up until {local(at(hours=12))}"
+    assert _of("reporter")["note"] == f"the agent's budget is used up until {local(at(hours=12))}"

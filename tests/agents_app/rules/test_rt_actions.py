@@ -165,7 +165,7 @@ def test_who_can_be_served_is_served_although_another_one_cannot(rules: Rules, f
     assert [m.agent.name for m in Message.objects.select_related("agent")] == ["forge"]
     assert row("a").failures == 1
     assert "ghost" in row("a").reason
-    assert "beacon: the agent is disabled" in row("a").reason
+    assert "beacon: the agent's scale is 0" in row("a").reason
 
 
 @pytest.mark.parametrize(

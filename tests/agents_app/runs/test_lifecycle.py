@@ -150,3 +150,27 @@ def test_a_run_finishes_once(fleet: Fleet):
 def test_a_move_that_is_not_in_the_table_is_a_mistake_in_the_program(fleet: Fleet, old, new):
     with pytest.raises((AssertionError, KeyError)):
         lifecycle._move_run(1, old, new, {})
+
+
+# --- queued work ----------------------------------------------------------------------------
+
+
+def test_only_queued_work_is_dropped_or_cleared(fleet: Fleet):
+    agent = fleet.agent()
+    admitted, queued, other = (fleet.ask(agent) for _ in range(3))
+    assert not lifecycle.drop(admitted.pk, NOON, "no")
+    assert not lifecycle.clear(admitted.pk, NOON, "no")
+    assert lifecycle.drop(queued.pk, NOON, "told so")
+    assert lifecycle.clear(other.pk, NOON, "told so")
+    assert work_states(agent) == ["admitted", "dropped", "cleared"]
+
+
+@pytest.mark.parametrize("was", ["dropped", "cleared"])
+def test_work_can_be_restored_to_its_queue(fleet: Fleet, was):
+    agent = fleet.agent()
+    _, item = fleet.ask(agent), fleet.ask(agent)
+    put_away = lifecycle.drop if was == "dropped" else lifecycle.clear
+    assert put_away(item.pk, NOON, "told so")
+    assert lifecycle.restore(item.pk, was, at(9))
+    item.refresh_from_db()
+    assert (item.state, item.reason, item.finished_at) == ("queued", "", None)

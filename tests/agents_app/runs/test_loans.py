@@ -290,3 +290,14 @@ def test_a_caller_that_gives_up_waiting_goes_on_while_the_callee_keeps_the_place
     assert places(first, third) == [(True, -1, None), (True, 0, None)]
     third.ends()
     assert places(first) == [(True, 0, None)]
+
+
+def test_one_that_is_paused_keeps_no_other_from_starting_in_the_callers_place(fleet: Fleet):
+    Tenant.objects.update(scale=1)
+    first = program(fleet, fleet.agent("a"))
+    paused = first.calls(fleet.agent("b"))
+    other = first.calls(fleet.agent("c"))
+    Agent.objects.filter(name="b").update(paused_at=NOON)
+    first.waits(paused, other)
+    assert work_of(paused).state == "queued"
+    assert work_of(other).state == "admitted"

@@ -135,7 +135,7 @@ def test_a_retry_that_the_agent_cannot_take_changes_nothing(fleet: Fleet):
     schedule = create(fleet.agent(), "in 1 minute")
     run(fleet, schedule, "failed", at(60), "exit code 1")
     Agent.objects.update(scale=0)
-    with pytest.raises(Refused, match="the agent is disabled"), transaction.atomic():
+    with pytest.raises(Refused, match="the agent's scale is 0"), transaction.atomic():
         edit.retry(schedule, "ann", at(120))
     assert states(schedule) == ("failed", "exit code 1")
 

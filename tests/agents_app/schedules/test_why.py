@@ -50,8 +50,8 @@ def test_a_paused_schedule_says_until_when_and_why(fleet: Fleet):
 @pytest.mark.parametrize(
     ("state", "text"),
     [
-        ("completed", "it was to fire once, and has done so"),
-        ("failed", "it was to fire once, and failed: exit code 3"),
+        ("completed", "the schedule fires once and has fired"),
+        ("failed", "the schedule fires once and failed: exit code 3"),
         ("canceled", "the schedule is canceled"),
     ],
 )
@@ -72,7 +72,7 @@ def test_a_disabled_tenant_and_a_paused_scheduler_are_named(fleet: Fleet):
     Tenant.objects.update(disabled_at=at(hours=-1))
     control.pause_tenant(fleet.tenant, "ann", NOON, "release")
     assert obstacles(schedule) == {
-        "tenant_disabled": "the tenant default is disabled since Mon 02 Mar 2026 11:00 UTC",
+        "tenant_disabled": "the tenant is disabled since Mon 02 Mar 2026 11:00 UTC: enable it",
         "scheduler_paused": "the scheduler is paused since Mon 02 Mar 2026 12:00 UTC: release",
     }
 
@@ -87,8 +87,8 @@ def test_a_scheduler_that_does_not_run_is_the_one_reason(fleet: Fleet, state: st
 def test_a_silent_beat_and_a_missing_worker_are_named(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), next_fire_at=at(days=2))
     assert obstacles(schedule, at(days=1)) == {
-        "no_beat": "no beat has looked at the schedules lately: is Drover running?",
-        "no_worker": "no worker is alive: what fires waits until one is",
+        "no_beat": "beat has not checked the schedules recently: is Drover running?",
+        "no_worker": "no worker is alive: due work waits until one is",
     }
 
 
@@ -96,17 +96,17 @@ def test_a_budget_that_is_used_up_says_until_when(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, timezone="Europe/Berlin")
     Agent.objects.update(over_budget_until=at(hours=11))
-    text = "the budget of reporter is used up until Tue 03 Mar 2026 00:00 CET"
+    text = "the agent's budget is used up until Tue 03 Mar 2026 00:00 CET"
     assert only_obstacle(schedule) == ("budget", text)
     Agent.objects.update(over_budget_until=None)
     Tenant.objects.update(over_budget_until=at(hours=11))
-    text = "the budget of the project is used up until Tue 03 Mar 2026 00:00 CET"
+    text = "the project's budget is used up until Tue 03 Mar 2026 00:00 CET"
     assert only_obstacle(schedule) == ("project_budget", text)
 
 
 def test_a_fire_that_nobody_took_is_overdue(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent())
-    text = "it is due since Mon 02 Mar 2026 12:00 UTC, and nothing has fired it yet"
+    text = "due since Mon 02 Mar 2026 12:00 UTC, but not fired yet"
     assert only_obstacle(schedule, at(20)) == ("overdue", text)
     assert obstacles(schedule, at(5)) == {}
 
@@ -117,18 +117,18 @@ def test_a_fire_that_nobody_took_is_overdue(fleet: Fleet):
         (
             {"removed_at": NOON},
             "agent_missing",
-            "the directory of reporter is missing since Mon 02 Mar 2026 12:00 UTC",
+            "the agent's directory is missing since Mon 02 Mar 2026 12:00 UTC: put it back",
         ),
-        ({"scale": 0}, "agent_disabled", "the scale of reporter is 0: raise it"),
+        ({"scale": 0}, "agent_disabled", "the agent's scale is 0: give it a scale above 0"),
         (
             {"definition_error": "line 3: bad\nline 4: worse"},
             "agent_invalid",
-            "the file of reporter is wrong, its last good definition goes on: line 3: bad",
+            "the agent's file has errors, the last valid version is used: line 3: bad",
         ),
         (
             {"paused_at": NOON, "pause_note": "costly"},
             "agent_paused",
-            "the agent reporter is paused since Mon 02 Mar 2026 12:00 UTC: costly",
+            "the agent is paused since Mon 02 Mar 2026 12:00 UTC: costly",
         ),
     ],
 )
@@ -147,10 +147,10 @@ def test_busy_slots_are_named_with_the_runs_that_hold_them(fleet: Fleet):
     since = f"run {run_id} (running since Mon 02 Mar 2026 11:55 UTC, ann)"
     assert only_obstacle(schedule) == (
         "at_capacity",
-        "the only slot of reporter is busy, a fire would be skipped (overlap: skip): " + since,
+        "the only slot of reporter is busy, a firing would be skipped (overlap: skip): " + since,
     )
     Schedule.objects.update(overlap="queue")
-    assert "a fire would wait (overlap: queue)" in obstacles(schedule)["at_capacity"]
+    assert "a firing would wait (overlap: queue)" in obstacles(schedule)["at_capacity"]
 
 
 def test_a_full_project_is_named_even_if_the_agent_has_room(fleet: Fleet):
@@ -159,7 +159,7 @@ def test_a_full_project_is_named_even_if_the_agent_has_room(fleet: Fleet):
     Tenant.objects.update(scale=1)
     code, text = only_obstacle(schedule)
     assert code == "project_at_capacity"
-    assert text.startswith("all 1 places of the project are taken")
+    assert text.startswith("all 1 slots of the project are in use")
 
 
 def test_its_own_unfinished_work_is_named_if_it_matters(fleet: Fleet):

@@ -54,7 +54,7 @@ def test_a_paused_agent_keeps_its_messages_and_a_disabled_one_takes_none(fleet: 
     paused, off = fleet.agent("paused", paused_at=NOON), fleet.agent("off", scale=0)
     messages.send(paused, "later", "ann", NOON)
     assert paused.work_items.get().state == "queued"
-    with pytest.raises(Refused, match="disabled"):
+    with pytest.raises(Refused, match="scale is 0"):
         messages.send(off, "now", "ann", NOON)
     for text in ("", " \n", "x" * 100_001):
         with pytest.raises(Refused):

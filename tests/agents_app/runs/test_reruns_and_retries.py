@@ -6,7 +6,7 @@ import pytest
 
 from agents_app.database.transactions import in_transaction
 from agents_app.models import Agent, Run, Trigger
-from agents_app.runs import dispatch, lifecycle, schedule_states
+from agents_app.runs import dispatch, lifecycle
 from tests.agents_app.fleet import NOON, Fleet, at, event_names, live_run, run_states, work_states
 
 FINAL = ["succeeded", "failed", "timed_out", "stopped"]
@@ -84,17 +84,6 @@ def test_a_chain_of_reruns_ends_when_the_agent_is_disabled_or_paused(fleet: Flee
     assert work_states(agent) == ["done"]
 
 
-def test_an_interval_counts_from_the_end_of_the_last_rerun(fleet: Fleet):
-    agent = fleet.agent()
-    schedule = fleet.schedule(agent, "1m", interval_seconds=60)
-    fleet.fire(schedule)
-    _asks_again(fleet, agent, at(10))
-    assert not type(schedule).objects.filter(last_completed_at__isnull=False).exists()
-    fleet.finish(fleet.start(agent.work_items.get(), at(10)), now=at(30))
-    schedule.refresh_from_db()
-    assert (schedule.last_completed_at, schedule.next_fire_at) == (at(30), at(90))
-
-
 def test_a_rerun_takes_the_definition_that_is_valid_now(fleet: Fleet):
     agent = _scheduled(fleet, timeout_seconds=60)
     job = fleet.start(agent.work_items.get())
@@ -147,19 +136,6 @@ def test_the_wait_before_a_retry_has_an_upper_bound():
     delays = [lifecycle.retry_delay_seconds(attempt) for attempt in range(1, 200)]
     assert delays == sorted(delays)
     assert (delays[0], delays[-1]) == (10, 3600)
-
-
-def test_an_interval_counts_from_the_last_attempt(fleet: Fleet):
-    agent = fleet.agent(retries=1)
-    schedule = fleet.schedule(agent, "1m", interval_seconds=60, next_fire_at=at(60))
-    fleet.fire(schedule)
-    fleet.finish(fleet.start(agent.work_items.get()), "failed", at(5))
-    schedule.refresh_from_db()
-    assert schedule.next_fire_at == at(60)
-    dispatch.admit_waiting(agent.pk, at(15))
-    fleet.finish(fleet.start(agent.work_items.get()), "failed", at(50))
-    schedule.refresh_from_db()
-    assert schedule.next_fire_at == at(110)
 
 
 # --- loss -----------------------------------------------------------------------------------
@@ -233,58 +209,3 @@ def test_a_run_that_has_ended_meanwhile_is_not_lost(fleet: Fleet):
     fleet.finish(job)
     assert lifecycle.lose(as_seen_before, at(1), "lost") is False
     assert (run_states(agent), work_states(agent)) == (["succeeded"], ["done"])
-
-
-# --- queued work ----------------------------------------------------------------------------
-
-
-def test_only_queued_work_is_dropped_or_cleared(fleet: Fleet):
-    agent = fleet.agent()
-    admitted, queued, other = (fleet.ask(agent) for _ in range(3))
-    assert not lifecycle.drop(admitted.pk, NOON, "no")
-    assert not lifecycle.clear(admitted.pk, NOON, "no")
-    assert lifecycle.drop(queued.pk, NOON, "told so")
-    assert lifecycle.clear(other.pk, NOON, "told so")
-    assert work_states(agent) == ["admitted", "dropped", "cleared"]
-
-
-@pytest.mark.parametrize("was", ["dropped", "cleared"])
-def test_work_can_be_restored_to_its_queue(fleet: Fleet, was):
-    agent = fleet.agent()
-    _, item = fleet.ask(agent), fleet.ask(agent)
-    put_away = lifecycle.drop if was == "dropped" else lifecycle.clear
-    assert put_away(item.pk, NOON, "told so")
-    assert lifecycle.restore(item.pk, was, at(9))
-    item.refresh_from_db()
-    assert (item.state, item.reason, item.finished_at) == ("queued", "", None)
-
-
-# --- the clock of schedules -----------------------------------------------------------------
-
-
-def test_the_completion_of_a_cron_run_does_not_move_its_next_fire(fleet: Fleet):
-    agent = fleet.agent()
-    schedule = fleet.schedule(agent, "0 * * * *", next_fire_at=at(hours=1))
-    fleet.fire(schedule)
-    fleet.finish(fleet.start(agent.work_items.get()), now=at(30))
-    schedule.refresh_from_db()
-    assert (schedule.last_completed_at, schedule.next_fire_at) == (at(30), at(hours=1))
-
-
-def test_a_manual_run_does_not_touch_the_schedule(fleet: Fleet):
-    agent = fleet.agent()
-    schedule = fleet.schedule(agent, "1m", interval_seconds=60, next_fire_at=at(60))
-    fleet.finish(fleet.start(fleet.ask(agent)), now=at(30))
-    schedule.refresh_from_db()
-    assert (schedule.last_completed_at, schedule.next_fire_at) == (None, at(60))
-
-
-def test_a_schedule_paused_while_its_run_went_on_stays_paused(fleet: Fleet):
-    agent = fleet.agent()
-    schedule = fleet.schedule(agent, "1m", interval_seconds=60)
-    fleet.fire(schedule)
-    job = fleet.start(agent.work_items.get())
-    schedule_states.pause_schedule(schedule.pk, "hold")
-    fleet.finish(job, now=at(30))
-    schedule.refresh_from_db()
-    assert (schedule.state, schedule.pause_note) == ("paused", "hold")

@@ -1,0 +1,72 @@
+"""Each reason for which an agent starts nothing means the same in SQL, in Python and in words."""
+
+from typing import Any
+
+import pytest
+
+from agents_app.errors import Refused
+from agents_app.models import Agent, Firing, Scheduler, Tenant
+from agents_app.runs import find_blocks, lock_agent, read_blocked_agents
+from agents_app.runs.block_reasons import BLOCKS, SKIPPED_BECAUSE, Block
+from tests.agents_app.fleet import NOON, Fleet
+
+TABLES: dict[str, Any] = {"agent": Agent, "tenant": Tenant, "scheduler": Scheduler}
+
+
+def set_block(block: Block) -> None:
+    Scheduler.objects.get_or_create(pk=1, defaults={"state": Scheduler.State.RUNNING})
+    TABLES[block.row].objects.update(**{block.column: NOON if block.value is None else block.value})
+
+
+def find_by_rows(agent: Agent) -> list[str]:
+    agent = Agent.objects.select_related("tenant").get(pk=agent.pk)
+    found = find_blocks(agent, agent.tenant, Scheduler.objects.filter(pk=1).first())
+    return [block.code for block in found]
+
+
+def test_an_agent_without_a_block_may_start(fleet: Fleet):
+    agent = fleet.agent()
+    gate = lock_agent(agent.pk)
+    assert gate is not None
+    assert (gate.block, gate.blocked_reason, gate.refuses_work) == (None, "", False)
+    assert (find_by_rows(agent), read_blocked_agents()) == ([], [])
+    Scheduler.objects.create(pk=1, state=Scheduler.State.RUNNING)
+    assert find_by_rows(agent) == []
+    assert lock_agent(agent.pk) == gate
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.code)
+def test_sql_and_rows_find_the_same_block(fleet: Fleet, block: Block):
+    agent = fleet.agent()
+    set_block(block)
+    gate = lock_agent(agent.pk)
+    assert gate is not None
+    assert gate.block == block
+    assert gate.blocked_reason in Firing.Reason
+    assert find_by_rows(agent) == [block.code]
+    assert read_blocked_agents() == [agent.pk]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.code)
+def test_work_is_refused_with_the_remedy_or_waits(fleet: Fleet, block: Block):
+    agent = fleet.agent()
+    set_block(block)
+    if block.refuses_work:
+        with pytest.raises(Refused, match=f"^{block.text}: {block.remedy}$"):
+            fleet.ask(agent)
+    else:
+        assert fleet.ask(agent).state == "queued"
+
+
+def test_the_first_block_of_several_is_the_reason(fleet: Fleet):
+    agent = fleet.agent()
+    for count, block in enumerate(reversed(BLOCKS), start=1):
+        set_block(block)
+        gate = lock_agent(agent.pk)
+        assert gate is not None and gate.block == block
+        # The scheduler has one state at a time.
+        assert len(find_by_rows(agent)) == min(count, len(BLOCKS) - 1)
+
+
+def test_every_reason_that_a_firing_can_store_has_a_text():
+    assert SKIPPED_BECAUSE.keys() == set(Firing.Reason)
