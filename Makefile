@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench screenshots clean
+.PHONY: run test lint bench screenshots agent-command clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -32,6 +32,10 @@ bench: $(VENV)/.installed-dev
 
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.browser.take_screenshots
+
+# The commands of agents derive from agents_app/signals/declarations.py; a test finds a difference.
+agent-command: $(VENV)/.installed
+	$(BIN)/python manage.py shell -v 0 -c 'from agents_app.signals import write_command; write_command()'
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

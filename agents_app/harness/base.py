@@ -1,4 +1,4 @@
-"""What a harness is: a program, and how to read what that program says of itself."""
+"""The interface of a harness: a program and the reader of its reports."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a tool said of its run: its last words, whether it failed, and what it used."""
+    """What a program reported about its run: the result, an error, and the usage."""
 
     text: str = ""
     error: str = ""
@@ -25,31 +25,31 @@ class Report:
 
 
 class OutputReader(Protocol):
-    """Takes the tool's output line by line; a line it does not know is just output."""
+    """Reads the events in the output of a program; unknown events are ignored."""
 
-    # The types of what a tool says when it is done.
-    last_words: frozenset[str]
+    # The types of the last event of a program.
+    final_events: frozenset[str]
 
     def read(self, event: Event) -> None: ...
 
     def report(self) -> Report:
-        """What is known so far; of a tool that was killed, too."""
+        """The report so far; complete or not."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Harness:
-    """`argv(model, arguments)` never holds the prompt: that is on stdin and in a file."""
+    """`argv(model, arguments)` never contains the prompt, which is on stdin and in a file."""
 
     argv: Callable[[str, tuple[str, ...]], tuple[str, ...]]
     reader: Callable[[], OutputReader] | None = None
-    # Its instructions are a program, not words for a model.
+    # The instructions are a program, not a prompt for a model.
     body_is_script: bool = False
     takes_model: bool = True
 
 
 def events(line: bytes) -> Iterator[Event]:
-    """The JSON objects of a line; whatever else it is has no meaning here."""
+    """The JSON objects of a line; none if the line is other output."""
     if line[:1] not in (b"{", b"["):
         return
     try:
@@ -62,16 +62,16 @@ def events(line: bytes) -> Iterator[Event]:
 
 
 def part(event: Event, name: str) -> Event:
-    """The table of that name, empty if it is anything else."""
+    """The object of that name; empty if it is missing or not an object."""
     value = event.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def text_of(value: Any) -> str:
-    """Whatever a tool sent, as a text that databases and people can take."""
+    """The value as text that can be stored; empty if it is not a string."""
     return as_text(value.encode(errors="replace")).strip() if isinstance(value, str) else ""
 
 
 def spending_of(tokens_in: Any, tokens_out: Any, tokens_cache: Any, cost_usd: Any) -> Spending:
-    """Numbers that cannot be true count as nothing."""
+    """Impossible numbers count as 0."""
     return Spending(count(tokens_in), count(tokens_out), count(tokens_cache), cost(cost_usd))

@@ -1,4 +1,4 @@
-"""Claude Code without its screen: one JSON object a line, the last one with the result."""
+"""Claude Code in print mode: one JSON object per line, the last one with the result."""
 
 from agents_app.harness.base import Event, Harness, Report, part, spending_of, text_of
 from agents_app.harness.usage import Spending, count
@@ -6,30 +6,30 @@ from agents_app.harness.usage import Spending, count
 
 def argv(model: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     chosen = ("--model", model) if model else ()
-    # Without --verbose it refuses to stream.
+    # Claude Code streams only with --verbose.
     return ("claude", "-p", "--output-format", "stream-json", "--verbose", *chosen, *arguments)
 
 
 class ClaudeCodeReader:
-    """A message comes several times while it grows: the last of a number counts."""
+    """A message is printed several times while it grows: the last one of an id counts."""
 
-    last_words = frozenset({"result"})
+    final_events = frozenset({"result"})
 
     def __init__(self) -> None:
         self._by_message: dict[str, Spending] = {}
         self._summed = Spending()
-        self._said = Report()
+        self._result = Report()
 
     def read(self, event: Event) -> None:
         if event.get("type") == "assistant":
             self._message(part(event, "message"))
         elif event.get("type") == "result":
-            self._said = _result(event)
+            self._result = _result(event)
 
     def report(self) -> Report:
-        """The result's sum lacks what sub-agents used, the messages' the last few tokens."""
-        said = self._said
-        return Report(said.text, said.error, said.spending.at_least(self._summed))
+        """The sum in the result lacks sub-agents, the sum of the messages lacks the last tokens."""
+        result = self._result
+        return Report(result.text, result.error, result.spending.at_least(self._summed))
 
     def _message(self, message: Event) -> None:
         key, used = str(message.get("id")), _spending(message)
@@ -38,11 +38,11 @@ class ClaudeCodeReader:
 
 
 def _result(event: Event) -> Report:
-    said = text_of(event.get("result"))
+    text = text_of(event.get("result"))
     if event.get("is_error") is True or str(event.get("subtype", "")).startswith("error"):
-        error = said or text_of(event.get("subtype")) or "it said that it failed, and not why"
+        error = text or text_of(event.get("subtype")) or "failed without a reason"
         return Report(error=f"claude: {error}", spending=_spending(event))
-    return Report(text=said, spending=_spending(event))
+    return Report(text=text, spending=_spending(event))
 
 
 def _spending(event: Event) -> Spending:
@@ -50,7 +50,7 @@ def _spending(event: Event) -> Spending:
     cached = count(usage.get("cache_read_input_tokens"))
     cached += count(usage.get("cache_creation_input_tokens"))
     spent = (usage.get("input_tokens"), usage.get("output_tokens"), cached)
-    # The cost is that of the whole process so far, whatever the number of results.
+    # The cost is that of the whole process, also with several results.
     return spending_of(*spent, event.get("total_cost_usd"))
 
 

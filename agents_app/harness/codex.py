@@ -1,20 +1,20 @@
-"""Codex without its screen: one JSON event a line, the sum of tokens with each finished turn."""
+"""Codex in exec mode: one JSON event per line, the sum of tokens with each finished turn."""
 
 from agents_app.harness.base import Event, Harness, Report, part, spending_of, text_of
 from agents_app.harness.usage import Spending, count
 
-# Its name was another one once.
+# The second name is that of older versions.
 ANSWERS = {"agent_message", "assistant_message"}
 
 
 def argv(model: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     chosen = ("--model", model) if model else ()
-    # The room of a run is no repository; `-` is how it is told to read stdin.
+    # The workdir of a run is not a repository; `-` makes Codex read stdin.
     return ("codex", "exec", "--json", "--skip-git-repo-check", *chosen, *arguments, "-")
 
 
 class CodexReader:
-    last_words = frozenset({"turn.completed", "turn.failed", "error"})
+    final_events = frozenset({"turn.completed", "turn.failed", "error"})
 
     def __init__(self) -> None:
         self._text = ""
@@ -26,7 +26,7 @@ class CodexReader:
             case "item.completed":
                 self._item(part(event, "item"))
             case "turn.completed":
-                # The sum of all turns so far; an `error` before it was only a hiccup.
+                # The sum of all turns; an `error` before a completed turn was temporary.
                 self._spending, self._error = _spending(part(event, "usage")), ""
             case "turn.failed":
                 self._failed(part(event, "error"))
@@ -40,12 +40,12 @@ class CodexReader:
         if (item.get("type") or item.get("item_type")) in ANSWERS:
             self._text = text_of(item.get("text"))
 
-    def _failed(self, said: Event) -> None:
-        self._error = f"codex: {text_of(said.get('message')) or 'it failed, and did not say why'}"
+    def _failed(self, error: Event) -> None:
+        self._error = f"codex: {text_of(error.get('message')) or 'failed without a reason'}"
 
 
 def _spending(usage: Event) -> Spending:
-    # Unlike others it counts what came from the cache among the input.
+    # Codex includes cached tokens in the input tokens.
     cached = count(usage.get("cached_input_tokens"))
     fresh = max(0, count(usage.get("input_tokens")) - cached)
     return spending_of(fresh, usage.get("output_tokens"), cached, None)

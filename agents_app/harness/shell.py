@@ -1,8 +1,8 @@
-"""The agent's instructions are a shell script; what triggered the run is on its stdin."""
+"""A harness for agents whose instructions are a shell script; the prompt is on its stdin."""
 
 from agents_app.harness.base import Harness
 
-# In the run's own directory, which is where it starts.
+# In the workdir of the run, which is its current directory.
 SCRIPT = "script.sh"
 
 

@@ -1,25 +1,25 @@
-"""Tokens and cost of a run, as values; no tables, no clock."""
+"""Tokens and cost of a run, as values."""
 
 import math
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-# More than any run can use: a number beyond it is an error of whoever sent it.
+# More than any run can use: a larger number is an error of the program.
 MOST_TOKENS = 10**12
 MOST_USD = 100_000
 _MICRO = Decimal("0.000001")
 
 
 def count(value: Any) -> int:
-    """A number of tokens; what cannot be one is 0."""
+    """A number of tokens; 0 for an invalid value."""
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return value if 0 <= value <= MOST_TOKENS else 0
 
 
 def cost(value: Any) -> Decimal:
-    """An amount of dollars; what cannot be one is 0."""
+    """An amount of dollars; 0 for an invalid value."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return Decimal(0)
     sane = math.isfinite(value) and 0 <= value <= MOST_USD
@@ -28,7 +28,7 @@ def cost(value: Any) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Tokens that came from or went into a cache are counted apart, and nowhere else."""
+    """Tokens read from or written to a cache are only in `tokens_cache`."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -56,7 +56,7 @@ class Spending:
         )
 
     def at_least(self, other: "Spending") -> "Spending":
-        """The larger of both, number by number."""
+        """The maximum of each number."""
         return Spending(
             max(self.tokens_in, other.tokens_in),
             max(self.tokens_out, other.tokens_out),

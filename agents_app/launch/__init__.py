@@ -5,7 +5,7 @@ Does not belong here: starting processes (runners).
 """
 
 from agents_app.launch.definition import Definition, definition_of
-from agents_app.launch.hooks import Stage, output_of, run_post_hooks, run_pre_hooks
+from agents_app.launch.hooks import TimedRunner, command_output, run_post_hooks, run_pre_hooks
 from agents_app.launch.injection import has_commands, inject
 from agents_app.launch.prepare import prepare_run
 from agents_app.launch.workdir import (
@@ -17,12 +17,12 @@ from agents_app.launch.workdir import (
 
 __all__ = [
     "Definition",
-    "Stage",
+    "TimedRunner",
+    "command_output",
     "definition_of",
     "has_commands",
     "inject",
     "leftover_workdirs",
-    "output_of",
     "prepare_run",
     "remove_workdir",
     "remove_workdirs",

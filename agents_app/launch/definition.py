@@ -1,4 +1,4 @@
-"""What a worker keeps of an agent between its runs, by the revision of the agent's files."""
+"""The definition of an agent, cached in the worker by the revision of the agent's files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Definition:
 
 @lru_cache(maxsize=4096)
 def definition_of(agent_id: int, _revision: int) -> Definition:
-    """Every change of the agent's files raises the revision."""
+    """Cached: every change of the agent's files raises the revision."""
     agent = Agent.objects.get(pk=agent_id)
     return Definition(
         name=agent.name,

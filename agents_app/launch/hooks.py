@@ -1,4 +1,4 @@
-"""Where a run takes place: its runner, its time, and what is run there beside its program."""
+"""Runs the program, hooks and injected commands of a run under one time limit."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from agents_app.text import as_text
 
 INJECTION_SECONDS = 60.0
 HOOK_SECONDS = 300.0
-MOST_INJECTED_BYTES = 64 * 1024
-MOST_COMPLAINT = 500
-MOST_SHOWN = 200
+MAX_INJECTED_BYTES = 64 * 1024
+MAX_ERROR_LENGTH = 500
+MAX_SHOWN_LENGTH = 200
 
 
-class Stage:
-    """The time limit is one for everything that is run here."""
+class TimedRunner:
+    """A runner whose time limit counts for everything it runs together."""
 
     def __init__(self, runner: Runner, control: RunControl, limit_seconds: float) -> None:
         self._runner = runner
@@ -26,68 +26,68 @@ class Stage:
         self._ends_at = time.monotonic() + limit_seconds
 
     @property
-    def time_is_up(self) -> bool:
+    def time_is_over(self) -> bool:
         return time.monotonic() >= self._ends_at
 
-    def run(self, spec: RunSpec, sink: OutputSink, most_seconds: float | None = None) -> Outcome:
+    def run(self, spec: RunSpec, sink: OutputSink, max_seconds: float | None = None) -> Outcome:
         left = self._ends_at - time.monotonic()
         if left <= 0:
             return Outcome("timed_out", None, self._timed_out())
-        seconds = left if most_seconds is None else min(left, most_seconds)
+        seconds = left if max_seconds is None else min(left, max_seconds)
         outcome = self._runner.run(replace(spec, timeout_seconds=seconds), self.control, sink)
         if outcome.kind == "timed_out" and seconds == left:
             return replace(outcome, error=self._timed_out())
         return outcome
 
-    def after(self, grace_seconds: float) -> "Stage | None":
-        """For what must be done even now: if the run was stopped or its time is up, a short time
-        of its own; None if it was to end at once."""
+    def for_post_hooks(self, grace_seconds: float) -> "TimedRunner | None":
+        """The runner for hooks after the program.
+
+        After a stop or a timeout it has `grace_seconds` of its own; None if the run was stopped
+        without a grace period."""
         request = self.control.request
         if request is not None and request.grace_seconds == 0:
             return None
         if request is None and self._ends_at - time.monotonic() >= grace_seconds:
             return self
-        return Stage(self._runner, RunControl() if request else self.control, grace_seconds)
+        return TimedRunner(self._runner, RunControl() if request else self.control, grace_seconds)
 
     def _timed_out(self) -> str:
         return f"timed out after {self._limit_seconds:g} s"
 
 
-# --- injection ------------------------------------------------------------------------------
+# --- commands in instructions ---------------------------------------------------------------
 
 
-class _Collected:
-    """The beginning of both streams."""
+class _CollectingSink:
+    """Keeps the first bytes of stdout and of stderr."""
 
     def __init__(self) -> None:
-        self._kept = {True: bytearray(), False: bytearray()}
+        self._stdout, self._stderr = bytearray(), bytearray()
 
     def feed(self, stream: int, data: bytes, _at: float) -> None:
-        kept = self._kept[stream == STDOUT]
-        kept += data[: MOST_INJECTED_BYTES + 1 - len(kept)]
+        kept = self._stdout if stream == STDOUT else self._stderr
+        kept += data[: MAX_INJECTED_BYTES + 1 - len(kept)]
 
     def flush(self) -> None: ...
 
     @property
-    def printed(self) -> str:
-        data = self._kept[True]
-        cut = "\n[... cut]" if len(data) > MOST_INJECTED_BYTES else ""
-        return as_text(bytes(data[:MOST_INJECTED_BYTES])).rstrip() + cut
+    def output(self) -> str:
+        cut = "\n[... cut]" if len(self._stdout) > MAX_INJECTED_BYTES else ""
+        return as_text(bytes(self._stdout[:MAX_INJECTED_BYTES])).rstrip() + cut
 
     @property
-    def complaint(self) -> str:
-        return " ".join(as_text(bytes(self._kept[False])).split())[:MOST_COMPLAINT]
+    def error(self) -> str:
+        return " ".join(as_text(bytes(self._stderr)).split())[:MAX_ERROR_LENGTH]
 
 
-def output_of(stage: Stage, spec: RunSpec, command: str) -> str:
-    """What the command prints, for the instructions it stands in; they can read an error, too."""
-    collected = _Collected()
-    outcome = stage.run(_shell(spec, command), collected, INJECTION_SECONDS)
-    judged = verdict(outcome)
+def command_output(runner: TimedRunner, spec: RunSpec, command: str) -> str:
+    """The output of a command in the instructions; a failure is text for the reader, too."""
+    collected = _CollectingSink()
+    outcome = runner.run(_shell(spec, command), collected, INJECTION_SECONDS)
     if outcome.kind == "exited" and outcome.exit_code == 0:
-        return collected.printed
-    error = judged.error or f"exit code {outcome.exit_code}"
-    return f"[Error: {': '.join(filter(None, (error, collected.complaint)))}]"
+        return collected.output
+    error = verdict(outcome).error or f"exit code {outcome.exit_code}"
+    return f"[Error: {': '.join(filter(None, (error, collected.error)))}]"
 
 
 # --- hooks ----------------------------------------------------------------------------------
@@ -100,14 +100,14 @@ class Hooks:
 
 
 def run_pre_hooks(
-    stage: Stage, spec: RunSpec, commands: Sequence[str], sink: OutputSink
+    runner: TimedRunner, spec: RunSpec, commands: Sequence[str], sink: OutputSink
 ) -> Ending | None:
-    """How the run ends if one of them fails; None: it goes on."""
+    """The ending of the run if a hook fails; None if all succeeded."""
     for command in commands:
-        outcome = _run_hook(stage, spec, "pre", command, sink)
+        outcome = _run_hook(runner, spec, "pre", command, sink)
         if outcome.kind in ("stopped", "unavailable", "lost"):
             return Ending(outcome.kind, error=outcome.error)
-        if outcome.kind == "timed_out" and stage.time_is_up:
+        if outcome.kind == "timed_out" and runner.time_is_over:
             return Ending("timed_out", error=outcome.error)
         if problem := _problem(outcome):
             return Ending("failed", error=f"hooks.pre: {_shown(command)}: {problem}")
@@ -115,36 +115,36 @@ def run_pre_hooks(
 
 
 def run_post_hooks(
-    stage: Stage, spec: RunSpec, commands: Sequence[str], sink: OutputSink, ending: Ending
+    runner: TimedRunner, spec: RunSpec, commands: Sequence[str], sink: OutputSink, ending: Ending
 ) -> list[str]:
-    """All of them, whatever became of the run and of each other; returns what went wrong."""
-    told = {
+    """Run all hooks, whether the run or another hook failed or not; returns the problems."""
+    env = {
         "DROVER_RUN_STATE": ending.state,
         "DROVER_EXIT_CODE": "" if ending.exit_code is None else str(ending.exit_code),
         "DROVER_RUN_ERROR": ending.error.replace("\0", "")[:1000],
     }
     problems = []
     for command in commands:
-        later = stage.after(spec.grace_seconds)
-        if later is None:
+        post_runner = runner.for_post_hooks(spec.grace_seconds)
+        if post_runner is None:
             break
-        outcome = _run_hook(later, spec, "post", command, sink, told)
+        outcome = _run_hook(post_runner, spec, "post", command, sink, env)
         if problem := _problem(outcome):
             problems.append(f"hooks.post: {_shown(command)}: {problem}")
     return problems
 
 
 def _run_hook(
-    stage: Stage,
+    runner: TimedRunner,
     spec: RunSpec,
     when: str,
     command: str,
     sink: OutputSink,
-    told: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """Its output is the run's, between two remarks."""
+    """The output of the hook goes to the log of the run, between two remarks."""
     _remark(sink, f"hooks.{when}: {_shown(command)}")
-    outcome = stage.run(_shell(spec, command, told), sink, HOOK_SECONDS)
+    outcome = runner.run(_shell(spec, command, env), sink, HOOK_SECONDS)
     _remark(sink, f"hooks.{when}: {_problem(outcome) or 'done'}")
     return outcome
 
@@ -152,7 +152,7 @@ def _run_hook(
 def _problem(outcome: Outcome) -> str:
     if outcome.kind == "exited" and outcome.exit_code == 0:
         return ""
-    # What an exit code means to Drover is what a run's program says with it, not a hook.
+    # Exit codes have special meanings only for the program of a run, not for hooks.
     if outcome.kind == "exited" and (outcome.exit_code or 0) > 0:
         return f"exit code {outcome.exit_code}"
     return verdict(outcome).error
@@ -162,10 +162,15 @@ def _remark(sink: OutputSink, text: str) -> None:
     sink.feed(MARKER_STREAM, f"[{text}]\n".encode(), time.time())
 
 
-def _shell(spec: RunSpec, command: str, more: Mapping[str, str] | None = None) -> RunSpec:
-    env = {**spec.env, **(more or {})}
-    return replace(spec, argv=("sh", "-c", command), env=env, adoptable=False, hears=False)
+def _shell(spec: RunSpec, command: str, env: Mapping[str, str] | None = None) -> RunSpec:
+    return replace(
+        spec,
+        argv=("sh", "-c", command),
+        env={**spec.env, **(env or {})},
+        adoptable=False,
+        messages_on_stdin=False,
+    )
 
 
 def _shown(command: str) -> str:
-    return " ".join(command.split())[:MOST_SHOWN]
+    return " ".join(command.split())[:MAX_SHOWN_LENGTH]

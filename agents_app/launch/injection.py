@@ -1,6 +1,6 @@
-"""Commands in an agent's instructions, written !`command`, give way to what they print.
+"""Replaces commands in an agent's instructions, written !`command`, by their output.
 
-Only ever asked of the agent's own file: in a text from outside they would be anybody's commands.
+Only for the agent's own file: commands in texts from outside must not be executed.
 """
 
 import re
@@ -14,5 +14,5 @@ def has_commands(instructions: str) -> bool:
 
 
 def inject(instructions: str, output_of: Callable[[str], str]) -> str:
-    """What a command prints is not looked at again: it may come from anywhere."""
+    """Commands in the output of a command are not executed: the output may come from outside."""
     return _COMMAND.sub(lambda found: output_of(found[1]), instructions)

@@ -1,4 +1,4 @@
-"""Everything a runner needs to know of a run: its room, prompt, environment, secrets and mounts."""
+"""Builds the RunSpec of a run: workdir, prompt, secrets, environment and mounts."""
 
 import os
 from functools import lru_cache
@@ -28,39 +28,39 @@ AGENT_BIN = ROOT / "agents_app" / "agent_bin"
 def prepare_run(
     job: Job, definition: Definition, secrets: Secrets, instructions: str, *, begun: bool = False
 ) -> RunSpec:
-    """A private directory with the prompt and secret files in it, and the environment.
+    """Create the workdir with prompt and secret files, and build the RunSpec.
 
-    Of a run that has begun no file is touched: its program is reading them."""
-    words = "" if definition.body_is_script else instructions
-    prompt = build_prompt(words, definition.params, job.trigger, job.prompt, job.context)
-    room, prompt_file = workdir_of(job.run_id) if begun else make_workdir(job.run_id, prompt)
+    If the run has `begun`, its files are not written: its program reads them."""
+    text = "" if definition.body_is_script else instructions
+    prompt = build_prompt(text, definition.params, job.trigger, job.prompt, job.context)
+    workdir, prompt_file = workdir_of(job.run_id) if begun else make_workdir(job.run_id, prompt)
     if definition.body_is_script and not begun:
-        add_file(room, SCRIPT, instructions)
+        add_file(workdir, SCRIPT, instructions)
     state_dir, shared = _state_dir(job.agent_id), _shared_dir()
-    given = _given(secrets, room, begun=begun) | (
+    given = _secret_variables(secrets, workdir, begun=begun) | (
         {"DROVER_SHARED_DIR": str(shared)} if shared else {}
     )
     return RunSpec(
         run_id=job.run_id,
         argv=_resolve(definition),
         env=_environment(job, definition, given, prompt, prompt_file, state_dir),
-        cwd=room,
+        cwd=workdir,
         prompt_file=prompt_file,
         timeout_seconds=job.timeout_seconds,
         grace_seconds=CONF.grace_seconds,
         trace_id=job.trace_id,
         runtime=definition.runtime,
-        mounts=_mounts(definition, room, state_dir, shared),
-        hears=definition.messages_on_stdin,
+        mounts=_mounts(definition, workdir, state_dir, shared),
+        messages_on_stdin=definition.messages_on_stdin,
     )
 
 
-def _given(secrets: Secrets, room: Path, *, begun: bool) -> dict[str, str]:
-    """The variables of the run's credentials; some say where a file is."""
+def _secret_variables(secrets: Secrets, workdir: Path, *, begun: bool) -> dict[str, str]:
+    """The variables of the run's credentials; some contain the path of a secret file."""
     env: dict[str, str] = {}
     for file in secrets.files:
-        known = secret_file(room, file.name)
-        path = known if begun else write_secret(room, file.name, file.text)
+        known = secret_file(workdir, file.name)
+        path = known if begun else write_secret(workdir, file.name, file.text)
         env = located(file.variables, path) | env
     return {**env, **secrets.env}
 
@@ -95,7 +95,7 @@ def _environment(
 
 
 def _resolve(definition: Definition) -> tuple[str, ...]:
-    """A program named `./x` is a file of the agent, wherever the run's own directory is."""
+    """The command; a program `./x` is a file in the agent's directory."""
     if not definition.command:
         raise Refused("no command: name the program to run in the agent's `command` or a `harness`")
     program, *arguments = definition.command
@@ -105,11 +105,11 @@ def _resolve(definition: Definition) -> tuple[str, ...]:
 
 
 def _mounts(
-    definition: Definition, room: Path, state_dir: Path, shared: Path | None
+    definition: Definition, workdir: Path, state_dir: Path, shared: Path | None
 ) -> tuple[Mount, ...]:
-    """What a run that sees no other files must see, each at the path that it has outside."""
+    """The directories that a container must see, at their paths on the host."""
     return (
-        Mount(room, writable=True),
+        Mount(workdir, writable=True),
         Mount(state_dir, writable=True),
         Mount(Path(definition.directory)),
         Mount(AGENT_BIN),
@@ -120,12 +120,12 @@ def _mounts(
 
 @lru_cache(maxsize=1)
 def _gateway_directory() -> Path:
-    """There before the first gateway is, which puts its socket into it."""
+    """Created here if the gateway, which puts its socket into it, has not started yet."""
     return socket_directory(CONF.data)
 
 
 def _shared_dir() -> Path | None:
-    """What all agents of the project may read; not if it leads out of the project."""
+    """The directory that all agents of the project may read; None if it is outside the project."""
     path = f"{CONF.project}/shared"
     if not os.path.isdir(path):  # noqa: PTH112
         return None
@@ -135,14 +135,14 @@ def _shared_dir() -> Path | None:
 
 @lru_cache(maxsize=1)
 def _server_environment() -> dict[str, str]:
-    """The commands an agent has come first on its PATH."""
+    """With the commands of agents first on the PATH."""
     base = base_environment(os.environ)
     return base | {"PATH": f"{AGENT_BIN}:{base['PATH']}"}
 
 
 @lru_cache(maxsize=4096)
 def _state_dir(agent_id: int) -> Path:
-    """Kept between the runs of an agent, unlike the room of a run."""
+    """The directory that is kept between the runs of an agent."""
     path = CONF.data / "state" / str(agent_id)
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path

@@ -1,4 +1,4 @@
-"""What an agent reads when it starts: its instructions, and why it was started, as marked data."""
+"""Builds the prompt of a run: the agent's instructions, and the cause of the run as marked data."""
 
 import json
 import re
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-_CLOSES = re.compile(r"<(?=\s*/\s*(?:params|prompt|context)\b)", re.IGNORECASE)
-# Nothing that a model or a terminal could take for more than text; tabs and line ends stay.
+_CLOSING_TAG = re.compile(r"<(?=\s*/\s*(?:params|prompt|context)\b)", re.IGNORECASE)
+# Control characters that a terminal or a model could interpret; tabs and newlines stay.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -26,7 +26,7 @@ def build_prompt(
 
 
 def _data(tag: str, text: str, **attributes: str) -> str:
-    # A closing mark inside the data would end it early: whoever wrote the text must not.
-    safe = _CLOSES.sub(r"<\\", text)
+    # A closing tag inside the data would end it early.
+    safe = _CLOSING_TAG.sub(r"<\\", text)
     names = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
     return f"<{tag}{names}>\n{safe}\n</{tag}>"

@@ -1,6 +1,6 @@
-"""The private directory of a run: made with the prompt in it before the run, removed after it.
+"""The private directory of a run: created before the run with the prompt, removed after it.
 
-In it is a directory for signals, for runs that tell them by writing files.
+It has a directory for signals, which runs without a gateway leave in files.
 """
 
 import contextlib
@@ -12,7 +12,8 @@ from pathlib import Path
 from agents_app.conf import CONF
 from agents_app.installation import create_private_file
 
-# Plain system calls, not pathlib: this is done for every run, and costs as much as starting one.
+# System calls instead of pathlib: this is done for every run, and pathlib costs as much as the
+# start of a process.
 _RUNS = str(CONF.data / "runs")
 _PROMPT = "prompt.md"
 _SECRETS = ".credentials"
@@ -21,7 +22,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def make_workdir(run_id: int, prompt: str) -> tuple[Path, Path]:
-    """The directory and the prompt file in it, both for the owner's eyes only."""
+    """Create the directory and the prompt file, both readable by the owner only."""
     directory = f"{_RUNS}/{run_id}"
     try:
         os.mkdir(directory, 0o700)
@@ -31,53 +32,53 @@ def make_workdir(run_id: int, prompt: str) -> tuple[Path, Path]:
         os.makedirs(directory, 0o700, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(f"{directory}/{_SIGNALS}", 0o700)
-    room = Path(directory)
-    return room, add_file(room, _PROMPT, prompt)
+    workdir = Path(directory)
+    return workdir, add_file(workdir, _PROMPT, prompt)
 
 
 def workdir_of(run_id: int) -> tuple[Path, Path]:
-    """As `make_room` left it."""
-    room = Path(f"{_RUNS}/{run_id}")
-    return room, room / _PROMPT
+    """The directory and the prompt file that `make_workdir` created."""
+    workdir = Path(f"{_RUNS}/{run_id}")
+    return workdir, workdir / _PROMPT
 
 
-def add_file(room: Path, name: str, text: str) -> Path:
-    """What the run finds in its directory, for the owner's eyes only.
+def add_file(workdir: Path, name: str, text: str) -> Path:
+    """Write a file into the workdir, readable by the owner only.
 
-    The run may own the directory by now: what it put there is replaced, never written through."""
-    path = f"{room}/{name}"
+    The run may own the directory by now: a file of that name is replaced, never written to."""
+    path = f"{workdir}/{name}"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     with open(create_private_file(path), "wb") as file:
-        _give_with(room, file.fileno())
+        _set_owner(workdir, file.fileno())
         file.write(text.encode(errors="replace"))
     return Path(path)
 
 
-def write_secret(room: Path, name: str, text: str) -> Path:
-    """A file beside the prompt that nobody can change, and that goes with the room."""
+def write_secret(workdir: Path, name: str, text: str) -> Path:
+    """Write a read-only file into the workdir; it is removed with it."""
     with contextlib.suppress(FileExistsError):
-        os.mkdir(room / _SECRETS, 0o700)
-    directory = os.open(room / _SECRETS, _DIRECTORY)
+        os.mkdir(workdir / _SECRETS, 0o700)
+    directory = os.open(workdir / _SECRETS, _DIRECTORY)
     try:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory)
         with open(create_private_file(name, 0o400, directory), "wb") as file:
-            _give_with(room, file.fileno())
+            _set_owner(workdir, file.fileno())
             file.write(text.encode())
     finally:
         os.close(directory)
-    return secret_file(room, name)
+    return secret_file(workdir, name)
 
 
-def secret_file(room: Path, name: str) -> Path:
-    return room / _SECRETS / name
+def secret_file(workdir: Path, name: str) -> Path:
+    return workdir / _SECRETS / name
 
 
-def _give_with(room: Path, file: int) -> None:
-    """Whoever the room was given to has this, too; only root gives."""
+def _set_owner(workdir: Path, file: int) -> None:
+    """Give the file to the owner of the workdir; necessary only as root."""
     if os.geteuid() == 0:
-        owner = os.stat(room)
+        owner = os.stat(workdir)
         os.fchown(file, owner.st_uid, owner.st_gid)
 
 
@@ -95,7 +96,7 @@ def signal_directory(run_id: int) -> str:
 
 
 def leftover_workdirs() -> list[int]:
-    """Runs whose worker died before it could tidy up, and those that go on."""
+    """The run ids of all workdirs: of live runs, and of runs whose worker died."""
     with contextlib.suppress(FileNotFoundError):
         return [int(name) for name in os.listdir(_RUNS) if name.isdecimal()]
     return []

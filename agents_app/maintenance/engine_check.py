@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agents_app.models import Agent
-from agents_app.runners import ENGINE, EngineAway, EngineRefused, NotThere
+from agents_app.runners import DOCKER, EngineNotFound, EngineRefused, EngineUnavailable
 
 START = "start it, or point DOCKER_HOST at it; their work is queued meanwhile"
 
@@ -14,12 +14,12 @@ def engine_problems() -> Iterator[tuple[str, str]]:
     for agent in enabled.filter(runtime__type="container").order_by("name"):
         image = str(agent.runtime.get("image", ""))
         try:
-            ENGINE.image_environment(image or "none")
-        except NotThere:
+            DOCKER.image_environment(image or "none")
+        except EngineNotFound:
             if agent.runtime.get("pull") != "missing" or not image:
                 advice = f"docker pull {image}" if image else "set runtime.image, or the project's"
                 yield f"{agent.name}: no image {image!r} on this machine", advice
-        except EngineAway:
-            yield f"{agent.name}: Docker is not reachable at {ENGINE.address}", START
+        except EngineUnavailable:
+            yield f"{agent.name}: Docker is not reachable at {DOCKER.address}", START
         except EngineRefused as error:
             yield f"{agent.name}: Docker refused the request: {error}", START

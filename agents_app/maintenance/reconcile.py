@@ -15,7 +15,7 @@ from agents_app.runners import end_container, end_leftovers
 from agents_app.runs import dispatch, lifecycle
 from agents_app.schedules import firings
 from agents_app.signals import calls, locks, messages
-from agents_app.worker import boot_id, lives
+from agents_app.worker import boot_id, is_alive
 
 log = structlog.get_logger("drover.reconcile")
 # A guard kills what is below it well before the lease ends; this is for clocks that differ.
@@ -34,7 +34,7 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
     found["budgets_turned"] = holds.sweep(now)
     found["calls_ended"] = calls.end_overdue(now)
     found["messages_queued"] = messages.sweep(now)
-    found["locks_expired"] = locks.forget_expired(now)
+    found["locks_expired"] = locks.delete_expired(now)
     found["work_admitted"] = _admit_waiting(now)
     found["hints_sent"] = _hint_again(now)
     if any(found.values()):
@@ -48,7 +48,7 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
 def _gone_workers(now: datetime, host: str) -> list[Worker]:
     """Those of this host that are provably dead, and those of any host whose lease is over."""
     living = Worker.objects.filter(ended_at__isnull=True)
-    gone = [worker for worker in living.filter(host=host) if not lives(worker)]
+    gone = [worker for worker in living.filter(host=host) if not is_alive(worker)]
     if _may_reap(now):
         over = now - timedelta(seconds=SKEW_SECONDS)
         gone += living.filter(lease_until__lt=over).exclude(pk__in=[w.pk for w in gone])

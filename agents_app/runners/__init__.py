@@ -14,30 +14,38 @@ from agents_app.runners.base import (
     Runtime,
     verdict,
 )
-from agents_app.runners.container import CONTAINERS
-from agents_app.runners.container_options import RUN, TRACE, our_label
-from agents_app.runners.docker_engine import ENGINE, EngineAway, EngineRefused, Found, NotThere
+from agents_app.runners.containers import (
+    CONTAINER_RUNNER,
+    DOCKER,
+    RUN_LABEL,
+    TRACE_LABEL,
+    EngineNotFound,
+    EngineRefused,
+    EngineUnavailable,
+    FoundContainer,
+    installation_label,
+)
 from agents_app.runners.environment import PASSED_ON, base_environment, run_environment
-from agents_app.runners.guard import GUARD, become_subreaper, open_line
-from agents_app.runners.kinds import RUNNERS
+from agents_app.runners.guard import GUARD, become_subreaper, open_guard_pipe
+from agents_app.runners.host_user import HostUserRunner
 from agents_app.runners.leftovers import end_container, end_leftovers
 from agents_app.runners.process import ProcessRunner
-from agents_app.runners.procfs import TICKS_PER_SECOND, look_at
+from agents_app.runners.procfs import TICKS_PER_SECOND, read_process
 
 __all__ = [
-    "CONTAINERS",
-    "ENGINE",
+    "CONTAINER_RUNNER",
+    "DOCKER",
     "GUARD",
     "PASSED_ON",
-    "RUN",
     "RUNNERS",
+    "RUN_LABEL",
     "TICKS_PER_SECOND",
-    "TRACE",
-    "EngineAway",
+    "TRACE_LABEL",
+    "EngineNotFound",
     "EngineRefused",
-    "Found",
+    "EngineUnavailable",
+    "FoundContainer",
     "Mount",
-    "NotThere",
     "Outcome",
     "OutputSink",
     "ProcessRunner",
@@ -49,9 +57,16 @@ __all__ = [
     "become_subreaper",
     "end_container",
     "end_leftovers",
-    "look_at",
-    "open_line",
-    "our_label",
+    "installation_label",
+    "open_guard_pipe",
+    "read_process",
     "run_environment",
     "verdict",
 ]
+
+# By the agent's `runtime.type`.
+RUNNERS: dict[str, Runner] = {
+    "process": ProcessRunner(),
+    "host-user": HostUserRunner(),
+    "container": CONTAINER_RUNNER,
+}

@@ -1,4 +1,4 @@
-"""What a runner takes, what it returns and what that means; no processes, tables or clock here."""
+"""The interface of runners: RunSpec, RunControl, OutputSink, Outcome, and the state of a run."""
 
 import contextlib
 import errno
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from agents_app.runners.telling import StdinMessages
+from agents_app.runners.stdin_messages import StdinMessages
 
-# unavailable: what the program runs in is away and nothing was begun; lost: it is gone, unseen.
+# unavailable: the container engine does not answer and nothing was started.
+# lost: the container is gone, and its exit code is unknown.
 Kind = Literal["exited", "timed_out", "stopped", "spawn_failed", "unavailable", "lost"]
 FinalState = Literal["succeeded", "failed", "timed_out", "stopped", "unavailable", "lost"]
 
@@ -32,7 +33,7 @@ EXIT_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take; nothing stands for no limit."""
+    """Limits of a run; None means no limit."""
 
     memory_bytes: int | None = None
     pids: int | None = None
@@ -41,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """How a program is kept apart from the rest: as the agent's `runtime` says it."""
+    """How a program is isolated: the agent's `runtime`."""
 
     type: str = "process"
     run_as: str = "drover-agent"
@@ -58,20 +59,20 @@ class Runtime:
 
     @property
     def asked_limits(self) -> Limits | None:
-        """Those that differ from the usual ones, which only containers always have."""
-        usual, mine = Runtime().limits, self.limits
-        if mine == usual:
+        """The limits that differ from the defaults; only containers always have the defaults."""
+        default, own = Runtime().limits, self.limits
+        if own == default:
             return None
         return Limits(
-            mine.memory_bytes if mine.memory_bytes != usual.memory_bytes else None,
-            mine.pids if mine.pids != usual.pids else None,
-            mine.cpus,
+            own.memory_bytes if own.memory_bytes != default.memory_bytes else None,
+            own.pids if own.pids != default.pids else None,
+            own.cpus,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A directory that the program sees, at the same path as outside."""
+    """A directory that a container sees, at its path on the host."""
 
     path: Path
     writable: bool = False
@@ -79,7 +80,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """Everything a runner needs to know about one run."""
+    """Everything a runner needs to start one program."""
 
     run_id: int
     argv: tuple[str, ...]
@@ -91,17 +92,17 @@ class RunSpec:
     trace_id: str = ""
     runtime: Runtime = Runtime()
     mounts: tuple[Mount, ...] = ()
-    # The run's own program, and not a hook: the next worker may go on with it.
+    # The run's own program, not a hook: another worker may adopt its container.
     adoptable: bool = True
-    # Its standard input is for messages, and the prompt in its file alone.
-    hears: bool = False
+    # Standard input carries messages; the prompt is only in its file.
+    messages_on_stdin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How the program ended. A negative exit code is the signal that killed it.
 
-    An error beside the exit code of a program that failed says more than the code does."""
+    If `error` is set, it explains a failing exit code."""
 
     kind: Kind
     exit_code: int | None
@@ -123,11 +124,11 @@ class StopRequest:
 
 
 class CannotSpawn(Exception):
-    """The program was not started; the message says why, and what to do."""
+    """The program was not started; the message says why and what to do."""
 
 
 class OutputSink(Protocol):
-    """Takes the output as it comes. It must not raise: a run whose sink raises is killed."""
+    """Receives output while the program runs. It must not raise: the run would be killed."""
 
     def feed(self, stream: int, data: bytes, at: float) -> None: ...
 
@@ -135,21 +136,30 @@ class OutputSink(Protocol):
 
 
 class RunControl:
-    """The handle on a live run for other threads; it owns a descriptor only while a runner runs."""
+    """The handle on a live run for other threads; it has a descriptor only while a runner runs."""
 
-    __slots__ = ("_lock", "_wake", "container", "made", "pid", "request", "started_at", "telling")
+    __slots__ = (
+        "_lock",
+        "_wake",
+        "container",
+        "created_container",
+        "pid",
+        "request",
+        "started_at",
+        "stdin_messages",
+    )
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wake: tuple[int, int] | None = None
         self.request: StopRequest | None = None
         self.pid: int | None = None
-        # Set once it can go on without this worker: it runs, and its prompt is with it.
+        # Set when another worker could adopt the container: it runs and has its prompt.
         self.container = ""
-        # The container, from the moment at which there is one.
-        self.made = ""
+        # Set when the container is created.
+        self.created_container = ""
         self.started_at: float | None = None
-        self.telling = StdinMessages(self._notify)
+        self.stdin_messages = StdinMessages(self._notify)
 
     def _notify(self) -> None:
         with self._lock:
@@ -157,9 +167,9 @@ class RunControl:
                 os.write(self._wake[1], _ONE)
 
     def stop(self, reason: str, grace_seconds: float | None = None) -> None:
-        """Ends the run: TERM, then KILL after the grace (the spec's unless given; 0 = KILL now).
+        """End the program: SIGTERM, then SIGKILL after the grace period (0: SIGKILL at once).
 
-        The first reason stays; a later call may only shorten the grace."""
+        The first reason is kept; a later call can only shorten the grace period."""
         with self._lock:
             first = self.request.reason if self.request else reason
             self.request = StopRequest(first, grace_seconds)
@@ -167,7 +177,7 @@ class RunControl:
                 os.write(self._wake[1], _ONE)
 
     def open(self) -> int:
-        """For runners: a descriptor that becomes readable when somebody calls stop."""
+        """For runners: a descriptor that becomes readable when `stop` is called."""
         with self._lock:
             self._wake = _open_wake()
             if self.request is not None:
@@ -175,17 +185,17 @@ class RunControl:
             return self._wake[0]
 
     def take(self) -> StopRequest | None:
-        """For runners: silences the descriptor and says what was asked."""
+        """For runners: reset the descriptor and return the stop request."""
         with self._lock:
             if self._wake is not None:
-                # Nobody called: whoever held the lock and waited could not be called, either.
+                # Must not block: the lock is held, and `stop` needs the lock.
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake[0], 4096)
             return self.request
 
     def close(self) -> None:
-        """For runners: after this, stop only notes the request."""
-        self.telling.end()
+        """For runners: close the descriptor; `stop` then only stores the request."""
+        self.stdin_messages.end()
         with self._lock:
             wake, self._wake = self._wake, None
             for fd in set(wake or ()):
@@ -200,7 +210,7 @@ _UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
 def memory_bytes(text: str) -> int:
-    """`512m`, `4g`, as the agent's file has it: checked when it was read."""
+    """`512m` or `4g`, as in the agent's file, where it was validated."""
     unit = text[-1].lower()
     return int(text[:-1]) * _UNITS[unit] if unit in _UNITS else int(text)
 
@@ -218,7 +228,7 @@ def _open_wake() -> tuple[int, int]:
 
 
 def verdict(outcome: Outcome) -> Verdict:
-    """The state a run ends in, and the sentence people read about it."""
+    """The final state of a run, and the error that people read."""
     if outcome.kind == "spawn_failed":
         return Verdict("failed", f"spawn_failed: {outcome.error}")
     if outcome.kind != "exited":
@@ -231,7 +241,7 @@ def verdict(outcome: Outcome) -> Verdict:
     if outcome.error:
         return Verdict("failed", outcome.error)
     if code == EXIT_TIMED_OUT:
-        return Verdict("timed_out", "the program said it timed out (exit code 124)")
+        return Verdict("timed_out", "the program reported a timeout (exit code 124)")
     return Verdict("failed", _killed_by(-code) if code < 0 else _exit_name(code))
 
 
@@ -262,7 +272,7 @@ def signal_name(number: int) -> str:
 _SPAWN_ADVICE = {
     errno.ENOENT: "(or its #! line's program) was not found; install it or correct `command`",
     errno.EACCES: "may not be executed; chmod +x it or correct the agent's `command`",
-    errno.ENOEXEC: "is no program this machine can run; does the script lack its #! line?",
+    errno.ENOEXEC: "is not a program that this machine can run; does the script lack its #! line?",
     errno.ENOTDIR: "has a path that leads through a file; correct the agent's `command`",
     errno.E2BIG: "got too large an environment or argument list; shorten env or params",
     errno.EAGAIN: "could not start: the process limit is reached; raise it or lower the scale",
@@ -273,7 +283,7 @@ _SPAWN_ADVICE = {
 
 
 def spawn_error(spec: RunSpec, error: OSError | ValueError | CannotSpawn) -> str:
-    """Why the program did not start: the errno's name, what it was about, what to do."""
+    """Why the program did not start: the name of the errno, the file, what to do."""
     if isinstance(error, CannotSpawn):
         return str(error)
     program = repr(spec.argv[0] if spec.argv else "")

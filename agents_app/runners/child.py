@@ -1,4 +1,4 @@
-"""One child process and its descriptors: started, read, signalled, buried; no rules in here."""
+"""One child process and its descriptors: start, signal, reap."""
 
 import contextlib
 import os
@@ -10,11 +10,11 @@ from typing import Any
 from agents_app.runners.base import RunSpec
 
 STDOUT, STDERR = 1, 2
-BURY_SECONDS = 2.0
+REAP_SECONDS = 2.0
 
 
 class ChildProcess:
-    """Leads its own session and group; its number stays ours until `bury` reaps it."""
+    """Leads its own session and group; its pid is not reused before `kill_and_reap`."""
 
     __slots__ = ("_popen", "pid", "pidfd", "stdin", "streams")
 
@@ -22,7 +22,7 @@ class ChildProcess:
         self, popen: subprocess.Popen[bytes], streams: dict[int, int], stdin: int = -1
     ) -> None:
         self._popen = popen
-        # Ours, of one that is told things while it runs.
+        # The writing end, if messages are written to standard input; else -1.
         self.stdin = stdin
         self.pid = popen.pid
         self.streams = streams
@@ -42,23 +42,23 @@ class ChildProcess:
             self.stdin = -1
 
     def signal_group(self, number: signal.Signals) -> None:
-        """Safe as long as the leader is not reaped: its number names this group and no other."""
+        """Signal the whole group. Safe until the leader is reaped: its pid cannot be reused."""
         if self._popen.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     def has_exited(self) -> bool:
-        """For systems without pidfd; leaves it unreaped."""
+        """For systems without pidfd; does not reap the child."""
         if not hasattr(os, "waitid"):
             return self._popen.poll() is not None
         state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return state is not None
 
-    def bury(self) -> None:
-        """Kills what is left of the group, then reaps the leader and closes everything."""
+    def kill_and_reap(self) -> None:
+        """Kill the rest of the group, reap the leader and close all descriptors."""
         self.signal_group(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(BURY_SECONDS)
+            self._popen.wait(REAP_SECONDS)
         for fd in list(self.streams):
             self.close_stream(fd)
         self.close_stdin()
@@ -68,7 +68,7 @@ class ChildProcess:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Another user that a program runs as."""
+    """The user that a program runs as."""
 
     name: str
     uid: int
@@ -81,7 +81,7 @@ class Identity:
 
 
 def spawn(spec: RunSpec, identity: Identity | None = None) -> ChildProcess:
-    """Raises OSError or ValueError and leaves nothing behind when the program cannot start."""
+    """Start the program. On OSError or ValueError no process and no descriptor is left."""
     if not spec.argv:
         raise ValueError("the command is empty")
     theirs: list[int] = []
@@ -103,22 +103,23 @@ def spawn(spec: RunSpec, identity: Identity | None = None) -> ChildProcess:
 
 
 def _stdin(spec: RunSpec, ours: list[int]) -> int:
-    """A file, not a pipe: a prompt that is never read must block nobody, whatever its size.
+    """Standard input: the prompt file, or a pipe if messages are written to it.
 
-    A pipe for one that hears messages, whose end is ours as long as it runs."""
-    if spec.hears:
-        theirs, mine = os.pipe()
-        os.set_blocking(mine, False)
-        ours.append(mine)
-        return theirs
-    # Not through a link, nor waiting for a pipe: a hook may have put one there.
+    A file, because a prompt that is never read must not block, whatever its size. The writing
+    end of a pipe is appended to `ours`."""
+    if spec.messages_on_stdin:
+        read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)
+        ours.append(write_end)
+        return read_end
+    # A hook may have replaced the file by a link or a pipe: neither follow nor wait.
     return os.open(spec.prompt_file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _popen(
     spec: RunSpec, identity: Identity | None, stdin: int, stdout: int, stderr: int
 ) -> subprocess.Popen[bytes]:
-    """No preexec_fn, so that Python may vfork; a bare name is looked up in the spec's own PATH."""
+    """No preexec_fn, so that Python can vfork; a bare name is looked up in the PATH of the spec."""
     return subprocess.Popen(
         spec.argv,
         stdin=stdin,

@@ -1,4 +1,4 @@
-"""The environment of a run: built from an allow-list, nothing of the server's own leaks in."""
+"""The environment of a run: an allow-list of the server's variables, and the run's own."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +10,7 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def base_environment(server: Mapping[str, str]) -> dict[str, str]:
-    """The few things of the server's environment that any program expects."""
+    """The variables of the server that any program expects."""
     kept = {name: server[name] for name in PASSED_ON if name in server}
     return {"LANG": "C.UTF-8", **kept, "PATH": server.get("PATH", DEFAULT_PATH)}
 
@@ -58,7 +58,7 @@ def run_environment(
 def _aliases(
     gateway_url: str, signal_dir: str, timeout_seconds: float, prompt: str
 ) -> dict[str, str]:
-    """The same as agents of Action Llama know it."""
+    """The names that agents written for Action Llama use."""
     env = {
         "GATEWAY_URL": gateway_url,
         "AL_SIGNAL_DIR": signal_dir,

@@ -1,7 +1,7 @@
-"""A tiny parent for a worker: when the worker is dead or silent, everything below it dies too.
+"""The guard, a small parent process of a worker: kills all descendants of a dead or silent worker.
 
 Run as a script, `python -IS guard.py [--silence SECONDS] -- CMD ARGS...`; standard library only.
-With `--parent PID` it is the other way round: everything dies with the process that started it."""
+With `--parent PID` it kills the command when the process that started the guard ends."""
 
 import contextlib
 import ctypes
@@ -18,47 +18,47 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-LINE_VARIABLE = "DROVER_GUARD_FD"
+PIPE_VARIABLE = "DROVER_GUARD_FD"
 EXIT_USAGE = 64
 EXIT_SILENCE = 75
 DEFAULT_SILENCE_SECONDS = 25.0
 KILL_SECONDS = 10.0
-ID_LENGTH = 12  # of a container, as people see it
-END_CONTAINERS = "agents_app.runners.end_containers"
-# The checkout: the package of END_CONTAINERS is found from here.
+ID_LENGTH = 12  # of a container id, as Docker shows it
+REMOVE_CONTAINERS = "agents_app.runners.containers.remove"
+# The checkout, where the package of REMOVE_CONTAINERS is found.
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
 GUARD = os.path.abspath(__file__)  # noqa: PTH100
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def become_subreaper() -> bool:
-    """Orphans below this process become its children; False where the system has no such thing."""
+    """Orphaned descendants become children of this process; False where that is not supported."""
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 class GuardPipe:
-    """What the guarded process tells its guard; without one it leads nowhere."""
+    """The pipe from a worker to its guard; without a guard it does nothing."""
 
     def __init__(self, fd: int | None) -> None:
         self.fd = fd
 
-    def renewed(self) -> None:
-        """The lease: what is silent for too long is dead, or cut off."""
-        self._say("")
+    def lease_renewed(self) -> None:
+        """The lease was renewed; after too long without this call the guard kills the worker."""
+        self._write("")
 
-    def holds(self, containers: "Iterable[str]") -> None:
-        """All of them, each time: they are no children of ours, and must die all the same."""
-        self._say(" ".join(["="] + [container[:ID_LENGTH] for container in containers]))
+    def set_containers(self, containers: "Iterable[str]") -> None:
+        """The containers of all runs. They are no children of the worker, but end with it."""
+        self._write(" ".join(["="] + [container[:ID_LENGTH] for container in containers]))
 
-    def _say(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         if self.fd is not None:
-            with contextlib.suppress(OSError):  # the guard is gone, or slow and the pipe is full
+            with contextlib.suppress(OSError):  # the guard is dead, or the pipe is full
                 os.write(self.fd, f"{line}\n".encode())
 
 
-def open_line() -> GuardPipe:
-    """It takes the descriptor out of reach of everything the process starts."""
-    number = os.environ.pop(LINE_VARIABLE, "")
+def open_guard_pipe() -> GuardPipe:
+    """The pipe from the environment; child processes do not inherit it."""
+    number = os.environ.pop(PIPE_VARIABLE, "")
     if not number.isdecimal():
         return GuardPipe(None)
     fd = int(number)
@@ -78,20 +78,20 @@ def _prctl(option: int, value: int) -> bool:
 
 
 class Guard:
-    """Starts one command and watches its exit, the signals meant for it, and its line."""
+    """Starts one command and waits for its exit, for signals, and for its lease renewals."""
 
     def __init__(self, command: list[str], silence_seconds: float) -> None:
         self.command = command
         self.silence_seconds = silence_seconds
         self.exit_code: int | None = None
         self.silent_at = float("inf")
-        self.heard = b""
+        self.partial_line = b""
         self.containers: list[str] = []
-        self.line, self.line_end = os.pipe()
+        self.pipe, self.pipe_write_end = os.pipe()
         self.signals, self.signals_end = os.pipe()
         os.set_blocking(self.signals_end, False)
         self.poll = select.poll()
-        self.poll.register(self.line, select.POLLIN)
+        self.poll.register(self.pipe, select.POLLIN)
         self.poll.register(self.signals, select.POLLIN)
 
     def run(self) -> int:
@@ -101,20 +101,22 @@ class Guard:
             self._wait()
             if self.exit_code is None and time.monotonic() >= self.silent_at:
                 self._kill(f"no renewal for {self.silence_seconds:g} s")
-                self._end_containers()
+                self._remove_containers()
                 return EXIT_SILENCE
         if self._reap():
             self._kill(f"{self.command[0]} ended with {self.exit_code}")
         return self.exit_code
 
     def _start(self) -> None:
-        watched = {*PASSED_ON, signal.SIGQUIT, signal.SIGCHLD}
-        signal.pthread_sigmask(signal.SIG_BLOCK, watched)  # none may fall between fork and exec
+        watched = {*FORWARDED_SIGNALS, signal.SIGQUIT, signal.SIGCHLD}
+        signal.pthread_sigmask(
+            signal.SIG_BLOCK, watched
+        )  # no signal may be lost between fork and exec
         guard_pid = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             self._become_command(guard_pid, watched)
-        os.close(self.line_end)
+        os.close(self.pipe_write_end)
         for number in watched:
             if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:
                 signal.signal(number, lambda *_: None)
@@ -123,21 +125,21 @@ class Guard:
 
     def _become_command(self, guard_pid: int, watched: set[signal.Signals]) -> "NoReturn":
         try:
-            # A group of its own, or Ctrl-C reaches it twice: from the terminal and from the guard.
+            # Its own group, or Ctrl-C arrives twice: from the terminal and from the guard.
             os.setpgid(0, 0)
             _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
             if os.getppid() != guard_pid:
                 os._exit(128 + signal.SIGTERM)
-            self._hand_over_line()
+            self._pass_pipe_on()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, watched)
-            os.execvp(self.command[0], self.command)  # noqa: S606  # argv as given, no shell wanted
+            os.execvp(self.command[0], self.command)  # noqa: S606  # argv as given, without a shell
         except OSError as error:
             _say(f"cannot start {self.command[0]}: {error.strerror}")
             os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
-    def _hand_over_line(self) -> None:
-        os.set_inheritable(self.line_end, True)
-        os.environ[LINE_VARIABLE] = str(self.line_end)
+    def _pass_pipe_on(self) -> None:
+        os.set_inheritable(self.pipe_write_end, True)
+        os.environ[PIPE_VARIABLE] = str(self.pipe_write_end)
 
     def _wait(self) -> None:
         left = self.silent_at - time.monotonic()
@@ -148,12 +150,12 @@ class Guard:
                 for number in set(data):
                     self._on_signal(number)
             elif data:
-                self._hear(data)
+                self._read_lines(data)
             else:
-                self.poll.unregister(fd)  # closed by the command: the clock goes on
+                self.poll.unregister(fd)  # closed by the command: the time limit stays
 
-    def _hear(self, data: bytes) -> None:
-        *lines, self.heard = (self.heard + data).split(b"\n")
+    def _read_lines(self, data: bytes) -> None:
+        *lines, self.partial_line = (self.partial_line + data).split(b"\n")
         for line in lines:
             if line.startswith(b"="):
                 words = line[1:].decode("ascii", "ignore").split()
@@ -166,15 +168,15 @@ class Guard:
             self._reap()
         elif number == signal.SIGQUIT:
             self._kill("SIGQUIT")
-            self._end_containers()
+            self._remove_containers()
         elif self.exit_code is None:
-            self._pass_on_term()
+            self._forward_term()
 
-    def _pass_on_term(self) -> None:
+    def _forward_term(self) -> None:
         os.kill(self.pid, signal.SIGTERM)
 
     def _reap(self) -> bool:
-        """Reaps whatever is dead; False when no child is left at all."""
+        """Reap dead children; False when there is no child."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -186,7 +188,7 @@ class Guard:
         return False
 
     def _kill(self, why: str) -> None:
-        """KILL to every child until none is left: the orphans of the dead become our children."""
+        """Send SIGKILL to every child until there is none: orphans become children, too."""
         self._say(f"{why}: killing everything below")
         give_up_at = time.monotonic() + KILL_SECONDS
         while self._reap():
@@ -199,20 +201,20 @@ class Guard:
         if self.exit_code is None:
             self.exit_code = 128 + signal.SIGKILL
 
-    def _end_containers(self) -> None:
-        """By a process of its own: what speaks to their engine is larger than all of this.
+    def _remove_containers(self) -> None:
+        """Remove the containers in a separate process: the Docker SDK is larger than the guard.
 
-        Of a worker that just died they live on, and the next one adopts them; one that is cut off
-        has no next one that could, and its runs are lost to all others when the lease ends."""
+        Not done for a worker that died: the next worker adopts its containers. The runs of a
+        silent worker are lost when its lease ends, so no worker would adopt them."""
         if not self.containers:
             return
         os.chdir(ROOT)
-        argv = [sys.executable, "-m", END_CONTAINERS, *self.containers]
+        argv = [sys.executable, "-m", REMOVE_CONTAINERS, *self.containers]
         pid = os.posix_spawn(sys.executable, argv, os.environ)
         give_up_at = time.monotonic() + KILL_SECONDS
         while os.waitpid(pid, os.WNOHANG)[0] == 0:
             if time.monotonic() > give_up_at:
-                self._say(f"containers may live on: {' '.join(self.containers)}")
+                self._say(f"containers may still run: {' '.join(self.containers)}")
                 os.kill(pid, signal.SIGKILL)
                 give_up_at = float("inf")
             time.sleep(0.01)
@@ -221,19 +223,20 @@ class Guard:
         _say(message)
 
 
-class Companion(Guard):
-    """Of a shell command: it ends with its parent, and is silent, because its output is read."""
+class ParentBoundGuard(Guard):
+    """The guard of a shell command: kills it when the parent ends. Prints nothing, because the
+    output is that of the command."""
 
     def __init__(self, command: list[str], parent: int) -> None:
         super().__init__(command, float("inf"))
         _prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
         if os.getppid() != parent:
-            sys.exit(128 + signal.SIGQUIT)  # it died before the line above
+            sys.exit(128 + signal.SIGQUIT)  # the parent died before the call of prctl
 
-    def _hand_over_line(self) -> None:
+    def _pass_pipe_on(self) -> None:
         pass
 
-    def _pass_on_term(self) -> None:
+    def _forward_term(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGTERM)
 
@@ -242,10 +245,10 @@ class Companion(Guard):
 
 
 def kill_with_group(pid: int) -> None:
-    """Only for children not reaped yet: such a number can be nobody else's.
+    """Only for children that are not reaped: their pids cannot be reused.
 
-    The whole group at once, or a fork bomb outruns us; a group of a session that began below
-    us, or that the child leads, holds nobody else's processes."""
+    Kills the whole group at once, or a fork bomb starts processes faster. The group is killed
+    only if the child leads it or its session began below this process."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         group = os.getpgid(pid)
         if group == pid or os.getsid(pid) != os.getsid(0):
@@ -258,7 +261,7 @@ def children_of_this() -> list[int]:
         fd = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
     except OSError:
         return []
-    data = os.read(fd, 4096)  # a page of them will do: the caller comes again
+    data = os.read(fd, 4096)  # one page is enough: the caller reads again
     os.close(fd)
     return [int(pid) for pid in data.rpartition(b" ")[0].split()]
 
@@ -274,11 +277,11 @@ def main(arguments: list[str]) -> int:
         try:
             silence = float(arguments[1])
         except ValueError:
-            _say(f"--silence wants seconds, not {arguments[1]!r}")
+            _say(f"--silence needs a number of seconds, not {arguments[1]!r}")
             return EXIT_USAGE
         arguments = arguments[2:]
     if arguments[:1] == ["--parent"] and arguments[2:3] == ["--"] and len(arguments) > 3:
-        return Companion(arguments[3:], int(arguments[1])).run()
+        return ParentBoundGuard(arguments[3:], int(arguments[1])).run()
     if arguments[:1] != ["--"] or len(arguments) < 2:
         _say("usage: guard.py [--silence SECONDS] -- CMD ARGS...")
         return EXIT_USAGE

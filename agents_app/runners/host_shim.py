@@ -1,8 +1,8 @@
 #!/usr/bin/python3 -IS
-"""The other user's side of sudo.py: starts a program, and ends it with everything it started.
+"""The shim that sudo.py runs as another user: starts a program and kills everything it started.
 
-Run by sudo as that user, with orders on standard input; when that line ends, so does the run.
-Standard library only, and any Python 3.9 will do: it is the host's own.
+The request comes on standard input; when that pipe closes, the program is killed. Uses only the
+standard library of the host's own Python, 3.9 or newer.
 """
 
 import contextlib
@@ -37,44 +37,44 @@ def main(arguments: "list[str]") -> int:
     if arguments[:1] == ["--kill"]:
         return kill_leftovers(*arguments[1:3])
     become_subreaper()
-    orders = read_line()
-    room = Path(tempfile.mkdtemp(prefix="drover-run-"))
+    request = read_request()
+    workdir = Path(tempfile.mkdtemp(prefix="drover-run-"))
     try:
-        env = prepare(orders, room)
-        return perform(orders, room, env)
+        env = prepare(request, workdir)
+        return perform(request, workdir, env)
     finally:
         kill_all()
-        shutil.rmtree(room, ignore_errors=True)
+        shutil.rmtree(workdir, ignore_errors=True)
 
 
-# --- getting ready --------------------------------------------------------------------------
+# --- preparation --------------------------------------------------------------------------
 
 
-def read_line() -> "dict[str, Any]":
+def read_request() -> "dict[str, Any]":
     line = bytearray()
     while not line.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
             sys.exit(1)
         line += byte
-    orders: dict[str, Any] = json.loads(line)
-    return orders
+    request: dict[str, Any] = json.loads(line)
+    return request
 
 
-def prepare(orders: "dict[str, Any]", room: Path) -> "dict[str, str]":
-    """The room again over here, with the same files; whatever names the old one names this."""
-    for name in orders["directories"]:
-        (room / name).mkdir(0o700, parents=True, exist_ok=True)
-    for name, mode, size in orders["files"]:
-        receive(room / name, mode, size)
+def prepare(request: "dict[str, Any]", workdir: Path) -> "dict[str, str]":
+    """Create a copy of the workdir; returns the environment with the paths of the copy."""
+    for name in request["directories"]:
+        (workdir / name).mkdir(0o700, parents=True, exist_ok=True)
+    for name, mode, size in request["files"]:
+        receive(workdir / name, mode, size)
     me = pwd.getpwuid(os.getuid())
-    moved = {orders["room"]: str(room)}
-    for old in orders["state"]:
+    moved = {request["workdir"]: str(workdir)}
+    for old in request["state"]:
         kept = Path(me.pw_dir, ".drover", "state", Path(old).name)
         with contextlib.suppress(OSError):
             kept.mkdir(0o700, parents=True, exist_ok=True)
         moved[old] = str(kept)
-    env = {name: relocated(value, moved) for name, value in orders["env"].items()}
+    env = {name: relocated(value, moved) for name, value in request["env"].items()}
     return {**env, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name}
 
 
@@ -96,7 +96,7 @@ def relocated(value: str, moved: "dict[str, str]") -> str:
 
 
 def problem_with(program: str, path: str) -> str:
-    """What an exec would say, while there is still somebody to tell."""
+    """Why the program cannot be executed, found before the worker is told that it runs."""
     if shutil.which(program, path=path):
         return ""
     if "/" in program and Path(program).exists():
@@ -104,21 +104,21 @@ def problem_with(program: str, path: str) -> str:
     return f"ENOENT: {program!r} was not found by this user; install it or correct `command`"
 
 
-def perform(orders: "dict[str, Any]", room: Path, env: "dict[str, str]") -> int:
-    argv = orders["argv"]
+def perform(request: "dict[str, Any]", workdir: Path, env: "dict[str, str]") -> int:
+    argv = request["argv"]
     answer = problem_with(argv[0], env.get("PATH", "")) or "ok"
-    os.write(1, f"{orders['nonce']} {answer}\n".encode())
+    os.write(1, f"{request['nonce']} {answer}\n".encode())
     if answer != "ok":
         return 127
-    limit = orders["pids_limit"] + processes_of_this_user()
+    limit = request["pids_limit"] + processes_of_this_user()
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-    with (room / orders["stdin"]).open("rb") as prompt:
-        child = subprocess.Popen(argv, stdin=prompt, cwd=room, env=env, start_new_session=True)
+    with (workdir / request["stdin"]).open("rb") as prompt:
+        child = subprocess.Popen(argv, stdin=prompt, cwd=workdir, env=env, start_new_session=True)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    return ended(child)
+    return wait_for_end(child)
 
 
 def processes_of_this_user() -> int:
@@ -129,11 +129,11 @@ def processes_of_this_user() -> int:
     return count
 
 
-# --- until it ends --------------------------------------------------------------------------
+# --- supervision --------------------------------------------------------------------------
 
 
-def ended(child: "subprocess.Popen[bytes]") -> int:
-    """Its exit code; when the line ends everything is killed."""
+def wait_for_end(child: "subprocess.Popen[bytes]") -> int:
+    """The exit code of the program; kills everything when the pipe closes."""
     wake, wake_end = os.pipe()
     os.set_blocking(wake_end, False)
     signal.set_wakeup_fd(wake_end)
@@ -163,14 +163,14 @@ def terminate(child: "subprocess.Popen[bytes]") -> None:
 
 
 def linger() -> None:
-    """A `tee` that the program left behind may be about to write its last lines."""
+    """Give processes that outlive the program, such as `tee`, time to write their last lines."""
     until = time.monotonic() + LINGER_SECONDS
     while time.monotonic() < until and reap():
         time.sleep(0.01)
 
 
 def reap() -> bool:
-    """False when nothing is left below."""
+    """Reap dead children; False when there is no child."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -189,7 +189,7 @@ def kill_all() -> None:
 
 
 def die_of(number: int) -> None:
-    """So that sudo says of us what is to be said of the program."""
+    """End by the same signal as the program, so that sudo reports that signal."""
     with contextlib.suppress(OSError, ValueError):
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
@@ -197,7 +197,7 @@ def die_of(number: int) -> None:
 
 
 def kill_leftovers(run_id: str, trace_id: str) -> int:
-    """Of a run whose shim is gone: this user's processes that carry its name."""
+    """Kill the processes of this user that have the run in their environment."""
     wanted = {f"DROVER_RUN_ID={run_id}".encode(), f"DROVER_TRACE_ID={trace_id}".encode()}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

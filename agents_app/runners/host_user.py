@@ -1,4 +1,4 @@
-"""Runs a program as another unix user: by itself where the worker is root, else through sudo."""
+"""Runs a program as another Unix user: directly if the worker is root, else through sudo."""
 
 import os
 import pwd
@@ -7,14 +7,14 @@ from pathlib import Path
 
 from agents_app.runners.base import CannotSpawn, RunSpec
 from agents_app.runners.child import ChildProcess, Identity, spawn
-from agents_app.runners.giving import give
 from agents_app.runners.limits import Confinement, confine, limit_processes
+from agents_app.runners.ownership import change_owner
 from agents_app.runners.process import ProcessRunner
 from agents_app.runners.sudo import spawn_through_sudo
 
 
 class HostUserRunner(ProcessRunner):
-    """The kill reaches that user's processes: root may, and sudo's way has a shim over there."""
+    """Root may signal the other user's processes; with sudo a shim of that user does."""
 
     def _start(self, spec: RunSpec) -> ChildProcess:
         identity = find_user(spec.runtime.run_as)
@@ -25,7 +25,7 @@ class HostUserRunner(ProcessRunner):
         return spawn_through_sudo(spec, identity)
 
     def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
-        """Another user's processes are counted apart from ours, so there is always a limit."""
+        """The kernel counts processes per user, so another user always has a limit."""
         if spec.runtime.asked_limits is None:
             limit_processes(child.pid, spec.runtime.pids_limit)
             return None
@@ -46,10 +46,10 @@ def find_user(name: str) -> Identity:
 
 
 def spawn_as(spec: RunSpec, identity: Identity) -> ChildProcess:
-    """For root: what the run may write belongs to the user from now on."""
+    """As root: give the writable directories to the user, then start the program."""
     for mount in spec.mounts:
         if mount.writable:
-            give(mount.path, identity.uid, identity.gid)
+            change_owner(mount.path, identity.uid, identity.gid)
     try:
         return spawn(replace(spec, env={**spec.env, **identity.env}), identity)
     except PermissionError as error:
@@ -57,5 +57,5 @@ def spawn_as(spec: RunSpec, identity: Identity) -> ChildProcess:
             raise
         raise CannotSpawn(
             f"EACCES: the user {identity.name} may not enter {spec.cwd}: "
-            "let others pass the directories above it (chmod o+x), or move DROVER_DATA"
+            "allow others to enter the directories above it (chmod o+x), or move DROVER_DATA"
         ) from None

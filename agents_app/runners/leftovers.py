@@ -1,19 +1,19 @@
-"""What is left of a run whose worker and guard are both gone, found by what it was given."""
+"""Ends the processes and the container of a run whose worker and guard are both dead."""
 
 import psutil
 
-from agents_app.runners.container_options import run_labels
-from agents_app.runners.docker_engine import ENGINE, Engine, EngineAway
+from agents_app.runners.containers.engine import DOCKER, DockerClient, EngineUnavailable
+from agents_app.runners.containers.options import run_labels
 
 WAIT_SECONDS = 2.0
 
 
 def end_leftovers(run_id: int, trace_id: str) -> bool:
-    """Kills its processes on this host, by their environment; False if one would not die."""
+    """Kill processes on this host that have the run in their environment; False if one survives."""
     found = [process for process in psutil.process_iter() if _belongs(process, run_id, trace_id)]
     for process in found:
         try:
-            process.kill()  # psutil looks at the start time first: never another's process
+            process.kill()  # psutil compares the start time first, so a reused pid is safe
         except psutil.NoSuchProcess:
             continue
         except psutil.AccessDenied:
@@ -22,18 +22,18 @@ def end_leftovers(run_id: int, trace_id: str) -> bool:
     return not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
 
 
-def end_container(run_id: int, trace_id: str, engine: Engine = ENGINE) -> bool:
-    """Removes the container of a run; False while nobody can say whether it is gone."""
+def end_container(run_id: int, trace_id: str, engine: DockerClient = DOCKER) -> bool:
+    """Remove the container of a run; False if the engine does not answer."""
     try:
         for found in engine.find(*run_labels(run_id, trace_id)):
             engine.remove(found.container)
-    except EngineAway:
+    except EngineUnavailable:
         return False
     return True
 
 
 def _belongs(process: psutil.Process, run_id: int, trace_id: str) -> bool:
-    """The trace, too: another installation on this host has runs of the same number."""
+    """Compares the trace id, too: another installation on this host may have the same run id."""
     try:
         env = process.environ()
     except (psutil.Error, OSError):

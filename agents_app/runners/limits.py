@@ -1,5 +1,5 @@
-"""Memory, processes and CPU that a run may take, by the kernel's control groups where we may use
-them; where not, a limit on the number of processes is all there is."""
+"""Limits of memory, processes and CPU of a run, with control groups where the worker may use them;
+elsewhere only the number of processes is limited."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ Settings = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Where groups are made: one directory for everything (version 2), or one a controller."""
+    """Where groups are created: one directory (version 2), or one per controller (version 1)."""
 
     version: int
     directories: Mapping[str, Path]
@@ -31,27 +31,27 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The groups of one run."""
+    """The control groups of one run."""
 
     version: int
     groups: Mapping[str, Path]
 
     def end(self) -> str:
-        """After everything in it is dead; says which limit was met, if one was."""
-        met = self._met()
+        """Remove the groups, whose processes must be dead; returns the limit that was reached."""
+        reached = self._reached_limit()
         for group in set(self.groups.values()):
             _remove(group)
-        return met
+        return reached
 
-    def _met(self) -> str:
+    def _reached_limit(self) -> str:
         if self._count("memory", "oom_kill"):
-            return "oom_killed: it took more memory than its `memory` allows; raise it, or use less"
+            return "oom_killed: the run took more than its `memory` allows; raise it, or use less"
         if self._count("pids", "max"):
-            return "pids_limit: it started more processes than its `pids_limit` allows"
+            return "pids_limit: the run started more processes than its `pids_limit` allows"
         return ""
 
     def _count(self, controller: str, event: str) -> int:
-        """How often a limit was met: a line such as `oom_kill 1` in the group's own account."""
+        """How often a limit was reached: a line such as `oom_kill 1` in a file of the group."""
         if controller not in self.groups:
             return 0
         name = "memory.oom_control" if (controller, self.version) == ("memory", 1) else ""
@@ -64,7 +64,7 @@ class Confinement:
 
 
 def _remove(group: Path) -> None:
-    """What was killed a moment ago may still be in it."""
+    """Processes that were just killed may still be in the group, so try several times."""
     for _ in range(REMOVE_TRIES):
         with contextlib.suppress(OSError):
             group.rmdir()
@@ -73,7 +73,7 @@ def _remove(group: Path) -> None:
 
 
 def confine(pid: int, run_id: int, limits: Limits) -> Confinement | None:
-    """Puts a process that has just been started, and all it will start, under the limits."""
+    """Put a process that has just started, and its future children, under the limits."""
     hierarchy = find_hierarchy()
     settings = group_settings(hierarchy.version, limits) if hierarchy else {}
     wanted = {name for name in settings if hierarchy and name in hierarchy.directories}
@@ -88,14 +88,14 @@ def confine(pid: int, run_id: int, limits: Limits) -> Confinement | None:
 
 
 def limit_processes(pid: int, most: int) -> None:
-    """The kernel counts all processes of a user, so those that there are come on top."""
+    """The kernel counts all processes of a user, so the existing ones are added to the limit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         others = _processes_of(os.stat(f"/proc/{pid}").st_uid)  # noqa: PTH116
         resource.prlimit(pid, resource.RLIMIT_NPROC, (most + others, most + others))
 
 
 def _processes_of(user: int) -> int:
-    """By the owners of directories: reading each process costs more than starting one."""
+    """Counts the owners of directories: reading every process costs more than starting one."""
     count = 0
     for entry in os.scandir("/proc"):
         with contextlib.suppress(OSError):
@@ -104,7 +104,7 @@ def _processes_of(user: int) -> int:
 
 
 def group_settings(version: int, limits: Limits) -> dict[str, Settings]:
-    """The files of each controller and what to write into them."""
+    """The files of each controller and their values."""
     found: dict[str, Settings] = {}
     if limits.memory_bytes:
         name = "memory.max" if version == 2 else "memory.limit_in_bytes"
@@ -124,7 +124,7 @@ def group_settings(version: int, limits: Limits) -> dict[str, Settings]:
 def _enter(
     hierarchy: Hierarchy, settings: dict[str, Settings], pid: int, run_id: int
 ) -> Confinement:
-    # The worker's own number: two installations on one host may run the same number of a run.
+    # With the worker's pid: two installations on one host may have the same run id.
     name = f"drover-{os.getpid()}-{run_id}"
     groups = {controller: hierarchy.directories[controller] / name for controller in settings}
     for controller, group in groups.items():
@@ -138,7 +138,7 @@ def _enter(
 
 @lru_cache(maxsize=1)
 def find_hierarchy() -> Hierarchy | None:
-    """DROVER_CGROUP names a group of version 2 that was handed over to us; else our own groups."""
+    """The group of version 2 in DROVER_CGROUP, else the groups of this process."""
     named = os.environ.get("DROVER_CGROUP", "")
     if named:
         return _version_2(Path(named))
@@ -161,12 +161,12 @@ def _version_1(own: Mapping[str, str]) -> Hierarchy | None:
 
 
 def _version_2(directory: Path) -> Hierarchy | None:
-    """A group can limit what its parent lets it: that may be nothing."""
+    """A group has only the controllers that its parent enables; there may be none."""
     try:
-        handed_on = (directory / "cgroup.subtree_control").read_text().split()
+        enabled = (directory / "cgroup.subtree_control").read_text().split()
     except OSError:
         return None
-    usable = [name for name in CONTROLLERS if name in handed_on]
+    usable = [name for name in CONTROLLERS if name in enabled]
     if not usable or not os.access(directory, os.W_OK):
         return None
     return Hierarchy(2, dict.fromkeys(usable, directory))

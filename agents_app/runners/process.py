@@ -1,4 +1,4 @@
-"""Runs a program as a child process in a session of its own; one thread supervises one child."""
+"""Runs a program as a child process in its own session; one thread supervises one child."""
 
 import contextlib
 import math
@@ -18,13 +18,13 @@ from agents_app.runners.base import (
     spawn_error,
 )
 from agents_app.runners.child import ChildProcess, spawn
-from agents_app.runners.family import FAMILY, Family
 from agents_app.runners.limits import Confinement, confine
-from agents_app.runners.patience import Patience
+from agents_app.runners.stray_processes import STRAY_PROCESSES, StrayProcesses
+from agents_app.runners.supervision import ProgramSupervisor
 
 READ_BYTES = 65536  # a pipe's size; enlarging the pipe was measured to gain nothing
 FLUSH_SECONDS = 0.5
-TIDY_SECONDS = 10.0
+SWEEP_SECONDS = 10.0
 POLL_SECONDS = 0.02
 LINGER_SECONDS = 1.0
 LINGER_SILENCE_SECONDS = 0.25
@@ -32,19 +32,19 @@ DRAIN_ROUNDS = 16
 
 
 class ProcessRunner:
-    """The family sees to it that nothing the program started outlives the run."""
+    """When `run` returns, every process that the program started is dead."""
 
-    def __init__(self, family: Family = FAMILY) -> None:
-        self._family = family
+    def __init__(self, strays: StrayProcesses = STRAY_PROCESSES) -> None:
+        self._strays = strays
 
     def run(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome:
         if control.request is not None:
             return Outcome("stopped", None, control.request.reason)
-        self._family.begin(spec.run_id)
+        self._strays.begin_run(spec.run_id)
         try:
             outcome, confinement = self._supervise(spec, control, sink)
         finally:
-            self._family.end(spec.run_id)
+            self._strays.end_run(spec.run_id)
             control.close()
         return _with_limits(outcome, confinement)
 
@@ -56,67 +56,67 @@ class ProcessRunner:
             child = self._start(spec)
         except (OSError, ValueError, CannotSpawn) as error:
             return Outcome("spawn_failed", None, spawn_error(spec, error)), None
-        self._family.lead(spec.run_id, child.pid)
+        self._strays.set_leader(spec.run_id, child.pid)
         confinement = self._confine(spec, child)
         control.pid, control.started_at = child.pid, time.time()
-        supervision = _Supervision(spec, control, sink, self._family, child, wake)
+        supervisor = _ProcessSupervisor(spec, control, sink, self._strays, child, wake)
         try:
-            supervision.watch()
+            supervisor.supervise()
         finally:
-            control.telling.end()
-            child.bury()
-        return supervision.outcome(), confinement
+            control.stdin_messages.end()
+            child.kill_and_reap()
+        return supervisor.outcome(), confinement
 
     def _start(self, spec: RunSpec) -> ChildProcess:
         return spawn(spec)
 
     def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
-        """Only an agent that asks for limits has any: they cost as much as starting a program."""
+        """Only agents that ask for limits: setting them costs as much as starting a program."""
         asked = spec.runtime.asked_limits
         return confine(child.pid, spec.run_id, asked) if asked else None
 
 
 def _with_limits(outcome: Outcome, confinement: Confinement | None) -> Outcome:
-    """A program that met a limit most likely failed because of it."""
+    """Name the limit that a failing program reached: most likely it failed because of it."""
     if confinement is None:
         return outcome
-    met = confinement.end()
-    if not met or outcome.kind != "exited" or outcome.exit_code in (0, EXIT_RERUN):
+    reached = confinement.end()
+    if not reached or outcome.kind != "exited" or outcome.exit_code in (0, EXIT_RERUN):
         return outcome
-    return replace(outcome, error=met)
+    return replace(outcome, error=reached)
 
 
-class _Supervision(Patience):
-    """Waits on output, exit, stop requests and the clock, all in one poll."""
+class _ProcessSupervisor(ProgramSupervisor):
+    """Waits for output, exit, stop requests and timers in one poll."""
 
-    unkillable_seconds = 5.0
+    give_up_seconds = 5.0
 
     def __init__(
         self,
         spec: RunSpec,
         control: RunControl,
         sink: OutputSink,
-        family: Family,
+        strays: StrayProcesses,
         child: ChildProcess,
         wake: int,
     ) -> None:
         super().__init__(spec, control)
-        self.sink, self.family = sink, family
+        self.sink, self.strays = sink, strays
         self.child, self.wake = child, wake
         self.flush_at = math.inf
-        self.tidy_at = time.monotonic() + TIDY_SECONDS
-        self.allow(spec.timeout_seconds)
+        self.sweep_at = time.monotonic() + SWEEP_SECONDS
+        self.set_time_limit(spec.timeout_seconds)
         self.poll = select.poll()
-        if child.pidfd >= 0:  # first: an exit seen in the same moment as a stop request wins
+        if child.pidfd >= 0:  # first: an exit seen together with a stop request wins
             self.poll.register(child.pidfd, select.POLLIN)
         self.poll.register(wake, select.POLLIN)
         for fd in child.streams:
             self.poll.register(fd, select.POLLIN)
         if child.stdin >= 0:
-            control.telling.begin(child.stdin)
+            control.stdin_messages.begin(child.stdin)
 
-    def watch(self) -> None:
-        """Returns when the leader is dead (but not reaped) and its output is read."""
+    def supervise(self) -> None:
+        """Return when the leader is dead (but not reaped) and its output is read."""
         while not self.over:
             for fd, _ in self.poll.poll(self._wait_ms()):
                 self._on_ready(fd)
@@ -132,7 +132,7 @@ class _Supervision(Patience):
         return Outcome(self.kind, code, self.error, self.child.pid)
 
     def _wait_ms(self) -> int:
-        next_at = min(self.act_at, self.flush_at, self.tidy_at)
+        next_at = min(self.act_at, self.flush_at, self.sweep_at)
         wait = max(0.0, next_at - time.monotonic())
         if self.child.pidfd < 0:
             wait = min(wait, POLL_SECONDS)
@@ -145,10 +145,10 @@ class _Supervision(Patience):
             self.over = True
         elif fd == self.child.stdin:
             self.poll.unregister(fd)
-            self._tell()
+            self._write_messages()
         elif fd == self.wake and not self.over:
-            self.heed_request()
-            self._tell()
+            self.on_stop_request()
+            self._write_messages()
 
     def _on_clock(self, now: float) -> None:
         if self.child.pidfd < 0 and self.child.has_exited():
@@ -158,9 +158,9 @@ class _Supervision(Patience):
         if now >= self.flush_at:
             self.flush_at = math.inf
             self.sink.flush()
-        if now >= self.tidy_at:
-            self.tidy_at = now + TIDY_SECONDS
-            self.family.tidy()
+        if now >= self.sweep_at:
+            self.sweep_at = now + SWEEP_SECONDS
+            self.strays.sweep()
 
     def _read(self, fd: int) -> None:
         data = os.read(fd, READ_BYTES)
@@ -172,36 +172,36 @@ class _Supervision(Patience):
         if self.flush_at == math.inf:
             self.flush_at = time.monotonic() + FLUSH_SECONDS
 
-    def ask_to_end(self) -> None:
+    def terminate(self) -> None:
         self.child.signal_group(signal.SIGTERM)
 
-    def _tell(self) -> None:
-        """What waits for room in the pipe is tried again when there is some."""
+    def _write_messages(self) -> None:
+        """If the pipe is full, the poll reports when it can be written again."""
         if self.child.stdin < 0:
             return
-        if self.control.telling.say(self.child.stdin):
+        if self.control.stdin_messages.write(self.child.stdin):
             self.poll.register(self.child.stdin, select.POLLOUT)
-        elif not self.control.telling.heard:
+        elif not self.control.stdin_messages.is_open:
             self._close_stdin()
 
     def _close_stdin(self) -> None:
-        """The poll forgets it first: it may say in the same breath that the reader is gone."""
+        """Unregister first: the same poll may report that the reader has closed the pipe."""
         if self.child.stdin < 0:
             return
-        self.control.telling.end()
-        with contextlib.suppress(KeyError):  # it is polled only while something waits for room
+        self.control.stdin_messages.end()
+        with contextlib.suppress(KeyError):  # registered only while the pipe is full
             self.poll.unregister(self.child.stdin)
         self.child.close_stdin()
 
-    def make_it_end(self) -> bool:
+    def kill(self) -> bool:
         self.child.signal_group(signal.SIGKILL)
         return True
 
     def _read_rest(self) -> None:
-        """What is still in the pipes, which someone left behind may hold open for ever.
+        """Read the rest of the output. A process that outlives the leader may hold the pipes open.
 
-        A program that ended by itself may have left a `tee` that is about to write the last
-        lines; after that nobody is waited for."""
+        After an exit such a process, for example `tee`, gets a short time to write the last
+        lines; then the group is killed."""
         self.poll.unregister(self.wake)
         self._close_stdin()
         if self.child.pidfd >= 0:

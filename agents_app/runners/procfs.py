@@ -1,4 +1,4 @@
-"""What /proc (or psutil, where /proc is poor) says about processes; reads only, signals nobody."""
+"""Reads processes from /proc, or with psutil where /proc lacks them; sends no signals."""
 
 import os
 import re
@@ -11,8 +11,8 @@ _RUN_ID = re.compile(rb"(?:^|\0)DROVER_RUN_ID=([0-9]{1,18})(?:\0|$)")
 TICKS_PER_SECOND: int = os.sysconf("SC_CLK_TCK")
 
 
-class Proc(NamedTuple):
-    """One process as it was when looked at; pid and start together are never reused."""
+class ProcessInfo(NamedTuple):
+    """A process when it was read; pid and start time together are never reused."""
 
     pid: int
     start_ticks: int
@@ -25,7 +25,7 @@ class Proc(NamedTuple):
         return self.pid, self.start_ticks
 
 
-def look_at(pid: int) -> Proc | None:
+def read_process(pid: int) -> ProcessInfo | None:
     try:
         fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
         try:
@@ -34,13 +34,13 @@ def look_at(pid: int) -> Proc | None:
             os.close(fd)
     except OSError:
         return None
-    # The name in parentheses may hold anything, also spaces and parentheses.
+    # The name in parentheses may contain spaces and parentheses.
     fields = stat[stat.rindex(b")") + 2 :].split()
-    return Proc(pid, int(fields[19]), int(fields[1]), int(fields[3]), fields[0] in b"ZX")
+    return ProcessInfo(pid, int(fields[19]), int(fields[1]), int(fields[3]), fields[0] in b"ZX")
 
 
-def named_run(pid: int) -> int | None:
-    """The run id in the environment the process was started with, if we may read it."""
+def run_id_in_environment(pid: int) -> int | None:
+    """DROVER_RUN_ID in the environment the process was started with; None if it is not readable."""
     try:
         found = _RUN_ID.search(Path(f"/proc/{pid}/environ").read_bytes())
     except OSError:
@@ -48,12 +48,12 @@ def named_run(pid: int) -> int | None:
     return int(found[1]) if found else None
 
 
-def descendants(pid: int) -> list[Proc]:
-    """Everything below a process, as far as it holds still while we look."""
-    found: list[Proc] = []
+def descendants(pid: int) -> list[ProcessInfo]:
+    """All descendants of a process; incomplete if it starts processes meanwhile."""
+    found: list[ProcessInfo] = []
     todo = children(pid)
     while todo:
-        if (proc := look_at(todo.pop())) is not None:
+        if (proc := read_process(todo.pop())) is not None:
             found.append(proc)
             todo += children(proc.pid)
     return found

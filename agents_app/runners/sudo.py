@@ -1,7 +1,8 @@
-"""A program of another user, started by a worker that is not root: sudo runs a shim over there.
+"""Starts a program as another user from a worker that is not root: sudo runs a shim as that user.
 
-We may not signal that user's processes, so the shim does it for us, on a line that ends with us.
-What the program needs goes over the same line: nothing of it stands on a command line.
+The worker may not signal the other user's processes, so the shim does, on requests over a pipe;
+when the pipe closes, the shim kills the program. The program's environment and files go over the
+same pipe, because command lines can be read by other users.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 
 from agents_app.runners.base import CannotSpawn, RunSpec
-from agents_app.runners.child import BURY_SECONDS, STDERR, STDOUT, ChildProcess, Identity
+from agents_app.runners.child import REAP_SECONDS, STDERR, STDOUT, ChildProcess, Identity
 
 SHIM = Path(__file__).with_name("host_shim.py")
 ANSWER_SECONDS = 15.0
@@ -25,33 +26,33 @@ HOW = "allow it in sudoers: `{worker} ALL=({user}) NOPASSWD: {shim}`"
 
 
 class ShimChild(ChildProcess):
-    """The leader is sudo, which is root's: everything is asked of the shim behind it."""
+    """The leader is sudo, a process of root: signals are requested from the shim behind it."""
 
-    __slots__ = ("_kill_argv", "_line")
+    __slots__ = ("_kill_argv", "_pipe")
 
     def __init__(
         self, popen: subprocess.Popen[bytes], streams: dict[int, int], kill_argv: list[str]
     ) -> None:
         super().__init__(popen, streams)
         assert popen.stdin is not None
-        self._line = popen.stdin
+        self._pipe = popen.stdin
         self._kill_argv = kill_argv
 
     def signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(OSError, ValueError):
             if number == signal.SIGKILL:
-                self._line.close()
+                self._pipe.close()
             else:
-                os.write(self._line.fileno(), b"T")
+                os.write(self._pipe.fileno(), b"T")
 
-    def bury(self) -> None:
-        super().bury()
-        # Somebody killed the shim, or it hangs: another one looks for what is left.
+    def kill_and_reap(self) -> None:
+        super().kill_and_reap()
+        # The shim was killed or hangs: a second one kills the remaining processes.
         if self.exit_code is None or self.exit_code < 0:
             with contextlib.suppress(OSError, subprocess.SubprocessError):
                 subprocess.run(self._kill_argv, timeout=KILL_SECONDS, check=False)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(BURY_SECONDS)
+                self._popen.wait(REAP_SECONDS)
 
 
 def spawn_through_sudo(spec: RunSpec, identity: Identity) -> ChildProcess:
@@ -60,12 +61,12 @@ def spawn_through_sudo(spec: RunSpec, identity: Identity) -> ChildProcess:
     assert popen.stderr is not None
     nonce = secrets.token_hex(8)
     try:
-        _send(popen, _order(spec, nonce))
+        _send(popen, _request(spec, nonce))
         _await(popen, nonce, identity)
     except BaseException:
         _abandon(popen)
         raise
-    # The descriptors outlive these objects, which would close them.
+    # Duplicates, because these objects close their descriptors when they are deleted.
     streams = {os.dup(popen.stdout.fileno()): STDOUT, os.dup(popen.stderr.fileno()): STDERR}
     popen.stdout.close()
     popen.stderr.close()
@@ -95,15 +96,15 @@ def _start_sudo(identity: Identity) -> subprocess.Popen[bytes]:
         ) from None
 
 
-def _order(spec: RunSpec, nonce: str) -> list[bytes]:
-    """One line that says what follows, then the files of the room, one after the other."""
+def _request(spec: RunSpec, nonce: str) -> list[bytes]:
+    """One line of JSON that describes the run, then the contents of the files in its workdir."""
     files = [path for path in sorted(spec.cwd.rglob("*")) if path.is_file()]
     contents = [path.read_bytes() for path in files]
     head = {
         "nonce": nonce,
         "argv": list(spec.argv),
         "env": dict(spec.env),
-        "room": str(spec.cwd),
+        "workdir": str(spec.cwd),
         "state": [path] if (path := spec.env.get("DROVER_STATE_DIR")) else [],
         "directories": [
             str(path.relative_to(spec.cwd)) for path in sorted(spec.cwd.rglob("*")) if path.is_dir()
@@ -119,7 +120,7 @@ def _order(spec: RunSpec, nonce: str) -> list[bytes]:
 
 
 def _send(popen: subprocess.Popen[bytes], pieces: list[bytes]) -> None:
-    """A shim that does not read must not hold us for ever."""
+    """With a time limit, because the shim may not read."""
     assert popen.stdin is not None
     fd = popen.stdin.fileno()
     os.set_blocking(fd, False)
@@ -129,17 +130,19 @@ def _send(popen: subprocess.Popen[bytes], pieces: list[bytes]) -> None:
         while rest:
             left = give_up_at - time.monotonic()
             if left <= 0 or not select.select([], [fd], [], left)[1]:
-                raise CannotSpawn("shim_silent: the other user's shim does not read its orders")
+                raise CannotSpawn(
+                    "shim_silent: the shim of the other user does not read its request"
+                )
             try:
                 rest = rest[os.write(fd, rest[:65536]) :]
             except BlockingIOError:
                 continue
             except BrokenPipeError:
-                return  # it has ended: what it said is read by who waits for its answer
+                return  # the shim has ended; _await reads its error
 
 
 def _await(popen: subprocess.Popen[bytes], nonce: str, identity: Identity) -> None:
-    """Its first line is `<nonce> ok`, or what is wrong; sudo itself says no without a nonce."""
+    """Read the first line: `<nonce> ok` or the error of the shim; sudo's errors have no nonce."""
     assert popen.stdout is not None
     fd = popen.stdout.fileno()
     give_up_at = time.monotonic() + ANSWER_SECONDS
@@ -162,7 +165,7 @@ def _await(popen: subprocess.Popen[bytes], nonce: str, identity: Identity) -> No
 def _denied(popen: subprocess.Popen[bytes], identity: Identity) -> CannotSpawn:
     assert popen.stderr is not None
     with contextlib.suppress(subprocess.TimeoutExpired):
-        popen.wait(BURY_SECONDS)
+        popen.wait(REAP_SECONDS)
     os.set_blocking(popen.stderr.fileno(), False)
     said = (popen.stderr.read() or b"").decode(errors="replace").strip()[:300]
     how = HOW.format(worker=_user_name(os.geteuid()), user=identity.name, shim=SHIM)
@@ -182,4 +185,4 @@ def _abandon(popen: subprocess.Popen[bytes]) -> None:
             with contextlib.suppress(OSError):
                 pipe.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        popen.wait(BURY_SECONDS)
+        popen.wait(REAP_SECONDS)

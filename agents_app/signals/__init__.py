@@ -1,27 +1,38 @@
-"""What a running agent tells Drover: results, calls, locks, messages, schedule lines.
+"""Signals: what a running agent reports to Drover and asks of it.
 
-Belongs here: handlers of signals and the rows they change.
+Belongs here: the declaration of each signal, its handler, and the rows it changes.
 Does not belong here: HTTP (gateway_app.signals).
 """
 
-from agents_app.signals import calls, handlers, locks, messages
+from agents_app.signals import calls, locks, messages
 from agents_app.signals.calls import Branch, call_tree, lineage
-from agents_app.signals.files import keep_signals, take_signal_files
+from agents_app.signals.contract import Reply, Signal
+from agents_app.signals.declarations import SIGNALS
+from agents_app.signals.fields import SignalField
+from agents_app.signals.files import store_signals, take_signal_files
 from agents_app.signals.locks import held_locks
-from agents_app.signals.replies import Reply
-from agents_app.signals.schedule_line_watcher import ScheduleLineWatcher
+from agents_app.signals.receive import cancel_wait, handle_signal
+from agents_app.signals.reference import signal_reference
+from agents_app.signals.schedule_lines import ScheduleLineWatcher
+from agents_app.signals.shell_command import write_command
 
 __all__ = [
+    "SIGNALS",
     "Branch",
     "Reply",
     "ScheduleLineWatcher",
+    "Signal",
+    "SignalField",
     "call_tree",
     "calls",
-    "handlers",
+    "cancel_wait",
+    "handle_signal",
     "held_locks",
-    "keep_signals",
     "lineage",
     "locks",
     "messages",
+    "signal_reference",
+    "store_signals",
     "take_signal_files",
+    "write_command",
 ]

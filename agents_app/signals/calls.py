@@ -1,4 +1,4 @@
-"""A run asks another agent for something, hears how far that is, and gets its answer."""
+"""Calls: a run starts another agent, reads the state of the call and its result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from agents_app.events import journal
 from agents_app.models import Agent, AgentCall, Run, Trigger, WorkItem
 from agents_app.runs import Request, dispatch, lifecycle, lock_agents
 
-LONGEST_CALL = timedelta(hours=2)
+CALL_TIMEOUT = timedelta(hours=2)
 NO_ANSWER = "no answer within 2 hours"
 # The texts that the signal protocol prescribes where people see another one.
 PROTOCOL_ERRORS = {lifecycle.CALLER_GONE: "caller container exited"}
@@ -28,14 +28,14 @@ class SelfCall(Refused):
 
 
 class TooDeep(Refused):
-    """The chain of calls is as long as the caller's agent allows."""
+    """The call would exceed `max_call_depth` of the calling agent."""
 
     code = "call_depth"
 
 
 @dataclass(frozen=True, slots=True)
 class CallState:
-    """A call as its caller sees it: pending, running, completed or error."""
+    """The state of a call for its caller; `status` is pending, running, completed or error."""
 
     call_id: int
     agent: str
@@ -48,7 +48,7 @@ class CallState:
     def is_over(self) -> bool:
         return self.status in {"completed", "error"}
 
-    def shown(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         shown: dict[str, Any] = {"callId": self.call_id, "status": self.status}
         if self.status == "completed":
             shown["returnValue"] = self.return_value
@@ -61,7 +61,7 @@ class CallState:
 
 
 def call(run: Run, agent_name: str, text: str, now: datetime) -> CallState:
-    """Durable when it returns; the called run starts at once, or waits for a slot."""
+    """Enqueue a run of the agent as a call of `run`; committed when it returns."""
     caller = run.agent
     target = Agent.objects.filter(tenant=run.tenant_id, name=agent_name).first()
     if target is None or target.removed_at is not None:
@@ -96,29 +96,31 @@ def _call(run: Run, target: Agent, text: str, now: datetime) -> CallState:
         agent=target,
         work_item=item,
         created_at=now,
-        deadline_at=now + LONGEST_CALL,
+        deadline_at=now + CALL_TIMEOUT,
     )
-    # The run's row last, after all agents and the tenant: that is the order of everybody's locks.
-    note_signal(run, now)
+    # The run's row last: every transaction locks agents, then the tenant, then runs.
+    record_signal(run, now)
     journal.record(
         journal.JournalEntry("run.called", now, run.tenant_id, run.agent_id, run.pk, target.name)
     )
-    # Its work was read a moment ago, and no run of it can have begun before the commit.
+    # No run of the new work item can exist before the commit.
     return _state(made.pk, target.name, None, "", item.state, item.reason, *[None] * 4)
 
 
-def note_signal(run: Run, now: datetime, **columns: Any) -> None:
-    """Each word of a run names it and asks that it still goes on: a late one moves no row."""
-    going_on = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
-    if not going_on.update(signaled_at=now, **columns):
-        raise Refused("the run has ended: nothing it says counts any more")
+def record_signal(run: Run, now: datetime, **columns: Any) -> None:
+    """Update the row of a run that sent a signal; raises Refused if the run has ended.
+
+    In the caller's transaction."""
+    running = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
+    if not running.update(signaled_at=now, **columns):
+        raise Refused("the run has ended: its signals are no longer accepted")
 
 
-# --- asking how far it is -------------------------------------------------------------------
+# --- the state of a call --------------------------------------------------------------------
 
 
 def check(run_id: int, call_id: int) -> CallState:
-    """Another caller's call is none."""
+    """The state of one call of this run; raises NotFound, also for a call of another run."""
     found = states(run_id, [call_id])
     if not found:
         raise NotFound(f"there is no call {call_id} of this run")
@@ -129,21 +131,21 @@ def states(run_id: int, call_ids: Iterable[int]) -> list[CallState]:
     return _states(AgentCall.objects.filter(caller_run=run_id, pk__in=list(call_ids)))
 
 
-def lend_to(run_id: int, found: Sequence[CallState], now: datetime) -> int:
-    """While the run waits: what it called and what still waits may run in its place."""
+def lend_slot(run_id: int, found: Sequence[CallState], now: datetime) -> int:
+    """While the run waits, admit its queued calls on loan of its slot; returns how many."""
     pending = [each.call_id for each in found if each.status == "pending"]
     queued = WorkItem.objects.filter(
         call__caller_run=run_id, call__pk__in=pending, state=WorkItem.State.QUEUED
     )
-    admitted, refused = 0, set[int]()
+    admitted, blocked_agents = 0, set[int]()
     for item, agent_id in queued.order_by("pk").values_list("pk", "agent_id"):
-        # One that is paused or busy keeps nobody else from starting.
-        if agent_id in refused:
+        # A paused or busy agent must not keep other agents from starting.
+        if agent_id in blocked_agents:
             continue
         if dispatch.admit_on_loan(item, now):
             admitted += 1
         else:
-            refused.add(agent_id)
+            blocked_agents.add(agent_id)
     return admitted
 
 
@@ -168,12 +170,12 @@ def _state(
     value: str | None,
     run_error: str | None,
 ) -> CallState:
-    """What the work item does not know, its caller's end or a time limit, comes first."""
+    """An error of the call itself, such as its timeout, comes before the state of its work item."""
     if ended_at is not None and error:
         return CallState(call_id, agent, "error", run_id, error=error)
     if work in OPEN_WORK:
-        going_on = work == WorkItem.State.ADMITTED and run == Run.State.RUNNING
-        return CallState(call_id, agent, "running" if going_on else "pending", run_id)
+        is_running = work == WorkItem.State.ADMITTED and run == Run.State.RUNNING
+        return CallState(call_id, agent, "running" if is_running else "pending", run_id)
     if work == WorkItem.State.DONE:
         return CallState(call_id, agent, "completed", run_id, value or "")
     failed = (run_error or reason or run or work) if work == WorkItem.State.FAILED else reason
@@ -185,7 +187,7 @@ def _state(
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A run, or work that has none yet, and all that it called."""
+    """A run, or a work item without a run, and the calls it made."""
 
     agent: str
     run_id: int | None
@@ -197,7 +199,7 @@ class Branch:
 
 
 def lineage(run: Run) -> list[Run]:
-    """The chain of callers, the first one first, up to this run."""
+    """The chain of callers from the first run to this run."""
     chain = [run]
     while (parent_id := chain[0].parent_run_id) is not None:
         parent = Run.objects.select_related("agent").filter(pk=parent_id).first()
@@ -208,7 +210,7 @@ def lineage(run: Run) -> list[Run]:
 
 
 def call_tree(run: Run) -> Branch:
-    """The whole tree, whichever of its runs is asked about."""
+    """The whole tree of calls that the run belongs to."""
     root = lineage(run)[0]
     below: dict[int, list[CallState]] = {}
     callers = [root.pk]
@@ -243,27 +245,27 @@ def _branch(
     )
 
 
-# --- the end --------------------------------------------------------------------------------
+# --- timeout --------------------------------------------------------------------------------
 
 
 def end_overdue(now: datetime) -> int:
-    """For the sweep: calls that nobody answered in two hours."""
+    """End calls that have no result after CALL_TIMEOUT; returns how many. Called by the sweep."""
     due = AgentCall.objects.filter(deadline_at__lte=now, ended_at__isnull=True)
     if not due.exists():
         return 0
     overdue = list(due.filter(work_item__state__in=OPEN_WORK))
-    # Those that were answered need not be looked at again; their work says how they ended.
-    answered = due.exclude(work_item__state__in=OPEN_WORK)
-    in_transaction(lambda: answered.update(ended_at=now))
-    return sum(in_transaction(partial(_end_overdue, one, now)) for one in overdue)
+    # Finished calls get an end time, so that the sweep does not read them again.
+    finished = due.exclude(work_item__state__in=OPEN_WORK)
+    in_transaction(lambda: finished.update(ended_at=now))
+    return sum(in_transaction(partial(_end_overdue, call, now)) for call in overdue)
 
 
 def _end_overdue(call: AgentCall, now: datetime) -> bool:
     lock_agents([call.agent_id])
-    open_one = AgentCall.objects.filter(
+    still_open = AgentCall.objects.filter(
         pk=call.pk, ended_at__isnull=True, work_item__state__in=OPEN_WORK
     )
-    ended = open_one.update(ended_at=now, error=NO_ANSWER)
+    ended = still_open.update(ended_at=now, error=NO_ANSWER)
     if ended:
         lifecycle.drop(call.work_item_id, now, NO_ANSWER)
     return bool(ended)

@@ -1,7 +1,7 @@
-"""What a running agent tells Drover, one function each: SIGNALS by name.
+"""The handlers of signals, one function per signal; `declarations` says which fields they get.
 
-Each gets the run whose token was shown, the fields and the time. A reply that is not `done` is to
-be asked for again a little later: that is how a run waits, and nobody holds anything meanwhile.
+A handler gets the run whose token authenticated the request, the time, and the declared fields
+as keyword arguments. Each opens its own transaction.
 """
 
 from datetime import datetime
@@ -11,133 +11,72 @@ from typing import Any
 from agents_app.budgets import holds
 from agents_app.database import in_transaction
 from agents_app.errors import NotFound
-from agents_app.harness import MOST_TOKENS, MOST_USD
-from agents_app.models import Run
+from agents_app.events import journal
+from agents_app.models import ResourceLock, Run
 from agents_app.runs import dispatch
-from agents_app.secrets import redactor_for
-from agents_app.signals import calls, lock_signals, locks, messages, schedule_lines
-from agents_app.signals.calls import note_signal
-from agents_app.signals.fields import (
-    BadField,
-    Fields,
-    TooLong,
-    call_id,
-    flag,
-    ids,
-    number,
-    only,
-    required_number,
-    text,
-    whole,
-)
-from agents_app.signals.files import LONGEST_BYTES as LONGEST_RETURN
-from agents_app.signals.files import LONGEST_STATUS, UNRECOVERABLE
-from agents_app.signals.locks import holder_of
-from agents_app.signals.replies import (
-    LONGEST_WAIT_SECONDS,
-    Reply,
-    Signal,
-    epoch,
-    patience,
-    say,
-)
-from agents_app.signals.tokens import run_of
+from agents_app.signals import calls, locks, messages, schedule_lines
+from agents_app.signals.calls import record_signal
+from agents_app.signals.contract import Reply
+from agents_app.signals.fields import BadField, Fields, TooLong
+from agents_app.signals.locks import LockRefused, holder_of
 from agents_app.text import summary
 
-# What a run writes freely: a secret of its own may be in it.
-FREE_TEXTS = frozenset({"text", "line"})
+MAX_STATUS_LENGTH = 500
+MAX_RETURN_BYTES = 1_000_000
+DEFAULT_EXIT_CODE = 15
+# For one request; a longer wait takes several.
+MAX_WAIT_SECONDS = 20.0
 
 
-# --- from a token to a signal ---------------------------------------------------------------
+# --- the run itself -------------------------------------------------------------------------
 
 
-def obey(token: str, name: str, fields: Fields, now: datetime) -> Reply:
-    signal = SIGNALS.get(name)
-    run = run_of(token, now)
-    if signal is None:
-        raise NotFound(f"there is no signal {name[:80]!r}: use {', '.join(sorted(SIGNALS))}")
-    return signal(run, _without_secrets(run, token, fields), now)
+def status(run: Run, now: datetime, text: str) -> Reply:
+    return _update(run, now, status_text=text[:MAX_STATUS_LENGTH])
 
 
-def _without_secrets(run: Run, token: str, fields: Fields) -> Fields:
-    """Here, because it is in a row afterwards; a run that has no credentials costs no query."""
-    if not FREE_TEXTS & fields.keys():
-        return fields
-    redactor = redactor_for(run.tenant_id, run.agent.credentials, token)
-    written = {name for name in FREE_TEXTS & fields.keys() if isinstance(fields[name], str)}
-    return {**fields, **{name: redactor.clean_text(text(fields, name)) for name in written}}
+def progress(run: Run, now: datetime, percent: float, text: str | None) -> Reply:
+    columns: dict[str, Any] = {"progress_percent": percent}
+    if text is not None:
+        columns["status_text"] = text[:MAX_STATUS_LENGTH]
+    return _update(run, now, **columns)
 
 
-def leave(token: str, name: str, fields: Fields, now: datetime) -> None:
-    """Whoever waited does not wait any more: time is up, or the connection is gone."""
-    run = run_of(token, now)
-    if name == "wait":
-        in_transaction(partial(_stop_waiting, run))
-    if name == "lock":
-        locks.leave_the_line(holder_of(run), text(fields, "uri"))
+def rerun(run: Run, now: datetime) -> Reply:
+    return _update(run, now, "run.rerun_requested", rerun_requested=True)
 
 
-# --- what it says of itself -----------------------------------------------------------------
+def return_(run: Run, now: datetime, text: str) -> Reply:
+    if len(text.encode()) > MAX_RETURN_BYTES:
+        raise TooLong(f"text: a return value has at most {MAX_RETURN_BYTES} bytes")
+    return _update(run, now, "run.returned", return_value=text, result_summary=summary(text))
 
 
-def status(run: Run, fields: Fields, now: datetime) -> Reply:
-    only(fields, "text")
-    return say(run, now, status_text=text(fields, "text")[:LONGEST_STATUS])
+def exit_(run: Run, now: datetime, code: int) -> Reply:
+    return _update(run, now, "run.exit_requested", detail=str(code), exit_signal=code)
 
 
-def progress(run: Run, fields: Fields, now: datetime) -> Reply:
-    only(fields, "percent", "text")
-    columns: dict[str, Any] = {"progress_percent": required_number(fields, "percent", 0, 100)}
-    if "text" in fields:
-        columns["status_text"] = text(fields, "text")[:LONGEST_STATUS]
-    return say(run, now, **columns)
-
-
-def rerun(run: Run, fields: Fields, now: datetime) -> Reply:
-    only(fields)
-    return say(run, now, "run.rerun_requested", rerun_requested=True)
-
-
-def return_(run: Run, fields: Fields, now: datetime) -> Reply:
-    only(fields, "text")
-    value = text(fields, "text")
-    if len(value.encode()) > LONGEST_RETURN:
-        raise TooLong(f"text: a return value has at most {LONGEST_RETURN} bytes")
-    return say(run, now, "run.returned", return_value=value, result_summary=summary(value))
-
-
-def exit_(run: Run, fields: Fields, now: datetime) -> Reply:
-    only(fields, "code")
-    code = whole(fields, "code", 0, 255, UNRECOVERABLE)
-    return say(run, now, "run.exit_requested", detail=str(code), exit_signal=code)
-
-
-def shutdown(run: Run, fields: Fields, now: datetime) -> Reply:
-    """As when a person stops it: asked to end, then killed."""
-    only(fields)
-    say(run, now)
+def shutdown(run: Run, now: datetime) -> Reply:
+    """Stop the run as a person would: SIGTERM, then SIGKILL after the grace period."""
+    _update(run, now)
     dispatch.request_stop([run], now, "stopped by itself")
     return Reply({"ok": True})
 
 
-def usage(run: Run, fields: Fields, now: datetime) -> Reply:
-    """What it used since it last said so; over its budget it is asked to end."""
-    kinds = ("tokens_in", "tokens_out", "tokens_cache")
-    only(fields, *kinds, "cost_usd")
-    tokens = {kind: whole(fields, kind, 0, MOST_TOKENS, 0) for kind in kinds}
-    cost_usd = number(fields, "cost_usd", 0, MOST_USD, 0.0) or 0.0
-    say(run, now)
+def usage(
+    run: Run, now: datetime, tokens_in: int, tokens_out: int, tokens_cache: int, cost_usd: float
+) -> Reply:
+    """Add to the usage of the run; a run over its budget is stopped."""
+    tokens = {"tokens_in": tokens_in, "tokens_out": tokens_out, "tokens_cache": tokens_cache}
+    _update(run, now)
     spent = holds.note_usage(run.pk, **tokens, cost_usd=cost_usd, now=now)
-    totals = {kind: getattr(spent.totals, kind) for kind in kinds}
+    totals = {kind: getattr(spent.totals, kind) for kind in tokens}
     totals["cost_usd"] = float(spent.totals.cost_usd)
     return Reply({"ok": True, "totals": totals, "over_budget": bool(spent.over)})
 
 
-def schedule(run: Run, fields: Fields, now: datetime) -> Reply:
-    """PHRASE: MESSAGE | list | cancel N | pause N | resume N, as in a `/schedule` line."""
-    only(fields, "line")
-    line = text(fields, "line")
-    say(run, now)
+def schedule(run: Run, now: datetime, line: str) -> Reply:
+    _update(run, now)
     answer = schedule_lines.run_schedule_line(
         run.agent, line, now, by=f"run {run.pk} of {run.agent.name}"
     )
@@ -149,71 +88,150 @@ def schedule(run: Run, fields: Fields, now: datetime) -> Reply:
 # --- calls ----------------------------------------------------------------------------------
 
 
-def call(run: Run, fields: Fields, now: datetime) -> Reply:
-    only(fields, "agent", "text")
-    made = calls.call(run, text(fields, "agent"), text(fields, "text", ""), now)
-    return Reply({"ok": True, **made.shown()})
+def call(run: Run, now: datetime, agent: str, text: str) -> Reply:
+    state = calls.call(run, agent, text, now)
+    return Reply({"ok": True, **state.as_json()})
 
 
-def check(run: Run, fields: Fields, _now: datetime) -> Reply:
-    only(fields, "id")
-    found = calls.check(run.pk, call_id(fields, "id"))
-    return Reply({"ok": True, **found.shown()})
+def check(run: Run, _now: datetime, id: int) -> Reply:
+    return Reply({"ok": True, **calls.check(run.pk, id).as_json()})
 
 
-def wait(run: Run, fields: Fields, now: datetime) -> Reply:
-    """While it waits it does not work: what it called may have its place."""
-    only(fields, "ids", "timeout")
-    wanted, seconds = ids(fields, "ids"), patience(fields, LONGEST_WAIT_SECONDS)
-    found = calls.states(run.pk, wanted)
-    if missing := set(wanted) - {each.call_id for each in found}:
+def wait(run: Run, now: datetime, ids: list[int], timeout: float | None) -> Reply:
+    """While the run waits, the runs it called may use its slot."""
+    found = calls.states(run.pk, ids)
+    if missing := set(ids) - {state.call_id for state in found}:
         raise NotFound(f"there is no call {min(missing)} of this run")
-    done = all(each.is_over for each in found)
+    done = all(state.is_over for state in found)
     if done:
-        in_transaction(partial(_stop_waiting, run))
+        stop_waiting(run)
     else:
         if run.waiting_since is None:
-            in_transaction(partial(note_signal, run, now, waiting_since=now))
-        calls.lend_to(run.pk, found, now)
-    shown = [each.shown() for each in found]
-    return Reply({"ok": True, "done": done, "calls": shown}, done, seconds)
+            in_transaction(partial(record_signal, run, now, waiting_since=now))
+        calls.lend_slot(run.pk, found, now)
+    content = {"ok": True, "done": done, "calls": [state.as_json() for state in found]}
+    return Reply(content, done, _wait_seconds(timeout, MAX_WAIT_SECONDS))
 
 
-def _stop_waiting(run: Run) -> None:
-    Run.objects.filter(pk=run.pk, waiting_since__isnull=False).update(waiting_since=None)
+def stop_waiting(run: Run, _fields: Fields | None = None) -> None:
+    waiting = Run.objects.filter(pk=run.pk, waiting_since__isnull=False)
+    in_transaction(lambda: waiting.update(waiting_since=None))
+
+
+# --- locks ----------------------------------------------------------------------------------
+
+
+def lock(
+    run: Run, now: datetime, uri: str, ttl: float | None, wait: bool | float, timeout: float | None
+) -> Reply:
+    """`wait` is whether to wait, for `timeout` seconds, or the number of seconds itself."""
+    if isinstance(wait, bool):
+        seconds = _wait_seconds(timeout, MAX_WAIT_SECONDS) if wait else 0.0
+    else:
+        seconds = min(wait, MAX_WAIT_SECONDS)
+    queued = seconds > 0
+
+    def change() -> ResourceLock | LockRefused:
+        # The run's row first: a transaction that ends the run meanwhile then finds the lock.
+        record_signal(run, now)
+        outcome = locks.try_to_acquire(holder_of(run), uri, now, ttl, queued=queued)
+        if isinstance(outcome, ResourceLock):
+            _record_event(run, "run.locked", uri, now)
+        return outcome
+
+    held = in_transaction(change)
+    if isinstance(held, ResourceLock):
+        return Reply({"ok": True, "expiresAt": _epoch(held.expires_at), "fence": held.pk})
+    if not queued or "deadlock" in held.more:
+        raise held
+    error = {"code": held.code, "message": str(held)}
+    return Reply({**held.more, "error": error}, done=False, wait_seconds=seconds)
+
+
+def leave_lock_queue(run: Run, fields: Fields) -> None:
+    locks.leave_queue(holder_of(run), fields["uri"])
+
+
+def unlock(run: Run, now: datetime, uri: str) -> Reply:
+    def change() -> None:
+        record_signal(run, now)
+        locks.release(holder_of(run), uri, now)
+        _record_event(run, "run.unlocked", uri, now)
+
+    in_transaction(change)
+    return Reply({"ok": True})
+
+
+def lock_heartbeat(run: Run, now: datetime, uri: str, ttl: float | None) -> Reply:
+    def change() -> ResourceLock:
+        record_signal(run, now)
+        return locks.heartbeat(holder_of(run), uri, now, ttl)
+
+    return Reply({"ok": True, "expiresAt": _epoch(in_transaction(change).expires_at)})
 
 
 # --- messages -------------------------------------------------------------------------------
 
 
-def inbox(run: Run, fields: Fields, now: datetime) -> Reply:
-    """Without a timeout it answers at once; with one it waits for the first message."""
-    only(fields, "timeout", "peek")
-    seconds, peek = patience(fields, 0.0), flag(fields, "peek")
+def inbox(run: Run, now: datetime, timeout: float | None, peek: bool) -> Reply:
+    """Without a timeout the reply comes at once; with one it waits for the first message."""
+    seconds = _wait_seconds(timeout, 0.0)
     if run.signaled_at is None:
-        say(run, now)
+        _update(run, now)
     found = messages.unread(run) if peek else messages.read(run, now)
     shown = [
-        {"id": each.pk, "from": each.sender, "at": epoch(each.created_at), "text": each.text}
+        {"id": each.pk, "from": each.sender, "at": _epoch(each.created_at), "text": each.text}
         for each in found
     ]
     return Reply({"ok": True, "messages": shown}, bool(shown) or not seconds, seconds)
 
 
-SIGNALS: dict[str, Signal] = {
-    "status": status,
-    "progress": progress,
-    "rerun": rerun,
-    "return": return_,
-    "exit": exit_,
-    "shutdown": shutdown,
-    "call": call,
-    "check": check,
-    "wait": wait,
-    "lock": lock_signals.lock,
-    "unlock": lock_signals.unlock,
-    "lock-heartbeat": lock_signals.lock_heartbeat,
-    "inbox": inbox,
-    "usage": usage,
-    "schedule": schedule,
-}
+# --- shared by handlers ---------------------------------------------------------------------
+
+
+def _update(run: Run, now: datetime, event: str = "", detail: str = "", **columns: Any) -> Reply:
+    """Set columns of the running run, and record the event if one is named."""
+
+    def change() -> None:
+        record_signal(run, now, **columns)
+        if event:
+            _record_event(run, event, detail, now)
+
+    in_transaction(change)
+    return Reply({"ok": True})
+
+
+def _record_event(run: Run, name: str, detail: str, now: datetime) -> None:
+    """In the caller's transaction."""
+    journal.record(
+        journal.JournalEntry(name, now, run.tenant_id, run.agent_id, run.pk, detail, run.trace_id)
+    )
+
+
+def _wait_seconds(timeout: float | None, default: float) -> float:
+    return min(default if timeout is None else timeout, MAX_WAIT_SECONDS)
+
+
+def _epoch(at: datetime) -> float:
+    return locks.as_json_number(at.timestamp())
+
+
+# --- signals left in files ------------------------------------------------------------------
+
+
+def columns_of_rerun(_text: str) -> dict[str, Any]:
+    return {"rerun_requested": True}
+
+
+def columns_of_status(text: str) -> dict[str, Any]:
+    return {"status_text": text.strip()[:MAX_STATUS_LENGTH]}
+
+
+def columns_of_return(text: str) -> dict[str, Any]:
+    return {"return_value": text, "result_summary": summary(text)}
+
+
+def columns_of_exit(text: str) -> dict[str, Any]:
+    digits = text.strip()
+    known = digits.isascii() and digits.isdigit() and len(digits) <= 3 and int(digits) <= 255
+    return {"exit_signal": int(digits) if known else DEFAULT_EXIT_CODE}

@@ -1,8 +1,10 @@
-"""Locks that agents hold on things outside: one holder each, for a while, first come first served.
+"""Locks of agents on resources outside Drover: one holder per URI, with an expiry time and a queue.
 
-The holder's row is deleted with the lock and never passed on, so its number is the fence.
+A lock's row is deleted when the lock ends and never given to another holder, so its primary key
+is the fencing token.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,21 +14,21 @@ from django.db.models import QuerySet
 from agents_app.database import ENGINE, in_transaction
 from agents_app.errors import DroverError, NotFound
 from agents_app.models import LockWait, ResourceLock, Run, Tenant
-from agents_app.signals.lock_rules import find_cycle, uri_problem
+from agents_app.signals.lock_uris import uri_problem
 
 DEFAULT_TTL_SECONDS = 1800.0
-LONGEST_TTL_SECONDS = 30 * 86_400.0
-# Whoever is in line asks at least once a second.
-LEFT_THE_LINE_AFTER = timedelta(seconds=5)
-# A refusal of long ago says nothing of what its holder waits for now.
-FORGOTTEN_AFTER = timedelta(hours=2)
-# Among PostgreSQL's advisory locks, those on a tenant's locks.
-_LOCKS = 0x10C5
+MAX_TTL_SECONDS = 30 * 86_400.0
+# A waiting run asks at least once a second.
+LEFT_QUEUE_AFTER = timedelta(seconds=5)
+# An old refusal does not show what its holder waits for now.
+WAIT_EXPIRES_AFTER = timedelta(hours=2)
+# The class of numbers in the database's locks that serialise the locks of a tenant.
+_ADVISORY_CLASS = 0x10C5
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who asks: for a run, its agent and its number."""
+    """The owner of a lock: for a run, the name of its agent and its id."""
 
     tenant_id: int
     name: str
@@ -38,7 +40,7 @@ def holder_of(run: Run) -> Holder:
 
 
 class LockRefused(DroverError):
-    """The lock is somebody else's; `more` says whose, or why nobody should wait for it."""
+    """Another holder has the lock; `more` names the holder or the deadlock."""
 
     code = "locked"
     http_status = 409
@@ -58,51 +60,54 @@ class NotHeld(LockRefused, NotFound):
     http_status = 404
 
 
-# --- verbs ----------------------------------------------------------------------------------
+# --- acquire, renew, release ----------------------------------------------------------------
 
 
 def acquire(
-    holder: Holder, uri: str, now: datetime, ttl: float | None = None, *, in_line: bool = False
+    holder: Holder, uri: str, now: datetime, ttl: float | None = None, *, queued: bool = False
 ) -> ResourceLock:
-    """A holder that has it already keeps it for another while. `in_line`: it will ask again."""
-    outcome = in_transaction(lambda: try_to_acquire(holder, uri, now, ttl, in_line=in_line))
-    # Raised out here: that it was refused is a row that must stay.
+    """Acquire or renew a lock in a transaction of its own; raises LockRefused."""
+    outcome = in_transaction(lambda: try_to_acquire(holder, uri, now, ttl, queued=queued))
+    # Raised after the commit, because the row that records the refusal must stay.
     if isinstance(outcome, LockRefused):
         raise outcome
     return outcome
 
 
 def try_to_acquire(
-    holder: Holder, uri: str, now: datetime, ttl: float | None = None, *, in_line: bool = False
+    holder: Holder, uri: str, now: datetime, ttl: float | None = None, *, queued: bool = False
 ) -> ResourceLock | LockRefused:
-    """In the caller's transaction; a refusal is an answer there."""
-    _check(uri)
-    _one_at_a_time(holder.tenant_id)
-    lock = _lock_on(holder.tenant_id, uri, now)
+    """Acquire a lock, or renew one that the holder has. In the caller's transaction.
+
+    `queued`: the holder will ask again and keeps its place in the queue. A refusal is returned,
+    not raised, so that the caller commits the row that records it."""
+    _check_uri(uri)
+    _serialise(holder.tenant_id)
+    lock = _current_lock(holder.tenant_id, uri, now)
     if lock is not None and lock.holder == holder.name:
         return _renew(lock, now, ttl)
     if lock is not None:
-        return _refuse(holder, lock, now, in_line=in_line)
-    first = _first_in_line(holder.tenant_id, uri, now)
+        return _refuse(holder, lock, now, queued=queued)
+    first = _first_in_queue(holder.tenant_id, uri, now)
     if first is not None and first.holder != holder.name:
-        _wait(holder, uri, now, in_line=in_line)
+        _record_wait(holder, uri, now, queued=queued)
         return LockRefused(f"{first.holder} is first in line for {uri}", holder=first.holder)
     return _grant(holder, uri, now, ttl)
 
 
 def heartbeat(holder: Holder, uri: str, now: datetime, ttl: float | None = None) -> ResourceLock:
-    _check(uri)
-    return in_transaction(lambda: _renew(_held(holder, uri, now), now, ttl))
+    _check_uri(uri)
+    return in_transaction(lambda: _renew(_held_by(holder, uri, now), now, ttl))
 
 
 def release(holder: Holder, uri: str, now: datetime) -> None:
-    """A holder whose time was over has nothing to release: the lock may be another's by now."""
-    _check(uri)
-    in_transaction(lambda: _held(holder, uri, now).delete())
+    """Release a lock. An expired lock cannot be released: another holder may have it by now."""
+    _check_uri(uri)
+    in_transaction(lambda: _held_by(holder, uri, now).delete())
 
 
-def leave_the_line(holder: Holder, uri: str) -> None:
-    """It asks no more; that it was refused is still known."""
+def leave_queue(holder: Holder, uri: str) -> None:
+    """Give up the holder's place in the queue; the recorded refusal stays."""
     in_transaction(lambda: _waits_of(holder).filter(uri=uri).update(in_line=False))
 
 
@@ -110,26 +115,26 @@ def held_locks(tenant_id: int, now: datetime) -> "QuerySet[ResourceLock]":
     return ResourceLock.objects.filter(tenant=tenant_id, expires_at__gt=now).order_by("pk")
 
 
-def forget_expired(now: datetime) -> int:
-    """For the sweep: rows of which nobody asks any more."""
-    over = ResourceLock.objects.filter(expires_at__lte=now)
-    old = LockWait.objects.filter(asked_at__lte=now - FORGOTTEN_AFTER)
-    if not (over.exists() or old.exists()):
+def delete_expired(now: datetime) -> int:
+    """Delete expired locks and old refusals; returns how many rows. Called by the sweep."""
+    expired = ResourceLock.objects.filter(expires_at__lte=now)
+    old = LockWait.objects.filter(asked_at__lte=now - WAIT_EXPIRES_AFTER)
+    if not (expired.exists() or old.exists()):
         return 0
-    return in_transaction(lambda: over.delete()[0] + old.delete()[0])
+    return in_transaction(lambda: expired.delete()[0] + old.delete()[0])
 
 
-# --- the parts ------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------
 
 
-def _check(uri: str) -> None:
+def _check_uri(uri: str) -> None:
     if problem := uri_problem(uri):
         raise BadUri(problem, reason=problem)
 
 
 def _grant(holder: Holder, uri: str, now: datetime, ttl: float | None) -> ResourceLock:
     _waits_of(holder).delete()
-    seconds = _ttl(holder.tenant_id, ttl)
+    seconds = _ttl_seconds(holder.tenant_id, ttl)
     return ResourceLock.objects.create(
         tenant_id=holder.tenant_id,
         uri=uri,
@@ -141,28 +146,49 @@ def _grant(holder: Holder, uri: str, now: datetime, ttl: float | None) -> Resour
     )
 
 
-def _refuse(holder: Holder, lock: ResourceLock, now: datetime, *, in_line: bool) -> LockRefused:
-    if cycle := _cycle(holder, lock.uri, now):
+def _refuse(holder: Holder, lock: ResourceLock, now: datetime, *, queued: bool) -> LockRefused:
+    if cycle := _deadlock(holder, lock.uri, now):
         _waits_of(holder).delete()
         reason = f"possible deadlock: {' → '.join([*cycle, holder.name])}"
         return LockRefused(reason, reason=reason, deadlock=True, cycle=cycle)
-    _wait(holder, lock.uri, now, in_line=in_line)
+    _record_wait(holder, lock.uri, now, queued=queued)
     since = lock.held_since.timestamp()
     return LockRefused(
-        f"{lock.holder} holds {lock.uri}", holder=lock.holder, heldSince=as_number(since)
+        f"{lock.holder} holds {lock.uri}", holder=lock.holder, heldSince=as_json_number(since)
     )
 
 
-def _cycle(holder: Holder, uri: str, now: datetime) -> list[str] | None:
+def _deadlock(holder: Holder, uri: str, now: datetime) -> list[str] | None:
     holders = dict(held_locks(holder.tenant_id, now).values_list("uri", "holder"))
     waits = LockWait.objects.filter(
-        tenant=holder.tenant_id, asked_at__gt=now - FORGOTTEN_AFTER
+        tenant=holder.tenant_id, asked_at__gt=now - WAIT_EXPIRES_AFTER
     ).order_by("asked_at", "pk")
     return find_cycle(holder.name, uri, holders, dict(waits.values_list("holder", "uri")))
 
 
-def _wait(holder: Holder, uri: str, now: datetime, *, in_line: bool) -> None:
-    """One thing at a time: what it was refused before is not what it waits for now."""
+def find_cycle(
+    asker: str, uri: str, holders: Mapping[str, str], waits: Mapping[str, str]
+) -> list[str] | None:
+    """The chain from the asker over the holder of `uri` and the lock that this holder waits for,
+    and so on, if the chain leads back to the asker; else None.
+
+    `holders` maps a URI to its holder, `waits` a holder to the URI it was last refused."""
+    path, seen = [asker], {asker}
+    while (holder := holders.get(uri)) is not None:
+        path.append(uri)
+        if holder == asker:
+            return path
+        if holder in seen or holder not in waits:
+            return None
+        path.append(holder)
+        seen.add(holder)
+        uri = waits[holder]
+    return None
+
+
+def _record_wait(holder: Holder, uri: str, now: datetime, *, queued: bool) -> None:
+    """Record that the holder was refused `uri`. A holder waits for one lock at a time, so earlier
+    refusals of other locks are deleted."""
     _waits_of(holder).exclude(uri=uri).delete()
     known = _waits_of(holder).filter(uri=uri).first()
     if known is None:
@@ -173,24 +199,25 @@ def _wait(holder: Holder, uri: str, now: datetime, *, in_line: bool) -> None:
             run_id=holder.run_id,
             since=now,
             asked_at=now,
-            in_line=in_line,
+            in_line=queued,
         )
         return
-    # Whoever left the line comes back to its end.
-    stayed = known.in_line and known.asked_at > now - LEFT_THE_LINE_AFTER
-    since = known.since if stayed or not in_line else now
-    LockWait.objects.filter(pk=known.pk).update(asked_at=now, since=since, in_line=in_line)
+    # A holder that had left the queue joins it at the end.
+    stayed = known.in_line and known.asked_at > now - LEFT_QUEUE_AFTER
+    since = known.since if stayed or not queued else now
+    LockWait.objects.filter(pk=known.pk).update(asked_at=now, since=since, in_line=queued)
 
 
-def _first_in_line(tenant_id: int, uri: str, now: datetime) -> LockWait | None:
+def _first_in_queue(tenant_id: int, uri: str, now: datetime) -> LockWait | None:
     present = LockWait.objects.filter(
-        tenant=tenant_id, uri=uri, in_line=True, asked_at__gt=now - LEFT_THE_LINE_AFTER
+        tenant=tenant_id, uri=uri, in_line=True, asked_at__gt=now - LEFT_QUEUE_AFTER
     )
     return present.order_by("since", "pk").first()
 
 
-def _lock_on(tenant_id: int, uri: str, now: datetime) -> ResourceLock | None:
-    """What is over is taken away, so that the next holder gets a row, and a fence, of its own."""
+def _current_lock(tenant_id: int, uri: str, now: datetime) -> ResourceLock | None:
+    """The lock on `uri`, locked for update. An expired one is deleted, so that the next holder
+    gets a row, and therefore a fencing token, of its own."""
     locks = ResourceLock.objects.filter(tenant=tenant_id, uri=uri)
     lock = locks.select_for_update().first()
     if lock is not None and lock.expires_at <= now:
@@ -199,9 +226,9 @@ def _lock_on(tenant_id: int, uri: str, now: datetime) -> ResourceLock | None:
     return lock
 
 
-def _held(holder: Holder, uri: str, now: datetime) -> ResourceLock:
-    _one_at_a_time(holder.tenant_id)
-    lock = _lock_on(holder.tenant_id, uri, now)
+def _held_by(holder: Holder, uri: str, now: datetime) -> ResourceLock:
+    _serialise(holder.tenant_id)
+    lock = _current_lock(holder.tenant_id, uri, now)
     if lock is None:
         raise NotHeld(f"nobody holds {uri}", reason="lock not found")
     if lock.holder != holder.name:
@@ -212,15 +239,15 @@ def _held(holder: Holder, uri: str, now: datetime) -> ResourceLock:
 
 
 def _renew(lock: ResourceLock, now: datetime, ttl: float | None) -> ResourceLock:
-    seconds = lock.ttl_seconds if ttl is None else _ttl(lock.tenant_id, ttl)
+    seconds = lock.ttl_seconds if ttl is None else _ttl_seconds(lock.tenant_id, ttl)
     lock.ttl_seconds, lock.expires_at = seconds, now + timedelta(seconds=seconds)
     lock.save(update_fields=["ttl_seconds", "expires_at"])
     return lock
 
 
-def _ttl(tenant_id: int, ttl: float | None) -> float:
+def _ttl_seconds(tenant_id: int, ttl: float | None) -> float:
     if ttl is not None:
-        return min(ttl, LONGEST_TTL_SECONDS)
+        return min(ttl, MAX_TTL_SECONDS)
     settings = Tenant.objects.values_list("settings", flat=True).get(pk=tenant_id)
     return float(settings.get("resource_lock_timeout_seconds", DEFAULT_TTL_SECONDS))
 
@@ -229,10 +256,11 @@ def _waits_of(holder: Holder) -> "QuerySet[LockWait]":
     return LockWait.objects.filter(tenant=holder.tenant_id, holder=holder.name)
 
 
-def _one_at_a_time(tenant_id: int) -> None:
-    """Two that are refused at once would not see each other in the circle they make."""
-    ENGINE.lock_number(_LOCKS, tenant_id % 2**31)
+def _serialise(tenant_id: int) -> None:
+    """One transaction at a time per tenant: of two holders that are refused at the same moment
+    neither would see the other's row, and with it the deadlock of both."""
+    ENGINE.lock_number(_ADVISORY_CLASS, tenant_id % 2**31)
 
 
-def as_number(seconds: float) -> float:
+def as_json_number(seconds: float) -> float:
     return int(seconds) if seconds.is_integer() else seconds

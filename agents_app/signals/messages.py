@@ -1,8 +1,8 @@
-"""What agents are told: a live run reads it, and otherwise it becomes work.
+"""Messages to agents: a running run reads them; without one, a message becomes a work item.
 
-What a run hears on its standard input is the run's own from the moment it is taken, and read only
-when it was said to its end: fetched from the pipe, or, of a container, taken by its engine. So
-whoever dies in between loses nothing: what an ended run has not read is nobody's again.
+A message for standard input belongs to the run from the moment it is taken. It counts as read when
+the program has read it from the pipe or, in a container, when the engine has accepted it. If the
+run or its worker dies before that, the message is free again, so no message is lost.
 """
 
 import json
@@ -18,26 +18,26 @@ from agents_app.events import journal
 from agents_app.models import Agent, Message, Run, Trigger
 from agents_app.runs import Request, dispatch, lock_agent
 
-LONGEST_MESSAGE = 100_000
-MOST_READ_AT_ONCE = 100
+MAX_MESSAGE_LENGTH = 100_000
+MAX_READ_AT_ONCE = 100
 
 
 def send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
-    """Durable when it returns: in the inbox of a run that goes on, or in the agent's queue."""
+    """Store a message for the running run of an agent, or as a work item; committed on return."""
     if not text.strip():
-        raise Refused("an empty message says nothing: write a text")
-    if len(text) > LONGEST_MESSAGE:
-        raise Refused(f"a message has at most {LONGEST_MESSAGE} characters")
+        raise Refused("the message is empty: write a text")
+    if len(text) > MAX_MESSAGE_LENGTH:
+        raise Refused(f"a message has at most {MAX_MESSAGE_LENGTH} characters")
     return in_transaction(partial(_send, agent, text, sender, now))
 
 
 def _send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
-    # Locked until it is stored: no run ends or begins between the look and the decision.
-    gate = lock_agent(agent.pk)
-    if gate is None:
+    # Locked, so that no run starts or ends before the message is stored.
+    state = lock_agent(agent.pk)
+    if state is None:
         raise NotFound("there is no such agent")
-    if gate.block and gate.block.refuses_work:
-        raise Refused(gate.block.refusal)
+    if state.block and state.block.refuses_work:
+        raise Refused(state.block.refusal)
     message = Message.objects.create(
         tenant_id=agent.tenant_id, agent=agent, text=text, sender=sender[:200], created_at=now
     )
@@ -46,19 +46,19 @@ def _send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
             "agent.messaged", now, agent.tenant_id, agent.pk, detail=f"by {sender}"
         )
     )
-    if not _running(agent.pk):
-        _become_work(message, now)
+    if not _has_running_run(agent.pk):
+        _enqueue(message, now)
     return message
 
 
 def unread(run: Run) -> list[Message]:
-    """Oldest first."""
-    waiting = Message.objects.filter(agent=run.agent_id, read_at__isnull=True, run__isnull=True)
-    return list(waiting.order_by("pk")[:MOST_READ_AT_ONCE])
+    """The unread messages to the agent of the run, oldest first."""
+    found = Message.objects.filter(agent=run.agent_id, read_at__isnull=True, run__isnull=True)
+    return list(found.order_by("pk")[:MAX_READ_AT_ONCE])
 
 
 def read(run: Run, now: datetime) -> list[Message]:
-    """Each message once: of several runs that look at the same moment one gets it."""
+    """Read the unread messages. Each is returned once, also if several runs read at once."""
     if not unread(run):
         return []
     return in_transaction(
@@ -67,63 +67,66 @@ def read(run: Run, now: datetime) -> list[Message]:
 
 
 def as_line(text: str) -> bytes:
-    """For a program's standard input: as it is, or as a JSON string if it would not be one line.
+    """A message as a line on standard input: the text, or a JSON string if it has several lines.
 
-    A text that begins like one is written as JSON, too, so that a reader can tell them apart."""
+    A text that begins with a quote is written as JSON, too, so that readers can tell the forms
+    apart."""
     plain = "\n" not in text and "\r" not in text and not text.startswith('"')
     return f"{text if plain else json.dumps(text)}\n".encode(errors="replace")
 
 
 def take(run: Run) -> list[Message]:
-    """What the run is to be told next, and nobody else: oldest first.
+    """Take the next messages for standard input of the run, oldest first.
 
-    Also what it had taken already, if that was not heard of because the connection broke."""
+    Includes messages that it took before, if the connection broke before the answer."""
     free_or_its_own = Q(run__isnull=True) | Q(run=run)
     found = Message.objects.filter(free_or_its_own, agent=run.agent_id, read_at__isnull=True)
     return in_transaction(partial(_take_for, run, found)) if found.exists() else []
 
 
 def _take_for(run: Run, found: QuerySet[Message]) -> list[Message]:
-    # Locked in their order: of several workers that look at the same moment one gets a message.
-    taken = list(found.select_for_update().order_by("pk")[:MOST_READ_AT_ONCE])
+    # Locked in order of their ids: of several workers only one gets a message.
+    taken = list(found.select_for_update().order_by("pk")[:MAX_READ_AT_ONCE])
     Message.objects.filter(pk__in=[message.pk for message in taken]).update(run=run)
     return taken
 
 
-def note_said(run_id: int, numbers: Sequence[int], now: datetime) -> int:
-    """The run was told these to their end."""
-    mine = _taken(run_id, numbers)
-    return in_transaction(lambda: mine.update(read_at=now)) if numbers else 0
+def record_delivered(run_id: int, message_ids: Sequence[int], now: datetime) -> int:
+    """Record that the run has read these messages; returns how many."""
+    taken = _taken(run_id, message_ids)
+    return in_transaction(lambda: taken.update(read_at=now)) if message_ids else 0
 
 
-def give_back(run_id: int, numbers: Sequence[int]) -> int:
-    """What the run was not told to its end: another one reads it, or the sweep makes work of it."""
-    mine = _taken(run_id, numbers)
-    return in_transaction(lambda: mine.update(run=None)) if numbers else 0
+def give_back(run_id: int, message_ids: Sequence[int]) -> int:
+    """Free messages that the run has not read, for another run or for the sweep."""
+    taken = _taken(run_id, message_ids)
+    return in_transaction(lambda: taken.update(run=None)) if message_ids else 0
 
 
-def settle(run_id: int, said: Sequence[int], unsaid: Sequence[int], now: datetime) -> None:
-    """The run has ended, and so has what it could be told."""
-    note_said(run_id, said, now)
-    give_back(run_id, unsaid)
+def settle(
+    run_id: int, delivered: Sequence[int], undelivered: Sequence[int], now: datetime
+) -> None:
+    """The run has ended: record what it has read and free the rest."""
+    record_delivered(run_id, delivered, now)
+    give_back(run_id, undelivered)
 
 
-def _taken(run_id: int, numbers: Sequence[int]) -> QuerySet[Message]:
-    return Message.objects.filter(pk__in=numbers, run=run_id, read_at__isnull=True)
+def _taken(run_id: int, message_ids: Sequence[int]) -> QuerySet[Message]:
+    return Message.objects.filter(pk__in=message_ids, run=run_id, read_at__isnull=True)
 
 
 def sweep(now: datetime) -> int:
-    """What a run left unread when it ended becomes work, so that nothing is lost."""
-    _free_what_the_dead_took()
+    """Enqueue messages to agents without a running run, so that none is lost; returns how many."""
+    _free_messages_of_ended_runs()
     running = Run.objects.filter(agent=OuterRef("agent"), state=Run.State.RUNNING)
-    left = Message.objects.filter(read_at__isnull=True).exclude(Exists(running))
-    alive = left.filter(agent__removed_at__isnull=True, agent__scale__gt=0)
+    unread_ones = Message.objects.filter(read_at__isnull=True).exclude(Exists(running))
+    alive = unread_ones.filter(agent__removed_at__isnull=True, agent__scale__gt=0)
     waiting = list(alive.filter(tenant__disabled_at__isnull=True).order_by("pk")[:1000])
     return sum(in_transaction(partial(_sweep, message, now)) for message in waiting)
 
 
-def _free_what_the_dead_took() -> None:
-    """Runs whose worker died, or that another worker has seen to their end."""
+def _free_messages_of_ended_runs() -> None:
+    """Also of runs whose worker died or that another worker finished."""
     taken = Message.objects.filter(read_at__isnull=True, run__isnull=False)
     left = taken.exclude(run__state=Run.State.RUNNING).values_list("pk", flat=True)
     if numbers := list(left[:1000]):
@@ -132,13 +135,13 @@ def _free_what_the_dead_took() -> None:
 
 
 def _sweep(message: Message, now: datetime) -> bool:
-    gate = lock_agent(message.agent_id)
-    if gate is None or gate.refuses_work or _running(message.agent_id):
+    state = lock_agent(message.agent_id)
+    if state is None or state.refuses_work or _has_running_run(message.agent_id):
         return False
-    return _free(message).exists() and _become_work(message, now)
+    return _free(message).exists() and _enqueue(message, now)
 
 
-def _become_work(message: Message, now: datetime) -> bool:
+def _enqueue(message: Message, now: datetime) -> bool:
     request = Request(
         tenant_id=message.tenant_id,
         agent_id=message.agent_id,
@@ -159,7 +162,6 @@ def _free(message: Message) -> QuerySet[Message]:
     return Message.objects.filter(pk=message.pk, read_at__isnull=True, run__isnull=True)
 
 
-def _running(agent_id: int) -> bool:
-    """One that is pending may be about to start, but it has its own work to do and may not look:
-    only a run that can read right now keeps a message from becoming work."""
+def _has_running_run(agent_id: int) -> bool:
+    """Only a running run can read a message. A pending one does not count: it may never look."""
     return Run.objects.filter(agent=agent_id, state=Run.State.RUNNING).exists()

@@ -1,6 +1,6 @@
 """A worker process: its lease, the runs it executes, the containers it adopts.
 
-Belongs here: what happens between the start and the end of a run.
+Belongs here: the steps between the start and the end of a run.
 Does not belong here: state changes (runs.lifecycle).
 """
 
@@ -10,7 +10,7 @@ from agents_app.worker.execute import remove_leftover_workdirs
 from agents_app.worker.lease import (
     boot_id,
     current_host,
-    lives,
+    is_alive,
     process_started,
     take_lease,
     this_host,
@@ -22,7 +22,7 @@ __all__ = [
     "boot_id",
     "current_host",
     "execute",
-    "lives",
+    "is_alive",
     "process_started",
     "remove_leftover_workdirs",
     "take_lease",

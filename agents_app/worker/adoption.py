@@ -1,4 +1,4 @@
-"""Containers outlive their worker: the next one on the machine goes on with them or ends them."""
+"""Adoption: containers outlive their worker, and another worker of the machine takes them over."""
 
 import contextlib
 import threading
@@ -16,63 +16,63 @@ from agents_app.database import in_transaction
 from agents_app.events import journal
 from agents_app.models import Agent, Run, Worker
 from agents_app.runners import (
-    CONTAINERS,
-    ENGINE,
-    RUN,
-    TRACE,
-    EngineAway,
-    Found,
+    CONTAINER_RUNNER,
+    DOCKER,
+    RUN_LABEL,
+    TRACE_LABEL,
+    EngineUnavailable,
+    FoundContainer,
     Outcome,
     OutputSink,
     RunControl,
     Runner,
     RunSpec,
-    our_label,
+    installation_label,
 )
 from agents_app.runs import TOKEN_PREFIX, Job
-from agents_app.worker.execute import Host, go_on
-from agents_app.worker.lease import lives, this_host
+from agents_app.worker.execute import Host, execute_adopted
+from agents_app.worker.lease import is_alive, this_host
 
 log = structlog.get_logger("drover.adoption")
-LOOK_EVERY_SECONDS = 2.0
+CHECK_EVERY_SECONDS = 2.0
 
 
 class Adopter:
-    """Looks now and then, on a thread of its own; each adopted run has another one."""
+    """Looks for orphaned containers on its own thread; each adopted run has a thread, too."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._runs: list[threading.Thread] = []
         self._sweep_at = 0.0
-        self._thread = threading.Thread(target=self._keep, name="adoption", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="adoption", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """A worker that stops lets its runs finish, and these are no tasks of Celery's."""
-        self._over.set()
+        """Wait for the adopted runs, which Celery does not know, when the worker stops."""
+        self._stopped.set()
         for thread in [self._thread, *self._runs]:
             thread.join()
 
-    def _keep(self) -> None:
+    def _loop(self) -> None:
         while True:
             try:
-                self._look()
-            except (DatabaseError, EngineAway) as error:
+                self._adopt_and_sweep()
+            except (DatabaseError, EngineUnavailable) as error:
                 log.debug("adoption.not_now", error=str(error))
             except Exception:
                 log.exception("adoption.failed")
             close_old_connections()
-            if self._over.wait(LOOK_EVERY_SECONDS):
+            if self._stopped.wait(CHECK_EVERY_SECONDS):
                 return
 
-    def _look(self) -> None:
+    def _adopt_and_sweep(self) -> None:
         if self._host.draining.is_set():
             return
         self._runs = [thread for thread in self._runs if thread.is_alive()]
         for run in orphaned_runs():
-            if program := adopt(run, self._host):
-                thread = threading.Thread(target=program, name=f"run-{run.pk}", daemon=True)
+            if execute_rest := adopt(run, self._host):
+                thread = threading.Thread(target=execute_rest, name=f"run-{run.pk}", daemon=True)
                 self._runs.append(thread)
                 thread.start()
         if time.monotonic() >= self._sweep_at and uses_containers():
@@ -80,57 +80,57 @@ class Adopter:
             sweep()
 
 
-# --- runs whose worker is gone --------------------------------------------------------------
+# --- runs of dead workers -------------------------------------------------------------------
 
 
 def orphaned_runs() -> list[Run]:
-    """Their containers had all they needed, so that they have gone on without a worker."""
+    """Running runs in containers whose worker is dead."""
     running = Run.objects.filter(state=Run.State.RUNNING, slot__isnull=False)
     contained = running.exclude(container="").select_related("worker", "work_item", "agent")
     return [run for run in contained if is_gone(run.worker)]
 
 
 def is_gone(worker: Worker | None) -> bool:
-    """Declared dead, or provably so."""
+    """Declared dead, or a dead process of this host."""
     if worker is None or worker.ended_at is not None:
         return True
-    return worker.host == this_host() and not lives(worker)
+    return worker.host == this_host() and not is_alive(worker)
 
 
 def adopt(run: Run, host: Host) -> Callable[[], None] | None:
-    """The run belongs to this worker now; what is returned sees it to its end.
+    """Make the run one of this worker; returns the function that executes the rest of it.
 
-    None: another worker was first, or its container is not on this machine."""
-    if ENGINE.state(run.container) is None:
+    None if another worker adopted it first, or if its container is not on this machine."""
+    if DOCKER.state(run.container) is None:
         return None
-    token = ENGINE.environment(run.container).get("DROVER_RUN_TOKEN", "")
-    # Before the row says so: a worker loses a run of its own that it does not know.
+    token = DOCKER.environment(run.container).get("DROVER_RUN_TOKEN", "")
+    # Before the update: a run of this worker that is not in `live` would count as lost.
     host.live[run.pk] = RunControl()
     now = host.clock()
     try:
-        mine = in_transaction(partial(_take_over, run, host.worker_id, now))
+        adopted = in_transaction(partial(_take_over, run, host.worker_id, now))
     except BaseException:
         del host.live[run.pk]
         raise
-    if not mine:
+    if not adopted:
         del host.live[run.pk]
         return None
     left = (run.deadline_at - now).total_seconds() if run.deadline_at else 0.0
-    return partial(_go_on, _job(run, token), host, _Container(run.container, max(0.0, left)))
+    return partial(_execute_rest, _job(run, token), host, _Container(run.container, max(0.0, left)))
 
 
-def _go_on(job: Job, host: Host, adopted: Runner) -> None:
+def _execute_rest(job: Job, host: Host, adopted: Runner) -> None:
     try:
-        go_on(job, host, adopted)
+        execute_adopted(job, host, adopted)
     finally:
         connections.close_all()
 
 
 def _take_over(run: Run, worker_id: int, now: datetime) -> bool:
-    mine = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, worker=run.worker_id)
-    if not mine.update(worker=worker_id):
+    unchanged = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, worker=run.worker_id)
+    if not unchanged.update(worker=worker_id):
         return False
-    detail = f"worker {worker_id} goes on for worker {run.worker_id}"
+    detail = f"worker {worker_id} adopted the run of worker {run.worker_id}"
     journal.record(
         journal.JournalEntry("run.adopted", now, run.tenant_id, run.agent_id, run.pk, detail)
     )
@@ -138,7 +138,7 @@ def _take_over(run: Run, worker_id: int, now: datetime) -> bool:
 
 
 def _job(run: Run, token: str) -> Job:
-    """With its token, which must not be seen in what it prints."""
+    """The job of an adopted run. The token is needed to remove it from the output."""
     return Job(
         run_id=run.pk,
         tenant_id=run.tenant_id,
@@ -162,42 +162,42 @@ def _job(run: Run, token: str) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """A runner for one that runs already."""
+    """A runner for a container that runs already."""
 
     container: str
     left_seconds: float
 
     def run(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome:
-        return CONTAINERS.adopt(self.container, spec, self.left_seconds, control, sink)
+        return CONTAINER_RUNNER.adopt(self.container, spec, self.left_seconds, control, sink)
 
     def end(self) -> None:
-        with contextlib.suppress(EngineAway):
-            ENGINE.remove(self.container)
+        with contextlib.suppress(EngineUnavailable):
+            DOCKER.remove(self.container)
 
 
-# --- containers whose run is over -----------------------------------------------------------
+# --- containers of ended runs ---------------------------------------------------------------
 
 
 def uses_containers() -> bool:
-    """Whoever has none never loads what speaks to the engine."""
+    """Whether any agent uses containers; otherwise the Docker SDK is never loaded."""
     return Agent.objects.filter(runtime__type="container").exists()
 
 
 def sweep() -> int:
-    """Removes containers of this installation whose run does not go on.
+    """Remove containers of this installation whose run is not running; returns how many.
 
-    A row says `running` before its container is made, so what was found first and has no such
-    row now has none any more."""
-    found = ENGINE.find(our_label())
+    Containers are listed before the rows are read: a row is `running` before its container is
+    created, so a container without such a row is no longer needed."""
+    found = DOCKER.find(installation_label())
     rows = Run.objects.filter(pk__in=[_run_id(each) for each in found], state=Run.State.RUNNING)
     running = set(rows.values_list("pk", "trace_id"))
-    over = [each for each in found if (_run_id(each), each.labels.get(TRACE)) not in running]
+    over = [each for each in found if (_run_id(each), each.labels.get(TRACE_LABEL)) not in running]
     for each in over:
-        ENGINE.remove(each.container)
+        DOCKER.remove(each.container)
         log.warning("container.removed", run_id=_run_id(each), container=each.container[:12])
     return len(over)
 
 
-def _run_id(found: Found) -> int:
-    text = found.labels.get(RUN, "")
+def _run_id(found: FoundContainer) -> int:
+    text = found.labels.get(RUN_LABEL, "")
     return int(text) if text.isascii() and text.isdigit() else 0

@@ -1,4 +1,4 @@
-"""A worker executes a run, and goes on with the agent's next one while its slot stays busy."""
+"""Executes a run in a worker, then the next runs of the agent while its slot stays busy."""
 
 import threading
 import time
@@ -17,18 +17,18 @@ from agents_app.models import Run
 from agents_app.output import Transcript
 from agents_app.runners import RunControl, Runner
 from agents_app.runs import Ending, Job, dispatch, lifecycle
-from agents_app.signals import keep_signals, messages
+from agents_app.signals import messages, store_signals
 from agents_app.worker.perform import perform
 
 log = structlog.get_logger("drover.execute")
-# After this much the slot goes back through the queue, so that agents share the threads.
-MOST_RUNS_IN_A_ROW = 50
-MOST_SECONDS_IN_A_ROW = 30.0
+# Then the slot goes back through the queue, so that agents share the threads of the pool.
+MAX_RUNS_IN_A_ROW = 50
+MAX_SECONDS_IN_A_ROW = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The worker process a run is executed in."""
+    """The worker process that executes runs; `live` has the control of each."""
 
     worker_id: int
     clock: Callable[[], datetime]
@@ -37,100 +37,103 @@ class Host:
 
 
 def execute(run_id: int, host: Host) -> int:
-    """Returns how many runs were executed: none if somebody else has started it already."""
+    """Start and execute a run and its successors; returns how many runs were executed.
+
+    None if another worker has started the run, or if this worker is draining."""
     if host.draining.is_set():
         return 0
     job = in_transaction(lambda: lifecycle.start(run_id, host.worker_id, host.clock()))
     if job is None:
         log.debug("hint.claim_noop", run_id=run_id)
-    done, give_back_at = 0, time.monotonic() + MOST_SECONDS_IN_A_ROW
+    done, give_back_at = 0, time.monotonic() + MAX_SECONDS_IN_A_ROW
     while job is not None:
         done += 1
-        tired = done >= MOST_RUNS_IN_A_ROW or time.monotonic() >= give_back_at
-        job = _run(job, host, hand_over=not tired)
+        keep_slot = done < MAX_RUNS_IN_A_ROW and time.monotonic() < give_back_at
+        job = _run(job, host, hand_over=keep_slot)
     return done
 
 
-def go_on(job: Job, host: Host, adopted: Runner) -> None:
-    """A run that another worker has begun ends here; its control is in `host.live` already."""
+def execute_adopted(job: Job, host: Host, adopted: Runner) -> None:
+    """Execute the rest of a run of a dead worker; its control must be in `host.live`."""
     _run(job, host, hand_over=False, adopted=adopted)
 
 
 def execute_called(run_id: int, host: Host) -> None:
-    """For callers that wait on this host: also while it drains, because what runs may finish."""
+    """Execute a run that a waiting run of this host called; also while the host is draining,
+    because the waiting run may finish."""
     job = in_transaction(lambda: lifecycle.start(run_id, host.worker_id, host.clock()))
     if job is not None:
         _run(job, host, hand_over=False)
 
 
 def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None) -> Job | None:
-    """Perform the job and finish it; what is returned is started already."""
+    """Perform the job and record its end; returns the next job of the slot, already started."""
     transcript = Transcript(job.tenant_id, job.run_id, host.worker_id)
     control = host.live.setdefault(job.run_id, RunControl())
     try:
         ending = perform(job, control, transcript, adopted)
         hand_over = hand_over and not host.draining.is_set()
-        following = _finish(job, ending, transcript, host, hand_over)
+        next_job = _finish(job, ending, transcript, host, hand_over)
     finally:
-        # Only now: a running row that its worker does not know counts as lost.
+        # Not earlier: a running row that its worker does not know counts as lost.
         del host.live[job.run_id]
     if ending.report is not None:
-        _settle_project(job, host)
-    if following is None:
+        _settle_tenant_budget(job, host)
+    if next_job is None:
         dispatch.admit_under_cap(job.tenant_id, host.clock())
     elif not hand_over:
-        relay.hint(following.run_id, following.agent_id)
+        relay.hint(next_job.run_id, next_job.agent_id)
         return None
-    return following
+    return next_job
 
 
 def _finish(
     job: Job, ending: Ending, transcript: Transcript, host: Host, hand_over: bool
 ) -> Job | None:
-    """A run that has ended must be recorded: the database may be away, but not given up on."""
-    telling = host.live[job.run_id].telling
+    """Record the end of a run; repeats until the database accepts it."""
+    stdin = host.live[job.run_id].stdin_messages
 
     def at_once() -> Job | None:
         return lifecycle.hand_over_at_once(job, ending, host.clock(), host.worker_id)
 
     def change() -> Job | None:
         transcript.store_rest()
-        following = _end(job, ending, host, hand_over)
-        if not telling.is_settled:
-            messages.settle(job.run_id, telling.said, telling.unsaid, host.clock())
-        return following
+        next_job = _end(job, ending, host, hand_over)
+        if not stdin.is_settled:
+            messages.settle(job.run_id, stdin.delivered, stdin.undelivered, host.clock())
+        return next_job
 
     while True:
         try:
             plain = transcript.is_stored and ending.report is None and ending.said is None
-            if hand_over and plain and telling.is_settled and (following := at_once()):
-                return following
+            if hand_over and plain and stdin.is_settled and (next_job := at_once()):
+                return next_job
             return in_transaction(change)
         except (OperationalError, InterfaceError) as error:
-            # If it stays away, the lease ends, and the guard ends this process.
+            # If the database stays away, the lease ends, and the guard kills this process.
             log.warning("run.finish_delayed", **job.log_context, error=str(error))
             connection.close()
         except DatabaseError:
             log.exception("run.finish_refused", **job.log_context)
             transcript.forget()
-            said = "the database refused what was to be said of this run"
-            ending = replace(ending, error=said, report=None, said=None)
+            error = "the database refused the result of this run"
+            ending = replace(ending, error=error, report=None, said=None)
         time.sleep(1)
 
 
 def _end(job: Job, ending: Ending, host: Host, hand_over: bool) -> Job | None:
-    if ending.state in UNUSUAL:
-        UNUSUAL[ending.state](job, ending, host.clock(), host.worker_id)
+    if ending.state in WITHOUT_RESULT:
+        WITHOUT_RESULT[ending.state](job, ending, host.clock(), host.worker_id)
         return None
     if ending.report is not None:
         holds.book(job.run_id, ending.report, host.clock())
     if ending.said is not None:
-        keep_signals(job.run_id, ending.said, host.clock(), host.worker_id)
+        store_signals(job.run_id, ending.said, host.clock(), host.worker_id)
     return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
 
-def _settle_project(job: Job, host: Host) -> None:
-    """What the run used is on disk; if the project's cap cannot be looked at, the sweep will."""
+def _settle_tenant_budget(job: Job, host: Host) -> None:
+    """Compare the usage with the budget of the tenant; after a database error the sweep does."""
     try:
         holds.settle_tenant(job.tenant_id, host.clock())
     except DatabaseError as error:
@@ -138,28 +141,28 @@ def _settle_project(job: Job, host: Host) -> None:
 
 
 def _give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
-    """One row says so, not one for every time it was tried."""
+    """Return the run to the queue; only one stopped row of its attempts is kept."""
     same = Run.objects.filter(state=Run.State.STOPPED, work_item=job.work_item_id)
     same.filter(error=ending.error).delete()
     lifecycle.give_back(job, ending, now, worker_id)
 
 
 def _lose(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
-    """What it ran in is gone, as if its worker had died."""
+    """The container is gone: the run is lost, as if its worker had died."""
     mine = Run.objects.filter(pk=job.run_id, worker=worker_id, state=Run.State.RUNNING)
     for run in mine.select_related("agent"):
         lifecycle.lose(run, now, ending.error)
 
 
-# How a run ends of which nobody can say how it ended.
-UNUSUAL: Mapping[str, Callable[[Job, Ending, datetime, int], None]] = {
+# Endings without a known result of the program.
+WITHOUT_RESULT: Mapping[str, Callable[[Job, Ending, datetime, int], None]] = {
     "unavailable": _give_back,
     "lost": _lose,
 }
 
 
 def remove_leftover_workdirs() -> None:
-    """What runs left behind whose worker died before it could tidy up; at a worker's start."""
-    rooms = set(leftover_workdirs())
-    going_on = Run.objects.filter(pk__in=rooms, slot__isnull=False)
-    remove_workdirs(rooms - set(going_on.values_list("pk", flat=True)))
+    """Remove the workdirs of runs whose worker died; called when a worker starts."""
+    run_ids = set(leftover_workdirs())
+    live = Run.objects.filter(pk__in=run_ids, slot__isnull=False)
+    remove_workdirs(run_ids - set(live.values_list("pk", flat=True)))

@@ -1,7 +1,7 @@
-"""Threads beside a worker's pool, for runs that its waiting runs have called.
+"""Threads in addition to the worker's pool, for runs that were called by waiting runs.
 
-A run that waits for another one keeps its thread and does nothing with it. If all of them did, the
-called one would never start: so there may be one more thread for each that waits.
+A run that waits for a call keeps its thread. If all threads waited, no called run could start, so
+there may be one extra thread for each waiting run.
 """
 
 import threading
@@ -25,16 +25,16 @@ class ExtraThreads:
         self._threads: dict[int, threading.Thread] = {}
 
     def serve(self, now: datetime) -> int:
-        """Called on the lease's thread, twice a second; how many threads were started."""
+        """Start threads for pending runs; returns how many. Called by the lease thread."""
         self._threads = {key: one for key, one in self._threads.items() if one.is_alive()}
         live = list(self.host.live)
         if len(live) < self.concurrency:
-            return 0  # the pool itself has a thread to spare
+            return 0  # the pool has a free thread
         waiting = Run.objects.filter(pk__in=live, waiting_since__gt=now - LONGEST_WAIT).count()
-        room = waiting - len(self._threads)
-        if room <= 0:
+        free = waiting - len(self._threads)
+        if free <= 0:
             return 0
-        pending = self._pending(room)
+        pending = self._pending(free)
         for run_id in pending:
             self._start(run_id)
         return len(pending)
@@ -43,19 +43,19 @@ class ExtraThreads:
         for thread in list(self._threads.values()):
             thread.join()
 
-    def _pending(self, room: int) -> list[int]:
-        """What was called first, then what waits longest."""
+    def _pending(self, limit: int) -> list[int]:
+        """Pending runs: called ones first, then the oldest."""
         pending = Run.objects.filter(state=Run.State.PENDING).exclude(pk__in=list(self._threads))
         if self.host.draining.is_set():
             pending = pending.filter(trigger=Trigger.CALL)
         called = Case(
             When(trigger=Trigger.CALL, then=Value(0)), default=Value(1), output_field=IntegerField()
         )
-        return list(pending.order_by(called, "pk").values_list("pk", flat=True)[:room])
+        return list(pending.order_by(called, "pk").values_list("pk", flat=True)[:limit])
 
     def _start(self, run_id: int) -> None:
         thread = threading.Thread(
-            target=self._execute, args=[run_id], name=f"spare-{run_id}", daemon=True
+            target=self._execute, args=[run_id], name=f"extra-{run_id}", daemon=True
         )
         self._threads[run_id] = thread
         thread.start()
@@ -64,7 +64,7 @@ class ExtraThreads:
         try:
             execute_called(run_id, self.host)
         except Exception:
-            # As in the pool: a start that failed is found again by the sweep.
+            # As in the pool: the sweep finds a run whose start failed.
             log.exception("spares.failed", run_id=run_id)
         finally:
             connections.close_all()

@@ -1,4 +1,4 @@
-"""What happens between the start and the end of a run, step by step; then a verdict."""
+"""The steps of a run between its start and its end: prepare, run, hooks, ending."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,11 +11,11 @@ from agents_app.errors import DroverError
 from agents_app.harness import HARNESSES
 from agents_app.launch import (
     Definition,
-    Stage,
+    TimedRunner,
+    command_output,
     definition_of,
     has_commands,
     inject,
-    output_of,
     prepare_run,
     remove_workdir,
     run_post_hooks,
@@ -35,7 +35,7 @@ log = structlog.get_logger("drover.perform")
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """One run with all that its steps need; what the runner prints has no secrets in it."""
+    """One run and what its steps need."""
 
     job: Job
     definition: Definition
@@ -44,17 +44,18 @@ class RunContext:
     control: RunControl
     transcript: Transcript
 
-    def stage(self) -> Stage:
+    def timed_runner(self) -> TimedRunner:
+        """The agent's runner; secrets are removed from the output. The time limit starts now."""
         runner = RedactingRunner(RUNNERS[self.definition.runtime.type], self.redactor)
-        return Stage(runner, self.control, self.job.timeout_seconds)
+        return TimedRunner(runner, self.control, self.job.timeout_seconds)
 
 
 def perform(
     job: Job, control: RunControl, transcript: Transcript, adopted: Runner | None = None
 ) -> Ending:
-    """Whatever goes wrong, the run ends and its slot is free again.
+    """Run the program of a started run, or supervise an adopted container; returns its ending.
 
-    `adopted` sees a program to its end that went on when its worker died."""
+    An exception becomes an ending, too, so that the caller always frees the slot."""
     redactor = NO_SECRETS.redactor(job.token)
     try:
         definition = definition_of(job.agent_id, job.revision)
@@ -62,78 +63,82 @@ def perform(
         if secrets is not NO_SECRETS:
             redactor = log_filter.watch_for(job.run_id, secrets.redactor(job.token))
         ctx = RunContext(job, definition, secrets, redactor, control, transcript)
-        return _from_the_start(ctx) if adopted is None else _from_here_on(ctx, adopted)
+        return _run_from_start(ctx) if adopted is None else _run_adopted(ctx, adopted)
     except DroverError as error:
         _end_adopted(adopted)
         return Ending("failed", error=redactor.clean_text(str(error)))
     except Exception as error:
         _end_adopted(adopted)
         log.exception("run.not_performed", **job.log_context)
-        said = f"not_performed: {type(error).__name__}: {error}"
-        return Ending("failed", error=redactor.clean_text(said))
+        message = f"not_performed: {type(error).__name__}: {error}"
+        return Ending("failed", error=redactor.clean_text(message))
     finally:
         log_filter.forget(job.run_id)
         remove_workdir(job.run_id)
         transcript.close()
 
 
-def _end_adopted(adopted: Runner | None) -> None:
-    """Nobody will see it to its end, so it is gone before its slot is free."""
-    if (end := getattr(adopted, "end", None)) is not None:
-        end()
-
-
-def _from_the_start(ctx: RunContext) -> Ending:
-    stage = ctx.stage()
-    spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, _instructions(ctx, stage))
-    ending = run_pre_hooks(stage, spec, ctx.definition.hooks.pre, ctx.transcript)
+def _run_from_start(ctx: RunContext) -> Ending:
+    """Instructions, workdir, pre-hooks, the program, post-hooks: in this order."""
+    runner = ctx.timed_runner()
+    spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, _instructions(ctx, runner))
+    ending = run_pre_hooks(runner, spec, ctx.definition.hooks.pre, ctx.transcript)
     if ending is None:
         if ctx.definition.hooks.pre:
-            ctx.transcript.flush()  # the remark that ends them is in a piece of its own
-        with _with_schedule_lines(ctx) as sink:
-            ending = _watched(ctx, sink, partial(stage.run, spec))
-    return _afterwards(ctx, stage, spec, ending)
+            ctx.transcript.flush()  # the last remark of the hooks is stored as a piece of its own
+        with _schedule_line_sink(ctx) as sink:
+            ending = _run_and_read_report(ctx, sink, partial(runner.run, spec))
+    return _finish_run(ctx, runner, spec, ending)
 
 
-def _from_here_on(ctx: RunContext, adopted: Runner) -> Ending:
-    """Its output is read from the beginning once more, and what it reports of itself with it."""
+def _run_adopted(ctx: RunContext, adopted: Runner) -> Ending:
+    """Supervise a container whose worker died. Its output is read from the beginning, for the
+    reports in it; the part that is stored already is skipped."""
     instructions = ctx.definition.instructions
     spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, instructions, begun=True)
     runner = RedactingRunner(adopted, ctx.redactor)
     stored = ctx.transcript.go_on()
-    with _with_schedule_lines(ctx) as sink:
+    with _schedule_line_sink(ctx) as sink:
         rest = AfterWhatIsStored(sink, stored)
-        ending = _watched(ctx, rest, partial(runner.run, spec, ctx.control))
-    return _afterwards(ctx, ctx.stage(), spec, ending)
+        ending = _run_and_read_report(ctx, rest, partial(runner.run, spec, ctx.control))
+    return _finish_run(ctx, ctx.timed_runner(), spec, ending)
 
 
-# --- the steps ------------------------------------------------------------------------------
+def _end_adopted(adopted: Runner | None) -> None:
+    """Remove an adopted container that is no longer supervised, before its slot is free."""
+    if (end := getattr(adopted, "end", None)) is not None:
+        end()
 
 
-def _instructions(ctx: RunContext, stage: Stage) -> str:
-    """Commands in them are run as the run itself will be. A script runs its own."""
+# --- steps ----------------------------------------------------------------------------------
+
+
+def _instructions(ctx: RunContext, runner: TimedRunner) -> str:
+    """The instructions with the output of the commands in them. A script is left as it is."""
     instructions = ctx.definition.instructions
     if ctx.definition.body_is_script or not has_commands(instructions):
         return instructions
     spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, "")
-    return inject(instructions, partial(output_of, stage, spec))
+    return inject(instructions, partial(command_output, runner, spec))
 
 
 @contextmanager
-def _with_schedule_lines(ctx: RunContext) -> Iterator[OutputSink]:
-    """Where the output goes; on its way `/schedule` lines are obeyed, unless the agent says no."""
+def _schedule_line_sink(ctx: RunContext) -> Iterator[OutputSink]:
+    """The sink of the output; carries out `/schedule` lines unless the agent disables them."""
     if not ctx.definition.schedules_from_output:
         yield ctx.transcript
         return
-    writs = ScheduleLineWatcher(ctx.transcript, ctx.job.agent_id, ctx.job.run_id)
+    watcher = ScheduleLineWatcher(ctx.transcript, ctx.job.agent_id, ctx.job.run_id)
     try:
-        yield writs
+        yield watcher
     finally:
-        writs.finish()
+        watcher.finish()
 
 
-def _watched(ctx: RunContext, sink: OutputSink, run: Callable[[OutputSink], Outcome]) -> Ending:
-    """A tool that reports on itself is listened to while it runs."""
+def _run_and_read_report(
+    ctx: RunContext, sink: OutputSink, run: Callable[[OutputSink], Outcome]
+) -> Ending:
+    """Run the program and read the reports of its harness, if it has one with a reader."""
     harness = ctx.definition.harness
     reader = HARNESSES[harness].reader if harness else None
     if reader is None:
@@ -141,29 +146,29 @@ def _watched(ctx: RunContext, sink: OutputSink, run: Callable[[OutputSink], Outc
     report = ReportWatcher(reader(), ctx.definition.budget, ctx.control.stop)
     with WatchedSink(sink, [report]) as watched:
         outcome = run(watched)
-    return report.judge(_ending(outcome))
+    return report.applied_to(_ending(outcome))
 
 
-def _afterwards(ctx: RunContext, stage: Stage, spec: RunSpec, ending: Ending) -> Ending:
-    """What the hooks do after the run does not change its end."""
+def _finish_run(ctx: RunContext, runner: TimedRunner, spec: RunSpec, ending: Ending) -> Ending:
+    """Run the post-hooks, which do not change the ending, and read signals left in files."""
     hooks = ctx.definition.hooks.post
-    for problem in run_post_hooks(stage, spec, hooks, ctx.transcript, ending):
+    for problem in run_post_hooks(runner, spec, hooks, ctx.transcript, ending):
         log.warning("hook.failed", **ctx.job.log_context, problem=problem)
-    said = take_signal_files(signal_directory(ctx.job.run_id))
+    signals = take_signal_files(signal_directory(ctx.job.run_id))
     return replace(
         ending,
         output_bytes=ctx.transcript.total_bytes,
         output_cut_bytes=ctx.transcript.buffer.left_out_bytes,
-        said=said and {name: ctx.redactor.clean_text(text) for name, text in said.items()},
+        said=signals and {name: ctx.redactor.clean_text(text) for name, text in signals.items()},
     )
 
 
 def _ending(outcome: Outcome) -> Ending:
-    judged = verdict(outcome)
+    result = verdict(outcome)
     return Ending(
-        state=judged.state,
-        error=judged.error,
+        state=result.state,
+        error=result.error,
         exit_code=outcome.exit_code,
         pid=outcome.pid,
-        wants_rerun=judged.wants_rerun,
+        wants_rerun=result.wants_rerun,
     )

@@ -1,4 +1,4 @@
-"""Watches a tool's output for what it says of itself, and stops it when it uses too much."""
+"""Reads the reports in the output of a harness, and stops a run that exceeds its budget."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from agents_app.budgets import run_is_over
 from agents_app.harness import OutputReader, events
 from agents_app.runs import Ending
 
-MOST_MESSAGE = 2000
+MAX_ERROR_LENGTH = 2000
 
 
 class ReportWatcher:
@@ -22,8 +22,9 @@ class ReportWatcher:
     def line(self, text: bytes, _at: float) -> None:
         for event in events(text):
             self._reader.read(event)
-            # Who is done anyway is not stopped: it would be chance which of both came first.
-            if self._caps and event.get("type") not in self._reader.last_words:
+            # Not after the last event: the program ends anyway, and the result would depend on
+            # whether the exit or the stop came first.
+            if self._caps and event.get("type") not in self._reader.final_events:
                 self._stop_if_over()
 
     def _stop_if_over(self) -> None:
@@ -31,13 +32,14 @@ class ReportWatcher:
         if over := run_is_over(self._caps, used.tokens, used.cost_usd):
             self._stop(over)
 
-    def judge(self, ending: Ending) -> Ending:
-        """A tool may end well and say that it failed; what it says is why."""
+    def applied_to(self, ending: Ending) -> Ending:
+        """The ending with the report. A program that reports an error has failed, even with exit
+        code 0."""
         report = self._reader.report()
         if report.is_empty:
             return ending
         if not report.error or ending.state not in {"succeeded", "failed"}:
             return replace(ending, report=report)
-        said = f"{ending.error}: {report.error}" if ending.error else report.error
-        failed = replace(ending, state="failed", error=said[:MOST_MESSAGE], wants_rerun=False)
+        error = f"{ending.error}: {report.error}" if ending.error else report.error
+        failed = replace(ending, state="failed", error=error[:MAX_ERROR_LENGTH], wants_rerun=False)
         return replace(failed, report=report)

@@ -38,7 +38,7 @@ class Prompt(Payload):
 
 
 class MessageRequest(Payload):
-    text: Text = Field(min_length=1, max_length=messages.LONGEST_MESSAGE)
+    text: Text = Field(min_length=1, max_length=messages.MAX_MESSAGE_LENGTH)
 
 
 class Sent(Shape):

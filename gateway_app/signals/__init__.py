@@ -1,6 +1,6 @@
 """Receives the signals of running agents in front of Django.
 
-Belongs here: requests, limits and answers.
+Belongs here: requests, rate and size limits, answers.
 Does not belong here: the meaning of a signal (agents_app.signals).
 """
 

@@ -1,4 +1,4 @@
-"""The body of a signal, JSON or a form, as fields."""
+"""Reads the fields of a signal from its body, JSON or a form."""
 
 from typing import Any
 from urllib.parse import parse_qs
@@ -11,7 +11,7 @@ class BadBody(Exception):
 
 
 def read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
-    """A name that a form repeats is a list; text comes out as it went in."""
+    """The fields; a name that a form repeats has a list of values."""
     try:
         text = raw.decode()
         if content_type.partition(";")[0].strip().lower() == "application/x-www-form-urlencoded":

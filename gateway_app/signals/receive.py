@@ -1,6 +1,6 @@
-"""Agents' signals at the door, in front of Django, whose middleware would hold a thread for each.
+"""Receives signals in front of Django, whose middleware would hold a thread for each request.
 
-A run that waits holds a connection to us and nothing else: no thread, none of the database.
+A run that waits holds its connection, but neither a thread nor a database connection.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from django.db import DatabaseError, close_old_connections
 
 from agents_app.database import ENGINE
 from agents_app.errors import DroverError
-from agents_app.signals import Reply, handlers
+from agents_app.signals import Reply, cancel_wait, handle_signal
 from gateway_app.access import RateLimit
 from gateway_app.asgi import (
     SIGNALS,
@@ -36,9 +36,9 @@ from gateway_app.signals.body import BadBody, read_fields
 
 log = structlog.get_logger("drover.signals")
 T = TypeVar("T")
-LARGEST_BODY = 4 * 2**20
+MAX_BODY_BYTES = 4 * 2**20
 THREADS = 8
-# How long after one look the next one follows; the last one repeats.
+# The pauses between calls of a handler whose reply is not done; the last one repeats.
 PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 
@@ -48,7 +48,7 @@ class Signals:
         self.clock = clock
         self.body_seconds = body_seconds
         self.budget = Budget()
-        # Generous: an agent in a loop is held up, one that is only busy is not.
+        # High enough for a busy agent; slows down an agent in an endless loop.
         self.limit = RateLimit(rate=200, burst=400)
         self._threads = ThreadPoolExecutor(THREADS, "signals")
 
@@ -69,7 +69,7 @@ class Signals:
         token = token.strip() if kind.lower() == "bearer" else ""
         if wait := self.limit.wait_seconds(token[:60], time.monotonic()):
             return _too_many(wait)
-        body = Body(receive, LARGEST_BODY, self.budget)
+        body = Body(receive, MAX_BODY_BYTES, self.budget)
         try:
             raw = await body.read(headers.get("content-length", ""), self.body_seconds)
             fields = read_fields(headers.get("content-type", ""), raw)
@@ -79,13 +79,13 @@ class Signals:
             return _problem(400, "bad_body", str(error))
         finally:
             body.close()
-        return await self._obey(receive, token, scope["path"].removeprefix(SIGNALS), fields)
+        return await self._handle(receive, token, scope["path"].removeprefix(SIGNALS), fields)
 
-    async def _obey(
+    async def _handle(
         self, receive: Receive, token: str, name: str, fields: dict[str, Any]
     ) -> Answer:
         try:
-            reply = await self._ask(handlers.obey, token, name, fields)
+            reply = await self._in_thread(handle_signal, token, name, fields)
             if not reply.done:
                 reply = await self._until_done(receive, reply, token, name, fields)
         except DroverError as error:
@@ -97,33 +97,33 @@ class Signals:
             raise
         except Exception:
             log.exception("signals.failed", signal=name)
-            return _problem(500, "internal", "something went wrong here; the log says what")
+            return _problem(500, "internal", "internal error; see the log of the gateway")
         return Answer(200 if reply.content.get("ok") else 409, dict(reply.content))
 
     async def _until_done(
         self, receive: Receive, reply: Reply, token: str, name: str, fields: dict[str, Any]
     ) -> Reply:
         try:
-            async for _ in _looks(receive, reply.wait_seconds):
-                reply = await self._ask(handlers.obey, token, name, fields)
+            async for _ in _retry_moments(receive, reply.wait_seconds):
+                reply = await self._in_thread(handle_signal, token, name, fields)
                 if reply.done:
                     break
             return reply
         finally:
             if not reply.done:
                 with suppress(DroverError, DatabaseError):
-                    await self._ask(handlers.leave, token, name, fields)
+                    await self._in_thread(cancel_wait, token, name, fields)
 
-    async def _ask(
+    async def _in_thread(
         self,
-        what: Callable[[str, str, dict[str, Any], datetime], T],
+        function: Callable[[str, str, dict[str, Any], datetime], T],
         token: str,
         name: str,
         fields: dict[str, Any],
     ) -> T:
-        def in_a_thread() -> T:
+        def call() -> T:
             try:
-                return what(token, name, fields, self.clock())
+                return function(token, name, fields, self.clock())
             except DatabaseError:
                 close_old_connections()
                 raise
@@ -131,11 +131,12 @@ class Signals:
                 ENGINE.release_connection()
 
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, in_a_thread)
+        return await loop.run_in_executor(self._threads, call)
 
 
-async def _looks(receive: Receive, seconds: float) -> AsyncIterator[None]:
-    """The moments to look again, until the time is up; whoever hangs up ends it at once."""
+async def _retry_moments(receive: Receive, seconds: float) -> AsyncIterator[None]:
+    """Yields when the handler is called again, until the time is over; raises Gone as soon as the
+    client closes the connection."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     gone = asyncio.ensure_future(receive())
@@ -155,7 +156,7 @@ async def _looks(receive: Receive, seconds: float) -> AsyncIterator[None]:
 
 
 def _refusal(error: DroverError) -> Answer:
-    """A refused lock says more than an error does, where agents look for it."""
+    """A refused lock adds its details, such as the holder, at the top level of the answer."""
     answer = _problem(error.http_status, error.code, str(error))
     if error.http_status == 401:
         return Answer(401, answer.content, ((b"www-authenticate", b"Bearer"),))

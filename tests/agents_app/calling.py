@@ -6,7 +6,7 @@ from typing import Any
 
 from agents_app.models import Agent, AgentCall, Run, WorkItem
 from agents_app.runs.job import Job
-from agents_app.signals import handlers
+from agents_app.signals import handle_signal
 from tests.agents_app.fleet import NOON, Fleet
 
 
@@ -22,7 +22,7 @@ class Program:
         return Run.objects.select_related("agent").get(pk=self.job.run_id)
 
     def says(self, name: str, now: datetime = NOON, **fields: Any) -> dict[str, Any]:
-        return dict(handlers.obey(self.job.token, name, fields, now).content)
+        return dict(handle_signal(self.job.token, name, fields, now).content)
 
     def calls(self, agent: Agent, now: datetime = NOON) -> int:
         return int(self.says("call", now, agent=agent.name, text=f"for {agent}")["callId"])

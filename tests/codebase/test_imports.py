@@ -79,7 +79,7 @@ PURE_MODULES = frozenset(
         "secrets.sealing",
         "secrets.types",
         "signals.fields",
-        "signals.lock_rules",
+        "signals.lock_uris",
         "skills",
     )
 )

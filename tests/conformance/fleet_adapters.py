@@ -9,7 +9,7 @@ from agents_app.errors import DroverError, NotFound
 from agents_app.models import Agent, Run, Tenant, Trigger, WorkItem
 from agents_app.runs import control, lifecycle
 from agents_app.runs.job import Job
-from agents_app.signals import calls, handlers, locks
+from agents_app.signals import calls, handle_signal, locks
 from agents_app.signals.locks import Holder, LockRefused
 from tests.agents_app.fleet import NOON, Fleet
 
@@ -23,7 +23,7 @@ def _fleet(name: str = "default") -> Fleet:
 
 
 def _signal(job: Job, name: str, **fields: Any) -> None:
-    handlers.obey(job.token, name, fields, NOON)
+    handle_signal(job.token, name, fields, NOON)
 
 
 # --- calls ----------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class _Call:
     def check(self, caller: str) -> Case | None:
         known = self.runs.get(caller)
         try:
-            shown = calls.check(known.pk if known else 0, self.state.call_id).shown()
+            shown = calls.check(known.pk if known else 0, self.state.call_id).as_json()
         except NotFound:
             return None
         return {name: value for name, value in shown.items() if name != "callId"}

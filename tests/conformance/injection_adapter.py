@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agents_app.launch.hooks import Stage, output_of
+from agents_app.launch.hooks import TimedRunner, command_output
 from agents_app.launch.injection import inject
+from agents_app.runners import RUNNERS
 from agents_app.runners.base import RunControl, RunSpec
-from agents_app.runners.kinds import RUNNERS
 
 
 def context_injection(case: dict[str, Any]) -> str:
@@ -20,8 +20,8 @@ def context_injection(case: dict[str, Any]) -> str:
         spec = RunSpec(
             run_id=1, argv=(), env=env, cwd=Path(room), prompt_file=prompt_file, timeout_seconds=60
         )
-        stage = Stage(RUNNERS["process"], RunControl(), 60)
-        return inject(case["body"], partial(output_of, stage, spec))
+        stage = TimedRunner(RUNNERS["process"], RunControl(), 60)
+        return inject(case["body"], partial(command_output, stage, spec))
 
 
 ADAPTERS = {"skill.context_injection": context_injection}

@@ -1,4 +1,4 @@
-"""Looks for secrets wherever an installation keeps or shows something."""
+"""Searches for secrets wherever an installation stores or shows data."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""The agents' commands in real containers without a network, with curl and with python3 alone."""
+"""The commands of agents in real containers without a network, with curl and with python3 alone."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agents_app.runners.container_options import AGENT_UID
+from agents_app.runners.containers.options import AGENT_UID
 from tests.faults.real_fleet import RealFleet
 from tests.parts.stack_part import PrivateStack, Row
 from tests.parts.waiting import wait_for
@@ -118,7 +118,7 @@ def said_by(fleet: RealFleet, client: str) -> Said:
     return Said(client, run, [(word, rest) for word, _, rest in parted])
 
 
-def test_the_run_is_nobody_has_no_network_and_one_client_only(said: Said) -> None:
+def test_a_run_in_a_container_has_no_privileges_no_network_and_one_client(said: Said) -> None:
     """Else this file would prove less than it says."""
     assert said.fact("uid") == str(AGENT_UID)
     assert said.fact("net") == "lo"

@@ -1,4 +1,4 @@
-"""Examples that talk to each other and to Drover, run as a newcomer runs them."""
+"""Examples that call each other and use signals, run with `manage.py up`."""
 
 from tests.end_to_end.test_examples import RUNS, ended, make_due, printed
 from tests.parts.stack_part import PrivateStack, Row
@@ -19,7 +19,7 @@ def all_ended(stack: PrivateStack, agent: str, count: int, seconds: float) -> li
 
 
 def test_the_snoozer_wakes_itself_three_times_and_rests(examples: PrivateStack) -> None:
-    """Guard: a line in the output becomes a schedule that fires. Take WritWatch out of perform.py
+    """Guard: a line in the output becomes a schedule that fires. Take ScheduleLineWatcher out of perform.py
     and there is one run."""
     begin(examples, "snoozer")
     for count in range(1, 4):
@@ -48,7 +48,7 @@ def test_the_planner_collects_what_three_surveyors_return(examples: PrivateStack
     assert run["return_value"] in printed(examples, run)
 
 
-def test_two_hands_never_have_the_table_at_once(examples: PrivateStack) -> None:
+def test_two_agents_never_hold_the_lock_at_once(examples: PrivateStack) -> None:
     """Guard: a lock. Let both have it and neither waits."""
     hands = ("left-hand", "right-hand")
     for hand in hands:

@@ -1,4 +1,4 @@
-"""The repository's own examples, run as a newcomer runs them: `manage.py up`."""
+"""The examples of the repository, run with `manage.py up`."""
 
 import os
 import time
@@ -70,7 +70,7 @@ def test_the_drainer_is_run_again_until_its_queue_is_empty(examples: PrivateStac
     assert "done with item 5 of 5\nthe queue is empty\n" in printed(examples, runs[-1])
 
 
-def test_the_flaky_one_fails_with_a_reason_and_is_tried_again(examples: PrivateStack) -> None:
+def test_the_flaky_agent_fails_with_a_reason_and_is_retried(examples: PrivateStack) -> None:
     """Guard: a failed run with retries left puts its work back. Drop that and there is no second
     attempt; drop the names and 12 is only a number."""
     (first,) = ended(examples, "flaky")

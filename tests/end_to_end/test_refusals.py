@@ -1,4 +1,4 @@
-"""What `manage.py up` cannot work with is one line that says so, and an exit code that is not 0."""
+"""`manage.py up` refuses a bad configuration with one line and an exit code that is not 0."""
 
 import socket
 from pathlib import Path
@@ -17,7 +17,7 @@ def refusal(stack: PrivateStack) -> str:
 
 
 @pytest.mark.parametrize("variable", ["DROVER_PORT", "DROVER_FLOWER_PORT"])
-def test_a_port_that_somebody_else_has(tmp_path: Path, variable: str) -> None:
+def test_a_port_in_use_is_refused(tmp_path: Path, variable: str) -> None:
     """Guard: ports are tried before anything is started. Without that uvicorn fails three times
     and prints its own lines each time."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -39,7 +39,7 @@ def test_a_port_that_somebody_else_has(tmp_path: Path, variable: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_setting_that_makes_no_sense(
+def test_an_invalid_setting_is_refused(
     tmp_path: Path, variables: dict[str, str], says: str
 ) -> None:
     """Guard: settings are read and checked before Django is asked. Let one through and the error

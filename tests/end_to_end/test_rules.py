@@ -1,4 +1,4 @@
-"""The documents' complete example of rules, pasted into a project that is running."""
+"""The complete example of rules in the documentation, in a running project."""
 
 import pytest
 
@@ -50,7 +50,9 @@ def hears(stack: PrivateStack, run: Row, text: str) -> None:
     wait_for(lambda: text in printed(stack, run), SECONDS, lambda: printed(stack, run))
 
 
-def test_a_project_obeys_the_complete_example_and_every_edit_of_it(new_fleet: NewFleet) -> None:
+def test_a_project_follows_the_complete_example_of_rules_and_every_edit(
+    new_fleet: NewFleet,
+) -> None:
     """Guard: beat looks, its threads do. Without either nobody is summoned, told or released."""
     stack = new_fleet().stack
     for name in ("forge", "beacon", "drift"):

@@ -1,4 +1,4 @@
-"""Secrets that a whole installation was given: afterwards they are found nowhere in it."""
+"""Secrets of a whole installation are afterwards found nowhere in it."""
 
 import hashlib
 import hmac
@@ -136,7 +136,7 @@ def printed(stack: PrivateStack, run_id: int) -> str:
 
 
 @pytest.mark.fault("F76")
-def test_a_secret_is_found_nowhere_after_a_run_that_said_it_in_every_way(
+def test_a_secret_that_a_run_printed_in_every_way_is_stored_nowhere(
     new_stack: NewStack, tmp_path: Path
 ) -> None:
     """Guard: F76. Pass the output on as it comes, log a header, put a value into a message or an
@@ -171,7 +171,7 @@ def test_a_secret_is_found_nowhere_after_a_run_that_said_it_in_every_way(
 
 
 def files_but_room(stack: PrivateStack, run_id: int) -> Iterator[Place]:
-    """The run's own room holds its key file, for its eyes only."""
+    """The workdir of the run holds its key file, readable by its owner only."""
     room = str(stack.data / "runs" / str(run_id))
     return (place for place in files(stack) if not place[0].startswith(room))
 

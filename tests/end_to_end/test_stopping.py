@@ -1,4 +1,4 @@
-"""Ways to stop a whole installation, and what is there when it starts again."""
+"""Ways to stop a whole installation, and its state after the next start."""
 
 import signal
 
@@ -22,7 +22,7 @@ def exit_status(fleet: RealFleet, seconds: float = 30) -> int:
 
 
 @pytest.mark.fault("F24")
-def test_ctrl_c_drains_twice_ends_the_runs_and_what_waits_is_kept_all_along(
+def test_ctrl_c_drains_a_second_one_ends_the_runs_and_queued_work_is_kept(
     new_fleet: NewFleet,
 ) -> None:
     """Guard: `up` stops beat first, lets the workers drain, and writes nothing to the queue. Clear
@@ -59,7 +59,7 @@ def test_ctrl_c_drains_twice_ends_the_runs_and_what_waits_is_kept_all_along(
     assert len(fleet.notes("stubborn", "start")) == 1
 
 
-def test_killed_it_leaves_no_process_and_the_next_start_goes_on(new_fleet: NewFleet) -> None:
+def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(new_fleet: NewFleet) -> None:
     """Guard: every process dies with its parent, and a run with its guard. Without that the second
     `up` meets the processes of the first, and the retry meets the old run."""
     fleet = new_fleet()

@@ -1,4 +1,4 @@
-"""Fleets of real processes: one for a module, because starting one takes seconds."""
+"""Fleets of real processes: one per module, because starting one takes seconds."""
 
 import os
 from collections.abc import Callable, Iterator

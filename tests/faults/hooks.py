@@ -1,4 +1,4 @@
-"""A sender of webhooks, as GitHub is one but more stubborn, that logs what was acknowledged."""
+"""A persistent sender of webhooks that logs which deliveries were acknowledged."""
 
 import asyncio
 import hashlib

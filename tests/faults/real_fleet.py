@@ -1,4 +1,4 @@
-"""A private Drover whose processes a test hurts one by one, and what can be seen from outside."""
+"""A private Drover whose processes a test kills one by one, observed from outside."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Beats that die in the middle, come in numbers, or were away: each instant fires once."""
+"""Beats that are killed, run in parallel, or were down: each instant fires once."""
 
 import random
 import sqlite3
@@ -106,7 +106,7 @@ class SlowTable:
 
 
 @pytest.mark.fault("F5")
-def test_killed_inside_the_claim_it_leaves_nothing_and_the_next_beat_fires_once(
+def test_a_beat_killed_inside_the_claim_leaves_nothing_and_the_next_fires_once(
     fleet: RealFleet,
 ) -> None:
     """Guard: the firing and the next instant are written in one transaction. Arm the next in one
@@ -125,7 +125,7 @@ def test_killed_inside_the_claim_it_leaves_nothing_and_the_next_beat_fires_once(
 
 
 @pytest.mark.fault("F5")
-def test_killed_inside_the_decision_its_firing_is_decided_by_the_next_beat(
+def test_a_firing_of_a_beat_killed_inside_the_decision_is_decided_by_the_next(
     fleet: RealFleet,
 ) -> None:
     """Guard: reconcile decides the firings that have no outcome. Without that this one never
@@ -172,7 +172,7 @@ def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_others_are_
     assert moment(schedule["next_fire_at"]) > until
 
 
-def test_a_schedule_that_nobody_can_read_any_more_does_not_stop_the_others(
+def test_an_unreadable_schedule_does_not_stop_the_others(
     fleet: RealFleet,
 ) -> None:
     """Guard: one schedule's error is that schedule's. Let it escape and beat dies at every start,

@@ -1,4 +1,4 @@
-"""Trees of calls on a real worker with a single thread: whoever waits is in nobody's way."""
+"""Trees of calls on a real worker with a single thread: waiting runs block no other run."""
 
 import json
 import sys
@@ -122,7 +122,7 @@ def test_several_calls_at_once_are_all_answered(stack: PrivateStack):
 
 @pytest.mark.timeout(300)
 @pytest.mark.fault("F47")
-def test_a_thousand_calls_at_once_are_each_answered_and_what_waits_is_bounded(
+def test_a_thousand_calls_at_once_are_answered_with_a_bounded_queue(
     stack: PrivateStack, on_postgres: bool
 ) -> None:
     """F47: through the gateway, by one run, to an agent of scale 1. As many are done as fit into
@@ -135,7 +135,7 @@ def test_a_thousand_calls_at_once_are_each_answered_and_what_waits_is_bounded(
     assert stack.rows(open_work) == [{"n": 0}]
 
 
-def test_under_a_project_s_cap_of_1_all_of_it_finishes_as_well(stack: PrivateStack):
+def test_under_a_project_cap_of_1_a_call_tree_finishes(stack: PrivateStack):
     stack.rows("UPDATE drover_tenant SET scale = 1")
     try:
         assert run(stack, "loop") == "a(b(a as a leaf))"

@@ -1,4 +1,4 @@
-"""Container runs whose worker or engine goes away: never two of one, and nothing left behind."""
+"""Container runs whose worker or engine dies: never two of one run, and nothing left behind."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def containers(engine: DockerEngine, run: Row) -> list[Any]:
 
 
 @pytest.mark.fault("F2")
-def test_the_next_worker_goes_on_with_the_container_and_its_output_is_complete(
+def test_the_next_worker_adopts_the_container_and_its_output_is_complete(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """F2. Guard: adoption, and a sweep that gives it a lease's time. Without the first the run is
@@ -137,7 +137,7 @@ def test_the_container_of_a_frozen_worker_is_gone_before_its_lease_is_over(
 
 
 @pytest.mark.fault("F2")
-def test_when_nobody_adopts_it_the_container_is_gone_before_the_run_is_lost(
+def test_without_an_adoption_the_container_is_removed_before_the_run_is_lost(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """Guard: before a run is lost, reconcile removes its container. Without that the second
@@ -180,7 +180,7 @@ def test_a_container_that_was_left_over_is_removed_and_others_are_left_alone(
 
 
 @pytest.mark.fault("F40")
-def test_while_the_engine_is_down_the_work_waits_and_no_attempt_is_lost(
+def test_work_waits_without_losing_an_attempt_while_the_engine_is_down(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """F40. Guard: a run that found no engine is given back. Without that it fails."""
@@ -205,7 +205,7 @@ def test_while_the_engine_is_down_the_work_waits_and_no_attempt_is_lost(
 
 
 @pytest.mark.fault("F41")
-def test_an_engine_that_is_killed_in_the_middle_of_a_run_makes_no_second_one(
+def test_an_engine_killed_during_a_run_causes_no_second_run(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """F41."""
@@ -221,7 +221,7 @@ def test_an_engine_that_is_killed_in_the_middle_of_a_run_makes_no_second_one(
 
 
 def install_of(fleet: RealFleet) -> str:
-    code = "from agents_app.runners.container_options import install_id; print(install_id())"
+    code = "from agents_app.runners.containers import options; print(options.installation_id())"
     argv = [sys.executable, "-c", code]
     return subprocess.check_output(argv, cwd=ROOT, env=fleet.stack.env, text=True).strip()
 

@@ -1,4 +1,4 @@
-"""Clients that are slow, that send too much or nonsense, on real connections."""
+"""Slow clients, oversized bodies and invalid requests on real connections."""
 
 import asyncio
 import json
@@ -69,7 +69,7 @@ async def trickle(port: int, opening: bytes) -> float:
 
 
 @pytest.mark.fault("F62")
-def test_two_hundred_slow_clients_are_cut_and_hold_up_nobody(fleet: RealFleet) -> None:
+def test_two_hundred_slow_clients_are_disconnected_and_delay_no_other(fleet: RealFleet) -> None:
     """Guard: a time for the head, kept by the protocol, and one for the body. Without the first
     half of the connections stay for ever; without the second the other half does."""
     port = fleet.stack.conf.port
@@ -139,7 +139,7 @@ def test_the_largest_body_github_sends_is_taken(fleet: RealFleet) -> None:
     ],
 )
 @pytest.mark.fault("F64")
-def test_what_is_hostile_is_answered_and_hurts_nobody(
+def test_hostile_requests_are_answered_and_harm_no_other(
     fleet: RealFleet, what: str, sent: bytes, expected: int
 ) -> None:
     assert ask(fleet, sent)[0] == expected

@@ -1,4 +1,4 @@
-"""Redis is down or frozen while webhooks arrive: nobody who sends one notices."""
+"""Redis is down or frozen during deliveries: senders do not notice."""
 
 import time
 from collections.abc import Iterator

@@ -44,7 +44,7 @@ def test_while_another_writer_holds_the_file_for_seconds_deliveries_are_stored_l
 
 
 @pytest.mark.fault("F14")
-def test_if_the_lock_lasts_longer_than_a_sender_waits_they_are_told_to_come_again(
+def test_if_the_lock_lasts_longer_than_a_sender_waits_the_answer_is_503(
     fleet: RealFleet,
 ) -> None:
     """Guard: an answer is given in time, and it is no success. GitHub hangs up after 10 s."""
@@ -73,7 +73,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.fault("F15")
-def test_a_full_disk_is_a_503_and_with_room_again_everything_goes_on(
+def test_a_full_disk_is_a_503_and_deliveries_resume_with_free_space(
     small_disk: Path, new_fleet: NewFleet
 ) -> None:
     """Guard: what cannot be committed is rolled back whole. Answer before the commit, and what

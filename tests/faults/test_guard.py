@@ -1,4 +1,4 @@
-"""The guard: when a worker dies, freezes or goes silent, nothing below it lives on."""
+"""The guard kills all descendants of a worker that is dead, frozen or silent."""
 
 import os
 import signal
@@ -21,10 +21,10 @@ QUIET = "</dev/null >/dev/null 2>&1"
 WORKER = f"""
 import os, signal, subprocess, sys, time
 sys.path.append({str(GUARD.parent)!r})
-from guard import become_subreaper, open_line
+from guard import become_subreaper, open_guard_pipe
 become_subreaper()
-line = open_line()
-renewed = line.renewed
+line = open_guard_pipe()
+renewed = line.lease_renewed
 subprocess.run(["sh", "-c", "setsid sh -c 'env -i sleep 300 & echo $! > daemon; wait' {QUIET} &"])
 subprocess.run(["sh", "-c", "setsid sleep 300 {QUIET} & echo $! > orphan"])
 signal.signal(signal.SIGTERM, lambda *_: (open("drained", "w").write("yes"), sys.exit(3)))
@@ -85,7 +85,7 @@ def worker(then: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("code", [0, 1, 42, 255])
-def test_the_exit_code_of_the_command_is_the_guards(guarded, code):
+def test_the_guard_exits_with_the_code_of_its_command(guarded, code):
     one = guarded("sh", "-c", f"exit {code}")
     assert one.wait() == code
     assert one.said() == ""
@@ -132,22 +132,22 @@ def test_a_worker_that_stops_renewing_is_killed_after_the_silence(guarded):
     assert all_gone(one.all_pids())
 
 
-def test_a_worker_that_closes_its_line_is_not_trusted_either(guarded):
+def test_a_worker_that_closes_its_pipe_is_killed_after_the_silence(guarded):
     closing = "renewed(); time.sleep(0.1); os.closerange(3, 100)\n"
     assert guarded(*worker(closing + WAIT), silence=0.3).wait() == 75
 
 
-def test_containers_end_with_a_silent_worker_and_live_on_without_a_dead_one(
+def test_containers_of_a_silent_worker_are_removed_and_of_a_dead_one_kept(
     guarded, tmp_path, monkeypatch
 ):
     """Guard: they are no children of anybody's here. The engine is away, so it says which it would
     have ended; the last list counts."""
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    holding = "line.holds(['aaa', 'bbb']); line.holds(['c' * 64]); renewed()\n"
+    holding = "line.set_containers(['aaa', 'bbb']); line.set_containers(['c' * 64]); renewed()\n"
     silent = guarded(*worker(holding + WAIT), silence=0.5)
     assert silent.wait(30) == 75
     said = silent.said()
-    assert f"drover guard: {'c' * 12} may live on: " in said and "aaa" not in said
+    assert f"drover guard: {'c' * 12} may still run: " in said and "aaa" not in said
     (tmp_path / "worker").unlink()
     dead = guarded(*worker(holding + WAIT))
     os.kill(dead.pid("worker"), signal.SIGKILL)
@@ -193,7 +193,7 @@ def test_a_worker_that_ignores_term_is_not_killed_by_it(guarded):
     assert one.wait() == 6
 
 
-def test_orphans_that_die_are_reaped_while_it_runs(guarded):
+def test_dead_orphans_are_reaped_while_the_guard_runs(guarded):
     one = guarded("sh", "-c", "for i in 1 2 3; do (sleep 0.1 &); done; echo $$ > worker; sleep 1")
     one.pid("worker")
     time.sleep(0.4)
@@ -201,7 +201,7 @@ def test_orphans_that_die_are_reaped_while_it_runs(guarded):
     assert [child.pid for child in children] == [one.pid("worker")]
 
 
-def test_only_the_worker_itself_holds_the_line(guarded):
+def test_only_the_worker_itself_holds_the_pipe(guarded):
     script = (
         "subprocess.run(['sh', '-c', 'ls /proc/self/fd; echo line=$DROVER_GUARD_FD'], "
         "close_fds=False)"
@@ -212,13 +212,13 @@ def test_only_the_worker_itself_holds_the_line(guarded):
     assert lines == ["0", "1", "2", "3", "line="]  # 3 is the directory that ls reads
 
 
-def test_without_a_guard_the_line_leads_nowhere_and_nothing_breaks(monkeypatch):
-    monkeypatch.delenv(guard.LINE_VARIABLE, raising=False)
-    guard.open_line().renewed()
-    guard.open_line().holds(["abc"])
+def test_without_a_guard_the_pipe_does_nothing(monkeypatch):
+    monkeypatch.delenv(guard.PIPE_VARIABLE, raising=False)
+    guard.open_guard_pipe().lease_renewed()
+    guard.open_guard_pipe().set_containers(["abc"])
 
 
-def test_a_missing_command_is_said_and_is_127(guarded):
+def test_a_missing_command_is_reported_and_exits_with_127(guarded):
     one = guarded("no-such-command")
     assert one.wait() == 127
     assert "cannot start no-such-command: No such file" in one.said()
@@ -227,12 +227,12 @@ def test_a_missing_command_is_said_and_is_127(guarded):
 @pytest.mark.parametrize(
     "arguments", [[], ["--"], ["true"], ["--silence"], ["--silence", "x", "--", "true"]]
 )
-def test_a_wrong_call_says_how_it_is_meant(arguments, capfd):
+def test_a_usage_error_prints_the_usage(arguments, capfd):
     assert guard.main(arguments) == 64
     assert capfd.readouterr().err.startswith("drover guard: ")
 
 
-def test_it_needs_little_memory(guarded):
+def test_the_guard_needs_little_memory(guarded):
     one = guarded("sh", "-c", "echo $$ > worker; sleep 60")
     one.pid("worker")
     assert psutil.Process(one.process.pid).memory_info().rss < 16_000_000
@@ -243,7 +243,7 @@ def test_elsewhere_than_on_linux_there_is_no_subreaper_and_no_crash(monkeypatch)
     assert guard.become_subreaper() is False
 
 
-def test_a_fork_bomb_below_a_dead_worker_is_put_out(guarded):
+def test_a_fork_bomb_below_a_dead_worker_is_killed(guarded):
     bomb = "def bomb():\n    for _ in range(60):\n        if os.fork() == 0: time.sleep(300)\n"
     daemon = "if os.fork() == 0:\n    os.setsid(); bomb(); time.sleep(300)\n"
     one = guarded(*worker(f"{bomb}{daemon}{WAIT}"))

@@ -1,4 +1,4 @@
-"""Locks whose holder dies, goes silent or waits in a circle: real runs and connections."""
+"""Locks whose holder dies, expires or is in a deadlock: real runs and connections."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def test_a_lock_whose_holder_is_killed_goes_to_the_next_with_a_higher_fence(
 
 
 @pytest.mark.fault("F48")
-def test_a_lock_whose_time_is_over_is_the_next_one_s_and_a_late_release_moves_nothing(
+def test_an_expired_lock_goes_to_the_next_and_a_late_release_has_no_effect(
     fleet: RealFleet,
 ) -> None:
     """F48: the holder lives and has forgotten it."""
@@ -122,7 +122,7 @@ def test_a_lock_whose_time_is_over_is_the_next_one_s_and_a_late_release_moves_no
 
 
 @pytest.mark.fault("F49")
-def test_of_two_that_wait_for_each_other_one_is_told_and_the_other_gets_it(
+def test_of_two_runs_in_a_deadlock_one_is_refused_and_the_other_gets_the_lock(
     fleet: RealFleet,
 ) -> None:
     """F49. Guard: each refusal looks for a circle, one at a time. Without that both wait out their

@@ -1,4 +1,4 @@
-"""PostgreSQL restarts, stays away, or makes a worker wait just when that is told to stop."""
+"""PostgreSQL restarts, stays away, or is away while a worker is stopped."""
 
 import signal
 import time
@@ -103,7 +103,7 @@ def test_a_database_away_for_longer_than_the_lease_costs_the_run_but_leaves_no_p
     fleet.wait_for_states("too-long", "lost", "succeeded")
 
 
-def test_told_to_stop_while_it_waits_for_the_database_a_worker_still_stops(
+def test_a_worker_that_waits_for_the_database_still_stops(
     fleet: RealFleet,
 ) -> None:
     """Guard: a signal handler must not use the connection that the interrupted code is using. Do

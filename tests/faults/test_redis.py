@@ -1,4 +1,4 @@
-"""Redis only wakes: down, frozen, emptied or flapping it costs seconds, never work."""
+"""Redis carries only hints: down, frozen, emptied or restarting it costs seconds, never work."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ def all_done(fleet: RealFleet, fault: str, count: int) -> None:
 
 
 @pytest.mark.fault("F8")
-def test_while_it_is_down_work_is_recorded_and_afterwards_all_of_it_starts_once(
+def test_work_recorded_while_redis_is_down_starts_once_afterwards(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
     """Guard: rows are the truth, and the sweep sends lost hints again. Remove `_hint_again` and
@@ -93,7 +93,7 @@ def test_while_it_is_down_work_is_recorded_and_afterwards_all_of_it_starts_once(
 
 @one_is_enough
 @pytest.mark.fault("F9")
-def test_frozen_it_holds_up_neither_those_who_ask_nor_those_who_finish_nor_the_sweep(
+def test_a_frozen_redis_delays_neither_requests_nor_endings_nor_the_sweep(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
     """Guard: nobody but the relay thread waits for Redis. Publish in the transaction and asking
@@ -116,7 +116,7 @@ def test_frozen_it_holds_up_neither_those_who_ask_nor_those_who_finish_nor_the_s
 
 
 @pytest.mark.fault("F10")
-def test_emptied_it_loses_the_hints_but_not_the_runs(redis: RedisServer, fleet: RealFleet) -> None:
+def test_an_emptied_redis_loses_hints_but_no_runs(redis: RedisServer, fleet: RealFleet) -> None:
     """Guard: as above; besides, the worker finds its queues again when their keys are gone."""
     fleet.ensure("worker-1", "beat")
     worker = fleet.living_worker()
@@ -131,7 +131,7 @@ def test_emptied_it_loses_the_hints_but_not_the_runs(redis: RedisServer, fleet: 
 
 
 @pytest.mark.fault("F11")
-def test_restarted_five_times_it_leaves_no_worker_deaf(
+def test_after_five_restarts_of_redis_every_worker_gets_hints(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
     """Guard: not ours but the pinned kombu's, whose consumers outlive their connection; older ones
@@ -151,7 +151,7 @@ def test_restarted_five_times_it_leaves_no_worker_deaf(
 
 @one_is_enough
 @pytest.mark.fault("F12")
-def test_full_it_takes_no_hint_and_the_sweep_sends_it_when_there_is_room(
+def test_a_full_redis_takes_no_hint_and_the_sweep_sends_it_later(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
     """Guard: a hint that Redis refuses is a lost one like any other. Let the refusal escape and

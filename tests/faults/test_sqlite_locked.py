@@ -1,4 +1,4 @@
-"""Somebody else writes to the SQLite file for seconds: everything succeeds, only later."""
+"""Another process locks the SQLite file for seconds: everything succeeds, only later."""
 
 import sqlite3
 import threading
@@ -37,7 +37,7 @@ def locked(fleet: RealFleet) -> Iterator[None]:
 
 
 @pytest.mark.fault("F14")
-def test_whatever_happens_while_another_writer_holds_the_file_is_recorded_late_but_whole(
+def test_changes_during_a_lock_of_the_file_are_recorded_late_but_complete(
     fleet: RealFleet,
 ) -> None:
     """Guard: writers wait 20 s for the lock. Set that to 0 and the request fails at once."""

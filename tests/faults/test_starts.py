@@ -1,4 +1,4 @@
-"""What is admitted starts once, however its hint fares, or fails with a reason and a free slot."""
+"""Admitted work starts once, whatever happens to its hint, or fails with a reason."""
 
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def test_a_program_that_cannot_start_fails_with_the_errno_and_frees_its_slot(
 
 
 @pytest.mark.fault("F16")
-def test_without_room_for_a_run_it_fails_with_the_reason_and_others_go_on(
+def test_a_run_without_disk_space_fails_with_the_reason_and_others_continue(
     fleet: RealFleet,
 ) -> None:
     """Guard: whatever happens before the program starts ends the run. Let it escape and the run

@@ -1,4 +1,4 @@
-"""Workers that freeze, are cut off, lose their guard, or must stop; runs that kill them."""
+"""Workers that freeze, lose the database or their guard, or must stop; runs that kill them."""
 
 import os
 import signal
@@ -62,7 +62,7 @@ def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_runs_are_dead(
 
 
 @pytest.mark.fault("F21")
-def test_what_a_superseded_worker_reports_late_moves_nothing(fleet: RealFleet) -> None:
+def test_a_late_report_of_a_superseded_worker_changes_no_row(fleet: RealFleet) -> None:
     """Guard: finish names the owner of the run and needs it to be running. Take the owner and the
     old state out of that update, and the lost run becomes a succeeded one.
 
@@ -135,7 +135,7 @@ def test_when_guard_and_worker_are_both_killed_the_run_is_dead_before_it_is_trie
 
 
 @pytest.mark.fault("F24")
-def test_on_term_a_worker_finishes_what_it_runs_and_begins_nothing_new(fleet: RealFleet) -> None:
+def test_on_sigterm_a_worker_finishes_its_runs_and_starts_no_new_ones(fleet: RealFleet) -> None:
     """Guard: a draining worker hands no slot over to itself. Remove that and the second run is
     executed by the worker that was told to stop."""
     fleet.ensure("worker-1")

@@ -1,4 +1,4 @@
-"""One `kill -9` of a worker in the middle of its runs, and everything that must follow from it."""
+"""One `kill -9` of a worker during its runs, and the consequences."""
 
 import time
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def test_everything_a_run_had_started_is_dead_within_two_seconds(aftermath: Afte
 
 
 @pytest.mark.fault("F1")
-def test_its_run_is_lost_soon_and_its_work_failed(aftermath: Aftermath) -> None:
+def test_the_run_of_a_killed_worker_is_lost_and_its_work_failed(aftermath: Aftermath) -> None:
     """Guard: reconcile ends the workers of this host that are provably dead. Without that the
     run is lost only when the lease is over, and without the sweep never."""
     assert aftermath.lost_after_seconds < RECONCILE_SECONDS + SLACK_SECONDS

@@ -15,7 +15,7 @@ from agents_app.models.run import LENT
 from agents_app.runs import dispatch, lifecycle
 from agents_app.runs.dispatch import Request
 from agents_app.runs.job import Ending, Job
-from agents_app.signals import calls, handlers
+from agents_app.signals import calls, cancel_wait, handle_signal
 from tests.races.beats import PAUSE_SECONDS, wait_until
 from tests.races.checks import EPOCH
 from tests.races.field import make_worker
@@ -74,7 +74,7 @@ class Troupe:
             if _signal(one, "wait", ids=one.made).get("done", True):
                 self._end(one)
         elif one.made and chance < 0.95:
-            handlers.leave(one.job.token, "wait", {}, EPOCH)
+            cancel_wait(one.job.token, "wait", {}, EPOCH)
         else:
             self._end(one)
 
@@ -103,7 +103,7 @@ class Troupe:
 def _signal(one: Acting, name: str, **fields: Any) -> dict[str, Any]:
     """What the product refuses, such as a call of oneself, is an answer."""
     try:
-        return dict(handlers.obey(one.job.token, name, fields, EPOCH).content)
+        return dict(handle_signal(one.job.token, name, fields, EPOCH).content)
     except DroverError:
         return {}
 

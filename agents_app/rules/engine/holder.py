@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from agents_app.models import Worker
-from agents_app.worker import boot_id, lives, process_started, this_host
+from agents_app.worker import boot_id, is_alive, process_started, this_host
 
 _APART = "|"
 
@@ -26,4 +26,4 @@ def is_gone(holder: str, held_until: datetime | None, now: datetime) -> bool:
     if host != this_host() or len(process) != 3:
         return held_until is None or held_until < now
     boot, pid, started = process
-    return not lives(Worker(boot_id=boot, pid=int(pid), pid_started=float(started)))
+    return not is_alive(Worker(boot_id=boot, pid=int(pid), pid_started=float(started)))

@@ -1,4 +1,4 @@
-"""The commands of an agent, called as one calls them: another shell, another client, few tools."""
+"""The commands of agents in several shells, with curl or python3, and few other programs."""
 
 import os
 import shutil

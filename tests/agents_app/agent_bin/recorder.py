@@ -1,4 +1,4 @@
-"""A small HTTP server in the gateway's place: answers as it is told, and remembers what it got."""
+"""A small HTTP server in place of the gateway: gives prepared answers and records requests."""
 
 import os
 import socketserver

@@ -1,10 +1,9 @@
-"""Every command prints the answer, and its exit code says how it went."""
+"""Every command prints the answer, and its exit code follows from the HTTP status."""
 
 import json
 
 import pytest
 
-from agents_app.launch.prepare import AGENT_BIN
 from tests.agents_app.agent_bin.conftest import TOKEN, Caller
 from tests.agents_app.agent_bin.recorder import Recorder
 
@@ -75,7 +74,7 @@ def body(status: int) -> str:
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, *WAITS])
-def test_each_command_tells_the_gateway_what_was_said(
+def test_each_command_sends_its_fields_to_the_gateway(
     drover: Caller, gateway: Recorder, name: str
 ) -> None:
     words, path, fields = (COMMANDS | WAITS)[name]
@@ -128,7 +127,7 @@ def test_an_answer_that_is_not_from_drover_is_unexpected_and_still_json(
     assert drover("drover", "rerun").returncode == 10
 
 
-def test_a_gateway_that_is_not_there_is_unreachable(drover: Caller) -> None:
+def test_a_missing_gateway_is_unreachable(drover: Caller) -> None:
     done = drover("drover", "rerun", DROVER_GATEWAY_URL="http://127.0.0.1:1")
     assert done.returncode == 6
     assert json.loads(done.stdout)["error"]["code"] == "unreachable"
@@ -136,7 +135,9 @@ def test_a_gateway_that_is_not_there_is_unreachable(drover: Caller) -> None:
     assert done.returncode == 6
 
 
-def test_a_gateway_that_hangs_up_is_unreachable(drover: Caller, gateway: Recorder) -> None:
+def test_a_gateway_that_closes_the_connection_is_unreachable(
+    drover: Caller, gateway: Recorder
+) -> None:
     gateway.answer(None)
     assert drover("drover", "call", "bob").returncode == 6
     assert len(gateway.requests) == 1
@@ -175,7 +176,7 @@ def test_a_gateway_that_hangs_up_is_unreachable(drover: Caller, gateway: Recorde
     ],
     ids=" ".join,
 )
-def test_a_wrong_call_is_explained_and_reaches_nobody(
+def test_a_usage_error_is_explained_and_sends_nothing(
     plain: Caller, gateway: Recorder, words: list[str]
 ) -> None:
     done = plain("drover", *words)
@@ -184,7 +185,7 @@ def test_a_wrong_call_is_explained_and_reaches_nobody(
     assert gateway.requests == []
 
 
-def test_help_is_there_for_all_and_for_each(drover: Caller, gateway: Recorder) -> None:
+def test_every_command_has_help(drover: Caller, gateway: Recorder) -> None:
     everything = drover("drover", "--help")
     assert everything.returncode == 0
     for name in {words[1] for words, _, _ in COMMANDS.values() if words[0] == "drover"}:
@@ -196,13 +197,7 @@ def test_help_is_there_for_all_and_for_each(drover: Caller, gateway: Recorder) -
     assert gateway.requests == []
 
 
-def test_every_name_is_a_link_to_the_one_script() -> None:
-    links = {path.name: path.readlink().name for path in AGENT_BIN.iterdir() if path.is_symlink()}
-    asked = {words[0] for words, _, _ in (COMMANDS | WAITS).values()} - {"drover"}
-    assert links == dict.fromkeys(asked, "drover")
-
-
-def test_without_curl_and_python_it_says_what_is_missing(plain: Caller) -> None:
+def test_without_curl_and_python_the_command_names_what_is_missing(plain: Caller) -> None:
     (plain.tools / "curl").unlink()
     done = plain("drover", "rerun")
     assert done.returncode == 6

@@ -1,4 +1,4 @@
-"""Where the commands find a gateway, what they do without one, and how long they wait for it."""
+"""How commands find the gateway, what they do without one, retries and waiting."""
 
 import json
 import threading
@@ -42,14 +42,16 @@ def test_an_address_may_name_a_socket(drover: Caller, gateway: Recorder, socket:
     assert (done.returncode, gateway.last.values("text")) == (0, ["hé".encode()])
 
 
-def test_a_socket_that_is_not_here_is_passed_over(drover: Caller, gateway: Recorder) -> None:
+def test_a_missing_socket_is_ignored_if_there_is_a_url(drover: Caller, gateway: Recorder) -> None:
     """A gateway on another machine has none on this one."""
     assert drover("drover", "rerun", DROVER_GATEWAY_SOCKET="/nowhere/x.sock").returncode == 0
     only = {"DROVER_GATEWAY_SOCKET": "/nowhere/x.sock", "DROVER_GATEWAY_URL": None}
     assert drover("drover", "rerun", **only).returncode == 6
 
 
-def test_the_name_that_older_agents_know_is_accepted(drover: Caller, gateway: Recorder) -> None:
+def test_the_variable_gateway_url_of_older_agents_is_accepted(
+    drover: Caller, gateway: Recorder
+) -> None:
     done = drover("al-rerun", DROVER_GATEWAY_URL=None, GATEWAY_URL=f"{gateway.url}/")
     assert (done.returncode, gateway.last.path) == (0, "/v1/signals/rerun")
 
@@ -62,7 +64,7 @@ def test_the_name_that_older_agents_know_is_accepted(drover: Caller, gateway: Re
     [["lock", "x", "--ttl", "3"], ["unlock", "x"], ["lock-heartbeat", "x"]],
     ids=lambda w: w[0],
 )
-def test_without_a_gateway_locks_are_free(drover: Caller, words: list[str]) -> None:
+def test_without_a_gateway_lock_commands_succeed(drover: Caller, words: list[str]) -> None:
     done = drover("drover", *words, DROVER_GATEWAY_URL=None)
     assert (done.returncode, json.loads(done.stdout)) == (0, {"ok": True})
 
@@ -93,7 +95,7 @@ def test_without_a_gateway_signals_are_left_in_files(
     [["rerun"], ["return", "x"], ["call", "bob"], ["check", "1"], ["wait", "1"], ["inbox"]],
     ids=lambda w: w[0],
 )
-def test_without_a_gateway_and_a_directory_nothing_else_works(
+def test_without_a_gateway_and_a_signal_directory_commands_fail(
     drover: Caller, words: list[str]
 ) -> None:
     done = drover("drover", *words, DROVER_GATEWAY_URL=None)
@@ -101,7 +103,7 @@ def test_without_a_gateway_and_a_directory_nothing_else_works(
     assert json.loads(done.stdout)["error"]["code"] == "no_gateway"
 
 
-def test_a_directory_that_is_gone_is_said(plain: Caller, tmp_path: Path) -> None:
+def test_a_missing_signal_directory_is_reported(plain: Caller, tmp_path: Path) -> None:
     gone = str(tmp_path / "gone")
     done = plain("drover", "rerun", DROVER_GATEWAY_URL=None, AL_SIGNAL_DIR=gone)
     assert done.returncode == 7
@@ -126,7 +128,7 @@ def test_a_gateway_that_starts_meanwhile_is_found(plain: Caller, gateway: Record
 
 
 @pytest.mark.parametrize("trouble", [(503, '{"error": {}}'), None], ids=["not ready", "hung up"])
-def test_what_may_be_said_twice_is_said_again(
+def test_a_repeatable_signal_is_sent_again(
     drover: Caller, gateway: Recorder, trouble: tuple[int, str] | None
 ) -> None:
     gateway.answer(trouble, (200, '{"ok": true}'))
@@ -140,7 +142,7 @@ def test_what_may_be_said_twice_is_said_again(
     [["call", "bob"], ["usage", "--tokens-in", "1"], ["schedule", "in 1 hour: x"], ["inbox"]],
     ids=lambda w: w[0],
 )
-def test_what_would_happen_twice_is_said_once(
+def test_a_signal_that_would_take_effect_twice_is_sent_once(
     plain: Caller, gateway: Recorder, words: list[str]
 ) -> None:
     """Guard: a call whose answer was lost may have been made."""
@@ -154,7 +156,7 @@ def test_what_would_happen_twice_is_said_once(
 # --- waiting --------------------------------------------------------------------------------
 
 
-def test_wait_asks_again_until_all_calls_have_ended(drover: Caller, gateway: Recorder) -> None:
+def test_wait_repeats_until_all_calls_have_ended(drover: Caller, gateway: Recorder) -> None:
     gateway.answer(UNDONE, UNDONE, DONE)
     done = drover("drover", "wait", "1", "2")
     assert done.returncode == 0
@@ -174,18 +176,18 @@ def test_wait_gives_up_when_its_time_is_over(drover: Caller, gateway: Recorder) 
     assert len(gateway.requests) in range(2, 5)
 
 
-def test_wait_without_time_looks_once(plain: Caller, gateway: Recorder) -> None:
+def test_wait_without_a_timeout_asks_once(plain: Caller, gateway: Recorder) -> None:
     gateway.answer(UNDONE)
     assert plain("drover", "wait", "1", "--timeout", "0").returncode == 8
     assert [request.values("timeout") for request in gateway.requests] == [[b"0"]]
 
 
-def test_wait_ends_with_a_call_that_is_not_known(plain: Caller, gateway: Recorder) -> None:
+def test_wait_ends_if_a_call_is_unknown(plain: Caller, gateway: Recorder) -> None:
     gateway.answer(UNDONE, (404, '{"error": {"code": "not_found"}}'))
     assert plain("drover", "wait", "1").returncode == 2
 
 
-def test_wait_goes_on_after_a_restart_of_the_gateway(drover: Caller, gateway: Recorder) -> None:
+def test_wait_continues_after_a_restart_of_the_gateway(drover: Caller, gateway: Recorder) -> None:
     gateway.answer(UNDONE, None, DONE)
     assert drover("drover", "wait", "1", DROVER_RETRIES="3").returncode == 0
     assert len(gateway.requests) == 3

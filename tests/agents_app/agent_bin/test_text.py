@@ -1,4 +1,4 @@
-"""Text arrives as it was written, whatever it is, and the token is seen by nobody."""
+"""Any text arrives unchanged, and no other process can read the token."""
 
 import subprocess
 from pathlib import Path
@@ -115,7 +115,7 @@ def test_only_the_first_two_dashes_are_left_out(plain: Caller, gateway: Recorder
 def test_the_token_is_on_no_command_line_while_a_command_waits(
     drover: Caller, gateway: Recorder
 ) -> None:
-    """Guard: Give curl the header as an argument and ps shows it to everybody."""
+    """Guard: if curl gets the header as an argument, ps shows it to every user."""
     seen: list[str] = []
 
     def look() -> None:
@@ -136,7 +136,7 @@ def test_the_token_is_on_no_command_line_while_a_command_waits(
     assert not [line for line in seen if TOKEN in line or TOKEN[-12:] in line]
 
 
-def test_a_token_that_is_none_does_not_reach_the_client(plain: Caller, gateway: Recorder) -> None:
+def test_a_malformed_token_does_not_reach_the_client(plain: Caller, gateway: Recorder) -> None:
     done = plain("drover", "rerun", DROVER_RUN_TOKEN='x"\nurl = "http://127.0.0.1:1/"')
     assert done.returncode == 3
     assert gateway.requests == []

@@ -1,4 +1,4 @@
-"""What tools say of themselves is read leniently: a line that is not understood is just output."""
+"""Readers of reports: unknown lines and invalid values are ignored."""
 
 import json
 from decimal import Decimal
@@ -34,7 +34,7 @@ def read(harness: str, *said: Any) -> Report:
     return reading.report()
 
 
-def test_every_harness_that_a_file_may_name_is_there():
+def test_every_harness_of_the_file_format_exists():
     assert set(get_args(HarnessName)) == set(HARNESSES)
 
 
@@ -47,12 +47,12 @@ def test_claude_codes_result_is_text_tokens_and_cost():
     assert report.spending == Spending(100, 50, 3200, Decimal("0.123457"))
 
 
-def test_a_message_that_comes_again_while_it_grows_counts_once():
+def test_a_message_printed_several_times_counts_once():
     said = [claude_message("a", 7), claude_message("a", 9), claude_message("b", 1)]
     assert read("claude-code", *said).spending == Spending(10, 10, 60)
 
 
-def test_what_sub_agents_used_beyond_the_result_counts():
+def test_usage_of_sub_agents_is_added_to_the_result():
     said = [claude_message("a", 5000), claude_result()]
     assert read("claude-code", *said).spending == Spending(5000, 50, 3200, Decimal("0.123457"))
 
@@ -68,7 +68,7 @@ def test_the_last_result_counts_because_its_cost_is_a_running_total():
     [
         ({"is_error": True, "result": "Invalid API key"}, "claude: Invalid API key"),
         ({"subtype": "error_max_turns", "result": None}, "claude: error_max_turns"),
-        ({"is_error": True, "result": "", "subtype": ""}, "claude: it said that it failed"),
+        ({"is_error": True, "result": "", "subtype": ""}, "claude: failed without a reason"),
     ],
 )
 def test_a_result_that_is_an_error_is_no_answer(changes, error):
@@ -102,7 +102,7 @@ def test_a_turn_that_failed_says_why():
     assert read("codex", *said) == Report("", "codex: out of quota")
 
 
-def test_a_hiccup_before_a_good_end_is_none():
+def test_an_error_before_a_completed_turn_is_ignored():
     said = [{"type": "error", "message": "Reconnecting... 1/5"}, codex_says("ok"), codex_turn()]
     assert read("codex", *said) == Report("ok")
 
@@ -111,17 +111,17 @@ def test_a_hiccup_before_a_good_end_is_none():
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "7", True, None, [], 10**13, float("inf")])
-def test_a_count_that_cannot_be_true_counts_as_nothing(value):
+def test_an_impossible_count_counts_as_0(value):
     usage = {"input_tokens": value, "output_tokens": 3, "cache_read_input_tokens": value}
     assert read("claude-code", claude_result(usage=usage)).spending.tokens == 3
 
 
 @pytest.mark.parametrize("value", [-0.1, "1", True, None, 1e9, float("nan"), float("inf")])
-def test_a_cost_that_cannot_be_true_counts_as_nothing(value):
+def test_an_impossible_cost_counts_as_0(value):
     assert read("claude-code", claude_result(total_cost_usd=value)).spending.cost_usd == 0
 
 
-def test_what_no_database_could_store_is_taken_out_of_the_text():
+def test_characters_that_cannot_be_stored_are_removed_from_the_text():
     assert read("claude-code", claude_result("a\0b\ud800c\x1b[31m")).text == "ab?c"
 
 
@@ -140,7 +140,7 @@ _events = st.builds(
 
 
 @given(st.sampled_from(["claude-code", "codex"]), st.lists(_events | _json, max_size=5))
-def test_no_line_of_any_shape_upsets_a_reader(harness, said):
+def test_no_line_makes_a_reader_fail(harness, said):
     report = read(harness, *said)
     assert report.spending.tokens >= 0
 
@@ -148,7 +148,7 @@ def test_no_line_of_any_shape_upsets_a_reader(harness, said):
 @pytest.mark.parametrize(
     "line", [b"", b"plain text", b"{", b'{"type": "result"', b"[" * 100_000, b"\xff{", b'["x", 1]']
 )
-def test_what_is_no_event_is_just_output(line):
+def test_a_line_that_is_not_an_event_is_ignored(line):
     assert read("claude-code", line).is_empty
 
 
@@ -162,33 +162,33 @@ def judged(ending: Ending, *said: Any, caps: dict[str, Any] | None = None) -> tu
     watcher = ReportWatcher(reader(), caps or {}, stopped.append)
     for line in said:
         watcher.line(json.dumps(line).encode(), 0.0)
-    return watcher.judge(ending), stopped
+    return watcher.applied_to(ending), stopped
 
 
-def test_a_tool_that_says_nothing_of_itself_changes_nothing():
+def test_a_program_without_reports_keeps_its_ending():
     ending = Ending("succeeded", exit_code=0)
     assert judged(ending, CLAUDE_INIT)[0] == ending
 
 
-def test_a_tool_that_ended_well_and_says_it_failed_has_failed():
+def test_a_program_with_exit_code_0_that_reports_an_error_has_failed():
     ending, _ = judged(Ending("succeeded", wants_rerun=True), claude_result("no", is_error=True))
     assert (ending.state, ending.error, ending.wants_rerun) == ("failed", "claude: no", False)
 
 
-def test_the_exit_code_and_what_the_tool_said_are_both_told():
+def test_the_error_contains_the_exit_code_and_the_report():
     ending, _ = judged(Ending("failed", "exit code 1"), claude_result("no", is_error=True))
     assert ending.error == "exit code 1: claude: no"
 
 
 @pytest.mark.parametrize("state", ["stopped", "timed_out"])
-def test_a_run_that_others_ended_keeps_their_reason(state):
+def test_a_stopped_run_keeps_its_reason_despite_a_report(state):
     ending, _ = judged(Ending(state, "because"), claude_result("no", is_error=True))
     assert (ending.state, ending.error) == (state, "because")
     assert ending.report is not None
     assert ending.report.spending.tokens_out == 50
 
 
-def test_a_cap_on_tokens_stops_the_tool_while_it_works_and_not_when_it_is_done():
+def test_a_cap_on_tokens_stops_a_program_before_its_last_event_only():
     said = [claude_message("a", 70), claude_message("b", 70)]
     caps = {"tokens_per_run": 200}
     _, stopped = judged(Ending("succeeded"), *said, caps=caps)

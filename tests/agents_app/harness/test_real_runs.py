@@ -1,4 +1,4 @@
-"""Runs of tools: how they are called, what they are told, and what is kept of their words."""
+"""Runs with a harness: arguments, prompt, reports and caps."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -75,7 +75,7 @@ def test_codex_is_called_for_json_and_reads_its_prompt_from_stdin(
 
 
 @pytest.mark.parametrize("prompt", HOSTILE)
-def test_whatever_the_prompt_says_the_arguments_are_the_same_and_nothing_else_is_run(
+def test_a_prompt_never_changes_the_arguments_of_the_program(
     fleet: Fleet, host: Host, tools: Tools, prompt, tmp_path, monkeypatch
 ):
     """Guard: the prompt is a file on stdin. As an argument the first of these is an option, and
@@ -90,9 +90,7 @@ def test_whatever_the_prompt_says_the_arguments_are_the_same_and_nothing_else_is
     assert list(tmp_path.rglob("pwned")) == []
 
 
-def test_a_prompt_of_fifty_megabytes_that_nobody_reads_blocks_nobody(
-    fleet: Fleet, host: Host, tools: Tools
-):
+def test_an_unread_prompt_of_fifty_megabytes_does_not_block(fleet: Fleet, host: Host, tools: Tools):
     tools.install("claude", claude_result("Unread."), reads=False)
     agent = agent_of(fleet, "claude-code", timeout_seconds=30)
     run = do(fleet, host, agent, prompt="x" * 50_000_000)
@@ -106,7 +104,7 @@ def test_the_output_is_kept_as_it_was_printed(fleet: Fleet, host: Host, tools: T
     assert printed(run.pk) == said
 
 
-def test_a_tool_that_says_it_failed_fails_the_run_with_its_words(
+def test_a_program_that_reports_an_error_fails_the_run_with_that_error(
     fleet: Fleet, host: Host, tools: Tools
 ):
     tools.install("claude", claude_result("Invalid API key", is_error=True), code=0)
@@ -117,7 +115,7 @@ def test_a_tool_that_says_it_failed_fails_the_run_with_its_words(
     assert run.tokens_out == 50
 
 
-def test_what_a_run_returned_itself_is_not_written_over(fleet: Fleet, host: Host, tools: Tools):
+def test_a_return_value_set_by_signal_is_not_overwritten(fleet: Fleet, host: Host, tools: Tools):
     tools.install("claude", claude_result("Chatter."))
     agent = agent_of(fleet, "claude-code")
     item = fleet.ask(agent)
@@ -137,7 +135,7 @@ def test_a_long_answer_is_kept_and_its_summary_cut_between_letters(
     assert run.result_summary == "ß" * 2048 + CUT
 
 
-def test_a_command_of_the_agents_own_is_read_all_the_same(fleet: Fleet, host: Host, tools: Tools):
+def test_reports_of_a_custom_command_are_read(fleet: Fleet, host: Host, tools: Tools):
     wrapper = tools.install("my-claude", claude_result("Wrapped."))
     agent = fleet.agent(harness="claude-code", command=["my-claude", "--mine"])
     run = do(fleet, host, agent)
@@ -151,7 +149,7 @@ def test_without_a_harness_nothing_is_read(fleet: Fleet, host: Host, tools: Tool
     assert not Usage.objects.exists()
 
 
-def test_work_that_waits_goes_on_after_a_run_that_reported(fleet: Fleet, host: Host, tools: Tools):
+def test_queued_work_starts_after_a_run_that_reported(fleet: Fleet, host: Host, tools: Tools):
     tools.install("claude", claude_result())
     agent = agent_of(fleet, "claude-code")
     first, _ = fleet.ask(agent), fleet.ask(agent)
@@ -174,7 +172,7 @@ def test_the_shells_instructions_are_a_script_and_its_input_is_the_data(fleet: F
     assert (run.state, run.error) == ("failed", "exit code 3")
 
 
-def test_a_cap_on_tokens_ends_a_tool_that_goes_on(fleet: Fleet, host: Host, tools: Tools):
+def test_a_cap_on_tokens_stops_a_running_program(fleet: Fleet, host: Host, tools: Tools):
     tools.install("claude", claude_message("a", 500), code=0)
     program = tools.directory / "claude"
     program.write_text(program.read_text().replace("exit 0", "sleep 60"))
@@ -184,14 +182,14 @@ def test_a_cap_on_tokens_ends_a_tool_that_goes_on(fleet: Fleet, host: Host, tool
     assert (run.tokens_in, run.tokens_out, run.tokens_cache) == (500, 5, 30)
 
 
-def test_nothing_of_the_tools_is_left_in_the_output_of_others(fleet: Fleet, host: Host):
+def test_a_run_without_hooks_has_no_remarks_in_its_output(fleet: Fleet, host: Host):
     """Remarks of Drover's are marked as such: there are none without hooks."""
     run = do(fleet, host, fleet.agent(command=["echo", "hello"]))
     assert list(RunOutput.objects.filter(run=run, stream=0)) == []
 
 
 @pytest.mark.parametrize("cap", ["tokens_per_run", "tokens_per_day"])
-def test_a_run_that_is_done_when_its_cap_is_seen_to_be_passed_has_succeeded(
+def test_a_run_that_ends_as_it_passes_its_cap_has_succeeded(
     fleet: Fleet, host: Host, tools: Tools, cap
 ):
     tools.install("claude", claude_result())
@@ -202,7 +200,7 @@ def test_a_run_that_is_done_when_its_cap_is_seen_to_be_passed_has_succeeded(
     assert fleet.ask(agent).state == ("queued" if cap == "tokens_per_day" else "admitted")
 
 
-def test_a_month_that_a_run_uses_up_as_it_ends_is_over_at_once(
+def test_a_monthly_budget_used_up_at_the_end_of_a_run_blocks_at_once(
     fleet: Fleet, host: Host, tools: Tools
 ):
     Tenant.objects.update(settings={"budget": {"usd_per_month": 0.1}})
@@ -212,7 +210,7 @@ def test_a_month_that_a_run_uses_up_as_it_ends_is_over_at_once(
     assert fleet.ask(agent).state == "queued"
 
 
-def test_a_report_is_kept_however_short_the_way_to_the_next_run_is(
+def test_a_report_is_stored_also_if_the_next_run_starts_at_once(
     fleet: Fleet, host: Host, tools: Tools
 ):
     """Guard: the short cut that PostgreSQL has for plain ends leaves reports out."""

@@ -1,4 +1,4 @@
-"""Stand-ins for the tools of others: real programs of that name, that print what those print."""
+"""Stand-ins for Claude Code and Codex: programs of that name that print recorded output."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from typing import Any
 
 from agents_app.launch import prepare
 
-# Writes down how it was called, then prints what it was told to, then ends as it was told to.
+# Records its arguments, prints the prepared output, and exits with the prepared code.
 _TOOL = """#!/bin/sh
 for argument in "$@"; do printf '%s\\0' "$argument"; done > "{notes}/argv"
 {read_stdin}

@@ -1,10 +1,10 @@
-"""Commands around a run: before it and able to forbid it, after it whatever became of it."""
+"""Hooks of real runs: pre-hooks can end the run, post-hooks run after every ending."""
 
 from pathlib import Path
 
 import pytest
 
-from agents_app.launch import hooks as stage
+from agents_app.launch import hooks
 from agents_app.models import Run, RunOutput
 from agents_app.worker.execute import Host
 from tests.agents_app.executing import Executing, do, printed, shell
@@ -17,7 +17,7 @@ def whole_log(run: Run) -> str:
     return b"".join(bytes(piece.data) for piece in pieces).decode()
 
 
-def test_hooks_run_around_the_program_in_its_room_and_environment(fleet: Fleet, host: Host):
+def test_hooks_run_in_the_workdir_and_environment_of_the_program(fleet: Fleet, host: Host):
     agent = fleet.agent(
         command=shell("cat left; echo $COLOUR; echo more >> left"),
         env={"COLOUR": "blue"},
@@ -64,9 +64,7 @@ def test_a_hook_that_fails_before_the_run_ends_it(fleet: Fleet, host: Host, comm
         ("sleep 60", 0.5, "timed_out -15 timed out after 0.5 s-"),
     ],
 )
-def test_hooks_after_the_run_learn_what_became_of_it(
-    fleet: Fleet, host: Host, script, timeout, told
-):
+def test_post_hooks_get_the_state_of_the_run(fleet: Fleet, host: Host, script, timeout, told):
     post = 'echo "$DROVER_RUN_STATE $DROVER_EXIT_CODE $DROVER_RUN_ERROR-"'
     agent = fleet.agent(command=shell(script), timeout_seconds=timeout, hooks={"post": [post]})
     run = do(fleet, host, agent)
@@ -83,7 +81,7 @@ def test_a_hook_that_fails_after_the_run_changes_nothing_and_stops_no_other(
     assert printed(run.pk) == "still here\n"
 
 
-def test_a_hook_after_the_run_cannot_change_what_it_printed_of_itself(fleet: Fleet, host: Host):
+def test_a_post_hook_cannot_change_the_report_of_the_run(fleet: Fleet, host: Host):
     """Only the program's own lines are read."""
     result = '{"type": "result", "is_error": true, "result": "no"}'
     hooks = {"pre": [f"echo '{result}'"], "post": [f"echo '{result}'"]}
@@ -92,7 +90,7 @@ def test_a_hook_after_the_run_cannot_change_what_it_printed_of_itself(fleet: Fle
 
 
 def test_a_hook_has_a_time_limit_of_its_own(fleet: Fleet, host: Host, monkeypatch):
-    monkeypatch.setattr(stage, "HOOK_SECONDS", 0.2)
+    monkeypatch.setattr(hooks, "HOOK_SECONDS", 0.2)
     hooks = {"pre": ["sleep 60"]}
     run = do(fleet, host, fleet.agent(hooks=hooks))
     assert (run.state, run.error) == ("failed", "hooks.pre: sleep 60: timed out after 0.2 s")
@@ -104,7 +102,7 @@ def test_the_time_limit_of_the_run_ends_its_hooks(fleet: Fleet, host: Host):
 
 
 @pytest.mark.parametrize("when", ["pre", "post"])
-def test_whatever_a_hook_started_is_dead_when_the_run_ends(
+def test_processes_of_a_hook_are_dead_when_the_run_ends(
     fleet: Fleet, host: Host, tmp_path: Path, when
 ):
     command = f"setsid sleep 62.5 & echo $! > {tmp_path}/pid"

@@ -1,4 +1,4 @@
-"""Commands in an agent's instructions give way to what they print; nobody else's words are run."""
+"""Commands in instructions are replaced by their output; texts from outside are not executed."""
 
 import time
 from pathlib import Path
@@ -54,14 +54,14 @@ def test_a_text_whose_commands_print_themselves_stays_as_it_is(body):
 # --- in a run -----------------------------------------------------------------------------------
 
 
-def test_commands_run_where_the_run_does_and_as_it_does(fleet: Fleet, host: Host):
+def test_commands_run_in_the_workdir_and_environment_of_the_run(fleet: Fleet, host: Host):
     body = "!`echo $COLOUR $DROVER_AGENT` !`basename $PWD` !`echo ${DATABASE_URL:-none}`"
     said = told(fleet, host, body, env={"COLOUR": "blue"})
     agent_run = fleet.tenant.agents.get().runs.get()
     assert said == f"blue reporter {agent_run.pk} none\n"
 
 
-def test_what_one_command_leaves_in_the_room_the_program_finds(fleet: Fleet, host: Host):
+def test_the_program_finds_files_that_a_command_wrote_to_the_workdir(fleet: Fleet, host: Host):
     agent = fleet.agent(command=["sh", "-c", "cat made"], instructions="!`echo sheep > made`")
     assert printed(do(fleet, host, agent).pk) == "sheep\n"
 
@@ -96,7 +96,7 @@ def test_the_time_limit_of_the_run_is_that_of_its_commands_too(fleet: Fleet, hos
 
 def test_what_a_command_prints_is_bounded(fleet: Fleet, host: Host):
     said = told(fleet, host, "!`head -c 10000000 /dev/zero | tr '\\0' x`")
-    assert said == "x" * hooks.MOST_INJECTED_BYTES + "\n[... cut]\n"
+    assert said == "x" * hooks.MAX_INJECTED_BYTES + "\n[... cut]\n"
 
 
 def test_what_a_command_started_is_dead_before_the_program_starts(
@@ -109,7 +109,7 @@ def test_what_a_command_started_is_dead_before_the_program_starts(
 
 
 @pytest.mark.fault("F77")
-def test_texts_from_outside_are_never_run(fleet: Fleet, host: Host, tmp_path: Path):
+def test_commands_in_texts_from_outside_are_never_run(fleet: Fleet, host: Host, tmp_path: Path):
     """Guard: only the agent's own file is looked at for commands."""
     attack = f"!`touch {tmp_path}/pwned`"
     agent = fleet.agent(command=["cat"], instructions="!`echo hi`", params={"x": attack})

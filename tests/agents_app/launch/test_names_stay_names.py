@@ -1,4 +1,4 @@
-"""F71: an agent's name is shown to people; queues, paths and programs are named by numbers."""
+"""F71: an agent's name is only shown; queues, paths and processes are named by numbers."""
 
 import os
 
@@ -6,7 +6,7 @@ import pytest
 
 from agents_app.launch import prepare as preparation
 from agents_app.models import queue_name
-from agents_app.runners.container_options import container_name, limits, options
+from agents_app.runners.containers.options import container_name, limits, options
 from agents_app.skills.discover import discover_project
 from agents_app.stack.roles import all_roles
 from agents_app.worker.execute import Host
@@ -20,7 +20,7 @@ NAME = "q-rf-no-preserve-root"
 
 @pytest.mark.parametrize("name", ["-Q", "a b", "A", "é", "a" * 65, "a--b", "default", "a\n"])
 @pytest.mark.fault("F71")
-def test_a_directory_that_is_no_name_becomes_no_agent(project: Project, name: str):
+def test_a_directory_whose_name_is_invalid_becomes_no_agent(project: Project, name: str):
     directory = project.root / "agents" / name
     directory.mkdir(parents=True)
     (directory / "SKILL.md").write_text('---\ndescription: x\ncommand: ["true"]\n---\n')
@@ -30,10 +30,10 @@ def test_a_directory_that_is_no_name_becomes_no_agent(project: Project, name: st
 
 
 @pytest.mark.fault("F71")
-def test_what_is_made_for_a_run_is_named_by_numbers(
+def test_files_and_containers_of_a_run_are_named_by_numbers(
     fleet: Fleet, host: Host, monkeypatch: pytest.MonkeyPatch
 ):
-    """Guard: name a queue, a room, a container or a process after its agent, and this is red."""
+    """Guard: if a queue, workdir, container or process is named after its agent, this fails."""
     specs = []
     prepare = preparation.prepare_run
 

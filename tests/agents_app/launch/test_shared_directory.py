@@ -1,4 +1,4 @@
-"""The project's `shared/` directory: every run finds it, unless it leads somewhere else."""
+"""The project's `shared/` directory: every run finds it, unless it is a link out of the project."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 
 from agents_app.conf import CONF
 from agents_app.launch import prepare
+from agents_app.runners import RUNNERS
 from agents_app.runners.base import Mount, Outcome, RunSpec
-from agents_app.runners.kinds import RUNNERS
 from agents_app.worker.execute import Host
 from tests.agents_app.executing import do, printed, shell
 from tests.agents_app.fleet import Fleet
@@ -46,7 +46,7 @@ def test_a_project_that_shares_nothing_has_no_such_variable(fleet: Fleet, host: 
 
 
 @pytest.mark.parametrize(("runtime", "writable"), [({}, False), ({"shared_writable": True}, True)])
-def test_where_nothing_else_is_seen_it_is_and_only_for_reading_unless_asked(
+def test_the_shared_directory_is_mounted_read_only_unless_the_agent_asks(
     fleet: Fleet, host: Host, root: Path, monkeypatch, runtime, writable
 ):
     (root / "shared").mkdir()

@@ -11,14 +11,14 @@ from uuid import uuid4
 from docker import APIClient
 
 from agents_app.runners.base import Mount, Runtime
-from agents_app.runners.container import ContainerRunner
-from agents_app.runners.docker_engine import Engine
+from agents_app.runners.containers.engine import DockerClient
+from agents_app.runners.containers.runner import ContainerRunner
 from tests.agents_app.runners.programs import Program
 from tests.parts.docker_part import IMAGE, DockerEngine
 from tests.parts.waiting import wait_for
 
 # One of each, as a worker has it: each keeps connections.
-_runner = lru_cache(lambda url: ContainerRunner(Engine(url)))
+_runner = lru_cache(lambda url: ContainerRunner(DockerClient(url)))
 _client = lru_cache(lambda url: APIClient(url, version="1.41"))
 
 

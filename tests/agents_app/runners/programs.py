@@ -1,4 +1,4 @@
-"""Programs for the runner tests, and ways to run them to their end or in a thread."""
+"""Programs for the runner tests, run to their end or in a thread."""
 
 import itertools
 import os

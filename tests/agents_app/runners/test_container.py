@@ -1,4 +1,4 @@
-"""Programs in containers: what they get, how they end, and what is left of them."""
+"""Programs in containers: input, output, endings and errors."""
 
 import os
 import time
@@ -6,7 +6,7 @@ import time
 import pytest
 
 from agents_app.runners.base import Mount, verdict
-from agents_app.runners.docker_engine import Engine
+from agents_app.runners.containers.engine import DockerClient
 from tests.agents_app.runners.conftest import open_fds
 from tests.agents_app.runners.containers import NewContained
 from tests.parts.docker_part import IMAGE, DockerEngine
@@ -33,7 +33,7 @@ def test_the_exit_code_is_that_of_the_program(contained: NewContained):
     assert verdict(run.outcome).error == "permission denied (exit code 11)"
 
 
-def test_it_works_in_its_own_directory_and_finds_its_prompt_in_a_file(contained: NewContained):
+def test_a_container_runs_in_its_workdir_with_the_prompt_in_a_file(contained: NewContained):
     run = contained("pwd; cat prompt; echo kept > note; echo $HOME").run()
     assert run.sink.text(1).decode().split() == [str(run.cwd), "hello" + str(run.cwd)]
     assert (run.cwd / "note").read_text() == "kept\n"
@@ -56,7 +56,7 @@ def test_programs_are_found_where_the_image_has_them(contained: NewContained):
     assert run.run().outcome.exit_code == 0
 
 
-def test_a_huge_prompt_that_is_never_read_blocks_nobody(contained: NewContained):
+def test_a_huge_prompt_that_is_never_read_does_not_block(contained: NewContained):
     run = contained("echo done")
     run.spec.prompt_file.write_bytes(b"x" * 50_000_000)
     run.run()
@@ -70,7 +70,7 @@ def test_a_huge_prompt_arrives_to_the_last_byte(contained: NewContained):
     assert run.run().sink.text(1).strip() == b"5000000"
 
 
-def test_after_its_time_it_is_asked_to_end_and_then_made_to(contained: NewContained):
+def test_after_a_timeout_a_container_gets_sigterm_then_sigkill(contained: NewContained):
     """F30: it ignores TERM."""
     run = contained(
         "trap 'echo no' TERM; echo ready; while :; do sleep 0.1; done", timeout=1, grace=1
@@ -82,7 +82,7 @@ def test_after_its_time_it_is_asked_to_end_and_then_made_to(contained: NewContai
     assert run.took_seconds < 1 + 1 + 2
 
 
-def test_a_program_that_ends_on_term_may_say_goodbye(contained: NewContained):
+def test_a_program_that_ends_on_sigterm_can_write_output(contained: NewContained):
     run = contained("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.1; done")
     run.start()
     run.container()
@@ -107,7 +107,7 @@ def test_a_program_that_closes_its_output_is_not_over_before_it_ends(contained: 
     assert run.took_seconds > 1.9
 
 
-def test_what_it_left_in_the_background_ends_with_it(contained: NewContained):
+def test_background_processes_end_with_the_container(contained: NewContained):
     """F31, F37: the container is gone, whatever it has started."""
     run = contained("sleep 300 & setsid sleep 300 & echo on").run()
     assert run.outcome.exit_code == 0
@@ -115,16 +115,16 @@ def test_what_it_left_in_the_background_ends_with_it(contained: NewContained):
 
 
 @pytest.mark.fault("F39")
-def test_running_out_of_memory_is_said_so(contained: NewContained):
+def test_running_out_of_memory_is_reported(contained: NewContained):
     """F39."""
     run = contained("x=a; while :; do x=$x$x; done", memory="16m").run()
     judged = verdict(run.outcome)
     assert judged.state == "failed"
-    assert judged.error.startswith("oom_killed: it needed more than its 16m of memory")
+    assert judged.error.startswith("oom_killed: the run needed more than its 16m of memory")
 
 
 @pytest.mark.fault("F42")
-def test_an_image_that_is_not_there_is_named_and_not_pulled(contained: NewContained):
+def test_a_missing_image_is_named_and_not_pulled(contained: NewContained):
     """F42."""
     began = time.monotonic()
     run = contained("echo never", image="example/nowhere:9").run()
@@ -144,23 +144,23 @@ def test_an_image_that_cannot_be_pulled_is_named_with_the_reason(contained: NewC
     assert "connection refused" in error
 
 
-def test_without_an_image_it_says_where_to_name_one(contained: NewContained):
+def test_without_an_image_the_error_says_where_to_name_one(contained: NewContained):
     error = verdict(contained("echo never", image="").run().outcome).error
     assert "runtime.image" in error
 
 
 @pytest.mark.parametrize("network", ["host", "container:other"])
-def test_a_network_that_would_open_the_machine_is_refused(contained: NewContained, network: str):
+def test_the_host_network_is_refused(contained: NewContained, network: str):
     error = verdict(contained("echo never", network=network).run().outcome).error
     assert error.startswith("spawn_failed: runtime.network is")
 
 
-def test_a_network_that_is_not_there_is_named(contained: NewContained):
+def test_a_missing_network_is_named(contained: NewContained):
     error = verdict(contained("echo never", network="nowhere").run().outcome).error
     assert error.startswith("spawn_failed: ") and "nowhere" in error
 
 
-def test_a_program_that_is_not_in_the_image_is_named(contained: NewContained):
+def test_a_program_missing_in_the_image_is_named(contained: NewContained):
     run = contained("", argv=("nosuchprogram", "-x")).run()
     judged = verdict(run.outcome)
     assert judged.state == "failed"
@@ -169,7 +169,7 @@ def test_a_program_that_is_not_in_the_image_is_named(contained: NewContained):
 
 def test_no_descriptor_of_a_run_is_left(contained: NewContained, docker_engine: DockerEngine):
     """The SDK keeps up to 25 connections, one for each address: so all to one."""
-    engine = Engine(docker_engine.url)
+    engine = DockerClient(docker_engine.url)
     made = docker_engine.client().create_container(IMAGE, ["true"], stdin_open=True)["Id"]
     engine.attach(made).close()
     before = open_fds()

@@ -1,4 +1,4 @@
-"""A container whose worker went away, one whose engine went away, and one that talks too much."""
+"""Containers whose worker died or whose engine stopped, and containers with much output."""
 
 import resource
 import time
@@ -14,7 +14,9 @@ from tests.parts.waiting import wait_for
 COUNT = "for i in $(seq 0 19); do echo line $i; sleep 0.1; done; echo oh >&2; exit 5"
 
 
-def test_another_runner_goes_on_and_reads_all_from_the_beginning(contained: NewContained):
+def test_another_runner_adopts_a_container_and_reads_its_output_from_the_start(
+    contained: NewContained,
+):
     """F2, as far as the runner goes: two look at one container here, and both see it all."""
     run = contained(COUNT).start()
     other = run.adopted().join()
@@ -24,7 +26,7 @@ def test_another_runner_goes_on_and_reads_all_from_the_beginning(contained: NewC
     assert other.sink.text(2) == b"oh\n"
 
 
-def test_the_rest_of_its_time_is_all_that_it_has(contained: NewContained):
+def test_an_adopted_container_has_only_the_rest_of_its_time(contained: NewContained):
     run = contained("echo on; sleep 300", timeout=300).start()
     other = run.adopted(left_seconds=0.5).join()
     assert (other.outcome.kind, other.outcome.error) == ("timed_out", "timed out after 300 s")
@@ -35,10 +37,10 @@ def test_a_container_that_is_gone_is_lost(contained: NewContained):
     run.control.container = "0" * 64
     other = run.adopted().join()
     assert verdict(other.outcome).state == "lost"
-    assert other.outcome.error == "lost: its container was removed by somebody else"
+    assert other.outcome.error == "lost: the container was removed, but not by Drover"
 
 
-def test_a_gigabyte_of_output_blocks_nobody_and_is_not_kept_in_memory(contained: NewContained):
+def test_a_gigabyte_of_output_does_not_block_and_is_not_kept_in_memory(contained: NewContained):
     """F33, with a fifth of it; the whole is in the benchmarks. F34: it is one line."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     run = contained("head -c 200000000 /dev/zero | tr '\\0' x", timeout=100).run()
@@ -77,7 +79,7 @@ def fragile_run(tmp_path, fragile: DockerEngine) -> Iterator[NewContained]:
         program.join(60)
 
 
-def test_without_an_engine_nothing_is_begun_and_it_is_said_why(
+def test_without_an_engine_the_outcome_is_unavailable_with_the_reason(
     fragile: DockerEngine, fragile_run: NewContained
 ):
     """F40."""
@@ -91,7 +93,7 @@ def test_without_an_engine_nothing_is_begun_and_it_is_said_why(
     assert fragile_run("echo back").run().sink.text(1) == b"back\n"
 
 
-def test_when_the_engine_is_killed_and_comes_back_the_run_ends_once_and_has_its_output(
+def test_a_run_survives_a_killed_engine_with_its_output(
     fragile: DockerEngine, fragile_run: NewContained
 ):
     """F41: without live-restore the engine ends what it finds when it comes back: lost."""
@@ -108,7 +110,7 @@ def test_when_the_engine_is_killed_and_comes_back_the_run_ends_once_and_has_its_
     assert run.left() == []
 
 
-def test_a_run_that_should_be_over_while_the_engine_is_away_is_ended_when_it_is_back(
+def test_a_timeout_during_an_engine_outage_is_enforced_afterwards(
     fragile: DockerEngine, fragile_run: NewContained
 ):
     run = fragile_run("sleep 300", grace=1).start()

@@ -1,10 +1,10 @@
-"""What a program in a container cannot do: each thing is really tried, from inside."""
+"""What a program in a container cannot do, tried from inside."""
 
 import socket
 
 import pytest
 
-from agents_app.runners.container_options import AGENT_UID
+from agents_app.runners.containers.options import AGENT_UID
 from tests.agents_app.runners.containers import Contained, NewContained
 
 
@@ -13,13 +13,13 @@ def _said(run: Contained) -> str:
     return run.sink.text().decode()
 
 
-def test_it_is_nobody_and_can_become_nobody_else(contained: NewContained):
+def test_a_container_has_an_unprivileged_user_and_cannot_change_it(contained: NewContained):
     """The image holds an `id` that is setuid root; without no-new-privileges it says 0."""
     said = _said(contained("id -u; id -g; /bin/rootly -u"))
     assert said.split() == [str(AGENT_UID), str(AGENT_UID), str(AGENT_UID)]
 
 
-def test_it_has_no_capabilities_and_a_filter_on_its_system_calls(contained: NewContained):
+def test_a_container_has_no_capabilities_and_a_seccomp_filter(contained: NewContained):
     said = _said(contained("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status"))
     status = dict(line.split(":\t") for line in said.splitlines())
     kinds = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
@@ -28,12 +28,12 @@ def test_it_has_no_capabilities_and_a_filter_on_its_system_calls(contained: NewC
     assert status["Seccomp"] == "2"
 
 
-def test_it_can_write_to_its_own_directory_and_to_tmp_alone(contained: NewContained):
+def test_a_container_can_write_only_to_its_workdir_and_tmp(contained: NewContained):
     script = "for d in / /bin /etc /usr /dev/shm . /tmp; do touch $d/x 2>/dev/null && echo $d; done"
     assert _said(contained(script)).split() == ["/dev/shm", ".", "/tmp"]
 
 
-def test_what_it_writes_to_tmp_cannot_be_executed_but_in_its_own_directory_it_can(
+def test_files_in_tmp_cannot_be_executed_but_files_in_the_workdir_can(
     contained: NewContained,
 ):
     script = (
@@ -42,7 +42,7 @@ def test_what_it_writes_to_tmp_cannot_be_executed_but_in_its_own_directory_it_ca
     assert _said(contained(script)) == "ran in .\n"
 
 
-def test_it_does_not_see_another_runs_room_or_the_machine(contained: NewContained, tmp_path):
+def test_a_container_sees_neither_other_workdirs_nor_the_host(contained: NewContained, tmp_path):
     other = contained("true")
     (other.cwd / "secret").write_text("sesame")
     run = contained(f"exec 2>&1; ls -A {tmp_path}; cat {other.cwd}/secret; ls /root /home /var/run")
@@ -52,19 +52,19 @@ def test_it_does_not_see_another_runs_room_or_the_machine(contained: NewContaine
     assert said.count("No such file or directory") == 4
 
 
-def test_it_has_no_network_and_does_not_reach_the_machines_own(contained: NewContained):
+def test_a_container_has_no_network_and_cannot_reach_the_host(contained: NewContained):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         run = contained(f"ls /sys/class/net; nc -w 1 127.0.0.1 {port} && echo reached").run()
     assert run.sink.text(1) == b"lo\n"
 
 
-def test_it_sees_no_processes_but_its_own(contained: NewContained):
+def test_a_container_sees_only_its_own_processes(contained: NewContained):
     said = _said(contained("ls /proc | grep -c '^[0-9]'"))
     assert int(said) < 8
 
 
-def test_nothing_of_the_servers_environment_is_in_it(contained: NewContained, monkeypatch):
+def test_a_container_has_no_variables_of_the_server(contained: NewContained, monkeypatch):
     monkeypatch.setenv("DATABASE_PASSWORD", "sesame")
     run = contained("env")
     said = dict(line.split("=", 1) for line in _said(run).splitlines())
@@ -73,7 +73,7 @@ def test_nothing_of_the_servers_environment_is_in_it(contained: NewContained, mo
 
 
 @pytest.mark.fault("F32")
-def test_a_fork_bomb_meets_its_limit_and_the_machine_lives(contained: NewContained):
+def test_a_fork_bomb_in_a_container_reaches_its_limit(contained: NewContained):
     """F32."""
     bomb = "while :; do sleep 300 & done"
     run = contained(bomb, pids_limit=32, timeout=3, grace=1).run()
@@ -85,7 +85,7 @@ def test_a_fork_bomb_meets_its_limit_and_the_machine_lives(contained: NewContain
     assert contained("echo alive").run().sink.text(1) == b"alive\n"
 
 
-def test_its_limits_are_those_of_the_agent(contained: NewContained):
+def test_the_limits_of_a_container_are_those_of_the_agent(contained: NewContained):
     run = contained("sleep 30", memory="32m", cpus=0.5, pids_limit=77, network="none").start()
     found = run.client.inspect_container(run.container())
     host = found["HostConfig"]

@@ -1,4 +1,4 @@
-"""The small parts of running in containers that need no engine: frames, environment, options."""
+"""Parts of the container runner that need no engine: frames, environment, options."""
 
 import subprocess
 import sys
@@ -9,8 +9,8 @@ import pytest
 from agents_app.conf import ROOT
 from agents_app.output.transcript import AfterWhatIsStored
 from agents_app.runners.base import Mount, Outcome, RunSpec, Runtime, verdict
-from agents_app.runners.container_options import environment, limits, options
-from agents_app.runners.frames import Frames
+from agents_app.runners.containers.frames import Frames
+from agents_app.runners.containers.options import environment, limits, options
 from tests.agents_app.runners.programs import Sink
 
 ROOM = Path("/data/runs/7")
@@ -28,7 +28,7 @@ def spec(**env: str) -> RunSpec:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9, 1000])
-def test_frames_are_put_together_whatever_the_pieces_they_came_in(size: int):
+def test_frames_are_read_however_the_stream_is_split(size: int):
     data = frame(1, b"hello ") + frame(2, b"oh") + frame(1, b"") + frame(1, b"world")
     frames, found = Frames(), {1: b"", 2: b""}
     for start in range(0, len(data), size):
@@ -37,12 +37,12 @@ def test_frames_are_put_together_whatever_the_pieces_they_came_in(size: int):
     assert found == {1: b"hello world", 2: b"oh"}
 
 
-def test_what_was_read_before_is_passed_over_stream_by_stream():
+def test_bytes_read_before_are_skipped_in_each_stream():
     data = frame(1, b"hello ") + frame(2, b"oh no") + frame(1, b"world")
     assert list(Frames({1: 8, 2: 2}).feed(data)) == [(2, b" no"), (1, b"rld")]
 
 
-def test_what_is_stored_already_does_not_reach_the_sink_again():
+def test_stored_output_does_not_reach_the_sink_again():
     sink = Sink()
     rest = AfterWhatIsStored(sink, {1: 7})
     for data in (b"hello", b" world", b"!"):
@@ -51,19 +51,19 @@ def test_what_is_stored_already_does_not_reach_the_sink_again():
     assert (sink.text(1), sink.text(2)) == (b"orld!", b"oh")
 
 
-def test_programs_are_looked_for_where_the_image_has_them_after_the_agents_commands():
+def test_the_path_of_the_image_follows_the_commands_of_agents():
     server = {"PATH": "/host/bin", "HOME": "/home/drover", "USER": "drover"}
     env = environment(spec(**server | {"PATH": "/agent_bin:/host/bin"}), server, {"PATH": "/i/bin"})
     assert env == {"PATH": "/agent_bin:/i/bin", "HOME": str(ROOM)}
 
 
-def test_what_the_agent_declares_itself_is_kept():
+def test_variables_of_the_agent_are_kept():
     server = {"PATH": "/host/bin", "HOME": "/home/drover"}
     declared = {"PATH": "/mine", "HOME": "/mine", "USER": "me"}
     assert environment(spec(**declared), server, {"PATH": "/i/bin"}) == declared
 
 
-def test_a_mount_that_is_not_there_is_left_out_and_the_others_keep_their_paths(tmp_path):
+def test_a_missing_mount_is_left_out(tmp_path):
     mounts = (Mount(tmp_path, writable=True), Mount(tmp_path / "none"), Mount(ROOT))
     given = RunSpec(7, ("x",), {}, ROOM, ROOM, 60, runtime=Runtime("container"), mounts=mounts)
     found = [(m["Source"], m["Target"], m["ReadOnly"]) for m in limits(given)["mounts"]]
@@ -76,14 +76,14 @@ def test_the_images_own_entry_point_and_checks_are_not_run():
     assert found["healthcheck"] == {"test": ["NONE"]}
 
 
-def test_an_engine_that_is_away_and_a_container_that_is_gone_are_no_failures():
+def test_an_unavailable_engine_and_a_missing_container_are_not_failures():
     assert verdict(Outcome("unavailable", None, "x")).state == "unavailable"
     assert verdict(Outcome("lost", None, "x")).state == "lost"
     assert verdict(Outcome("exited", 137, "oom_killed: x")).error == "oom_killed: x"
     assert verdict(Outcome("exited", 0, "")).state == "succeeded"
 
 
-def test_who_runs_no_containers_does_not_load_the_sdk(tmp_path):
+def test_without_containers_the_docker_sdk_is_not_loaded(tmp_path):
     """It costs 20 MB; the stack has a budget for doing nothing."""
     code = "import django; django.setup(); import sys; import scheduler_project.worker;"
     code += "import scheduler_project.beat; assert 'docker' not in sys.modules"

@@ -1,4 +1,4 @@
-"""The handle through which other threads stop a run."""
+"""RunControl, with which other threads stop a run."""
 
 import os
 import threading
@@ -45,7 +45,7 @@ def test_the_first_reason_stays_and_the_last_grace_counts():
     assert control.request == StopRequest("a person asked", 0)
 
 
-def test_it_works_without_eventfd(monkeypatch):
+def test_control_works_without_eventfd(monkeypatch):
     monkeypatch.delattr(os, "eventfd")
     before = open_fds()
     control = RunControl()

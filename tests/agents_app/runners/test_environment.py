@@ -1,4 +1,4 @@
-"""The environment of a run comes from an allow-list; what it says of the run cannot be forged."""
+"""The environment of a run: an allow-list, and variables that an agent cannot override."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def environment(base=None, declared=None, **changes: object) -> dict[str, str]:
     return run_environment(base or {}, declared or {}, **facts)  # type: ignore[arg-type]
 
 
-def test_of_the_servers_environment_only_the_harmless_is_passed_on():
+def test_only_allowed_variables_of_the_server_are_passed_on():
     assert base_environment(SERVER) == {
         "PATH": "/opt/bin:/bin",
         "HOME": "/home/drover",
@@ -60,7 +60,7 @@ def test_a_server_without_path_and_language_still_gives_both():
     assert "/usr/bin" in base["PATH"]
 
 
-def test_a_run_learns_who_it_is():
+def test_a_run_gets_its_ids_in_its_environment():
     env = environment()
     assert env["DROVER_RUN_ID"] == "7"
     assert (env["DROVER_AGENT"], env["DROVER_TRIGGER"]) == ("reporter", "schedule")
@@ -69,7 +69,7 @@ def test_a_run_learns_who_it_is():
     assert env["TIMEOUT_SECONDS"] == "90"
 
 
-def test_a_run_of_no_schedule_says_so():
+def test_a_run_without_a_schedule_has_an_empty_schedule_id():
     assert environment(schedule_id=None)["DROVER_SCHEDULE_ID"] == ""
 
 

@@ -1,4 +1,4 @@
-"""Runs as another user of this host: by root itself, and by a worker that needs sudo for it."""
+"""Runs as another user of the host: by root, and by a worker that uses sudo."""
 
 import os
 import shutil
@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.runners import sudo
+from agents_app.runners import RUNNERS, sudo
 from agents_app.runners.base import Limits, Outcome, Runtime, memory_bytes
-from agents_app.runners.kinds import RUNNERS
 from tests.agents_app.runners.programs import Program
 from tests.parts.processes import all_gone, is_gone
 from tests.parts.users_part import Users, as_user, uid_of
@@ -88,7 +87,7 @@ def way(request: pytest.FixtureRequest, users: Users, shim: Path) -> Way:
     return Way(users, request.param)
 
 
-def test_the_program_is_that_user_and_nothing_else(way: Way):
+def test_the_program_runs_as_the_user_without_other_groups(way: Way):
     result = way.run("id -u; id -G; echo $HOME; echo $USER; cat; pwd; touch mine && echo wrote")
     lines = result.output.decode().splitlines()
     agent = way.users.agent
@@ -102,15 +101,15 @@ def test_the_program_is_that_user_and_nothing_else(way: Way):
 
 
 @pytest.mark.parametrize("code", [0, 3, 42, 124])
-def test_its_exit_code_comes_back(way: Way, code):
+def test_the_exit_code_is_returned(way: Way, code):
     assert way.run(f"exit {code}").outcome.exit_code == code
 
 
-def test_a_signal_that_killed_it_comes_back_negative(way: Way):
+def test_a_fatal_signal_is_returned_as_a_negative_exit_code(way: Way):
     assert way.run("kill -SEGV $$").outcome.exit_code == -11
 
 
-def test_what_it_prints_comes_back_in_order_and_whole(way: Way):
+def test_output_is_returned_in_order_and_complete(way: Way):
     result = way.run("echo first; i=0; while [ $i -lt 2000 ]; do echo $i; i=$((i+1)); done")
     assert result.output.split() == [b"first", *(str(i).encode() for i in range(2000))]
 
@@ -128,7 +127,7 @@ def test_a_stop_reaches_the_other_users_processes(way: Way):
     assert wait_for(lambda: is_gone(int(way.note("pid"))))
 
 
-def test_a_stop_asks_kindly_first(way: Way):
+def test_a_stop_sends_sigterm_first(way: Way):
     script = f"trap 'echo bye; exit 5' TERM; echo $$ > {way.out}/pid; while :; do sleep 0.05; done"
 
     def stop(program: Program) -> None:
@@ -140,13 +139,13 @@ def test_a_stop_asks_kindly_first(way: Way):
     assert result.outcome.exit_code == 5
 
 
-def test_a_time_limit_ends_it(way: Way):
+def test_a_time_limit_ends_the_program(way: Way):
     result = way.run("sleep 60", timeout=0.5, grace=0.2)
     assert result.outcome.kind == "timed_out"
 
 
 @pytest.mark.fault("F31")
-def test_what_daemonised_itself_is_dead_when_the_run_ends(way: Way):
+def test_a_daemonised_process_is_dead_when_the_run_ends(way: Way):
     script = (
         f"setsid sh -c 'echo $$ > {way.out}/daemon; exec sleep 300' >/dev/null 2>&1 &"
         f"while [ ! -s {way.out}/daemon ]; do sleep 0.02; done"
@@ -155,7 +154,7 @@ def test_what_daemonised_itself_is_dead_when_the_run_ends(way: Way):
     assert wait_for(lambda: is_gone(int(way.note("daemon"))), 3)
 
 
-def test_a_fork_bomb_meets_its_limit_and_leaves_nothing(way: Way):
+def test_a_fork_bomb_reaches_its_limit_and_leaves_no_process(way: Way):
     script = "i=0; while [ $i -lt 200 ]; do sleep 60 & i=$((i+1)); done; echo all of them"
     result = way.run(script, pids_limit=40, timeout=20)
     assert b"all of them" not in result.output
@@ -225,7 +224,7 @@ def test_a_program_that_kills_its_shim_does_not_survive_it(users: Users, shim: P
     assert wait_for(lambda: is_gone(int(way.note("pid"))), 5)
 
 
-def test_a_worker_that_dies_takes_the_run_with_it(users: Users, shim: Path):
+def test_the_run_of_a_dead_worker_is_killed(users: Users, shim: Path):
     way = Way(users, "sudo")
     script = f"echo $$ > {way.out}/pid; sleep 300"
 
@@ -238,7 +237,7 @@ def test_a_worker_that_dies_takes_the_run_with_it(users: Users, shim: Path):
     assert wait_for(lambda: is_gone(int(way.note("pid"))), 5)
 
 
-def test_nothing_the_run_is_given_stands_on_a_command_line(users: Users, shim: Path):
+def test_no_data_of_the_run_is_on_a_command_line(users: Users, shim: Path):
     way = Way(users, "sudo")
 
     def look(program: Program) -> None:
@@ -259,14 +258,14 @@ def test_nothing_the_run_is_given_stands_on_a_command_line(users: Users, shim: P
     ("name", "expected"),
     [("nobody-has-this-name", "no_such_user: "), ("root", "runs_as_root: ")],
 )
-def test_a_user_that_cannot_be_is_refused(tmp_path, name, expected):
+def test_an_unknown_user_and_root_are_refused(tmp_path, name, expected):
     runtime = Runtime(type="host-user", run_as=name)
     outcome = Program(tmp_path, "/bin/true", runner=RUNNER, runtime=runtime).run().outcome
     assert outcome.kind == "spawn_failed"
     assert outcome.error.startswith(expected)
 
 
-def test_a_link_in_the_room_does_not_give_its_target_away(users: Users):
+def test_the_target_of_a_link_in_the_workdir_keeps_its_owner(users: Users):
     way = Way(users, "root")
     precious = users.public_directory() / "precious"
     precious.write_text("mine")
@@ -288,6 +287,6 @@ def test_an_amount_of_memory_is_read(text, size):
     assert memory_bytes(text) == size
 
 
-def test_only_limits_that_were_asked_for_cost_a_process_run_anything():
+def test_only_requested_limits_are_set_for_a_process():
     assert Runtime().asked_limits is None
     assert Runtime(pids_limit=20).asked_limits == Limits(pids=20)

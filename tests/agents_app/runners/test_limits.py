@@ -1,4 +1,4 @@
-"""Limits of process runs: real control groups where this host lets us make some."""
+"""Limits of process runs, with real control groups where the host allows them."""
 
 import os
 import sys
@@ -39,11 +39,11 @@ def run(tmp_path: Path, *argv: str, **runtime: object) -> Program:
 
 
 @pytest.mark.fault("F39")
-def test_a_run_that_takes_too_much_memory_says_so(tmp_path, controllers):
+def test_a_run_that_takes_too_much_memory_reports_the_limit(tmp_path, controllers):
     program = run(tmp_path, sys.executable, "-c", EAT, memory="64m")
     ended = verdict(program.outcome)
     assert (ended.state, program.outcome.exit_code) == ("failed", -9)
-    assert ended.error.startswith("oom_killed: it took more memory than its `memory` allows")
+    assert ended.error.startswith("oom_killed: the run took more than its `memory` allows")
     assert groups_left() == []
 
 
@@ -55,7 +55,7 @@ def test_a_run_that_stays_below_its_limit_does_not_notice_it(tmp_path, controlle
 
 
 @pytest.mark.fault("F32")
-def test_a_fork_bomb_meets_its_limit_also_when_it_is_root(tmp_path, controllers):
+def test_a_fork_bomb_of_root_reaches_its_limit(tmp_path, controllers):
     script = "i=0; while [ $i -lt 100 ]; do sleep 60 & i=$((i+1)); done; echo all of them"
     program = run(tmp_path, "/bin/sh", "-c", script, pids_limit=20)
     assert b"all of them" not in program.sink.text()
@@ -95,7 +95,7 @@ def test_each_version_of_control_groups_has_its_own_files(version, expected):
     assert group_settings(version, Limits(2**20, 7, 1.5)) == expected
 
 
-def test_a_group_of_version_2_is_used_when_one_was_handed_over(tmp_path, monkeypatch):
+def test_a_group_of_version_2_is_used_if_drover_cgroup_names_it(tmp_path, monkeypatch):
     (tmp_path / "cgroup.subtree_control").write_text("cpu pids\n")
     monkeypatch.setenv("DROVER_CGROUP", str(tmp_path))
     find_hierarchy.cache_clear()

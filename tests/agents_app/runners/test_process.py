@@ -1,4 +1,4 @@
-"""Runs of real programs: what they get, how they end, and how they fail to start."""
+"""Runs of real programs: input, environment, endings and failed starts."""
 
 import os
 import signal
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from agents_app.runners import RUNNERS
 from agents_app.runners.base import Outcome, verdict
-from agents_app.runners.kinds import RUNNERS
 from tests.agents_app.runners.programs import Program, Shell
 from tests.parts.processes import environment_of, is_gone
 
@@ -22,11 +22,11 @@ def test_the_registry_knows_the_process_runner(tmp_path):
 
 
 @pytest.mark.parametrize("code", [0, 1, 42, 124, 255])
-def test_the_exit_code_comes_back(shell: Shell, code):
+def test_a_process_returns_its_exit_code(shell: Shell, code):
     assert shell(f"exit {code}").run().outcome.exit_code == code
 
 
-def test_a_signal_that_killed_the_program_comes_back_negative(shell: Shell):
+def test_a_process_killed_by_a_signal_has_a_negative_exit_code(shell: Shell):
     outcome = shell("kill -SEGV $$").run().outcome
     assert (outcome.kind, outcome.exit_code) == ("exited", -signal.SIGSEGV)
 
@@ -38,7 +38,7 @@ def test_a_kill_from_outside_is_not_called_a_stop(shell: Shell):
     assert (outcome.kind, outcome.exit_code) == ("exited", -9)
 
 
-def test_the_control_says_pid_and_time_while_it_runs(shell: Shell):
+def test_the_control_has_pid_and_start_time_while_the_program_runs(shell: Shell):
     before = time.time()
     program = shell("echo $$ > pid; sleep 60").start()
     assert program.noted_pid() == program.control.pid
@@ -47,7 +47,7 @@ def test_the_control_says_pid_and_time_while_it_runs(shell: Shell):
     program.join()
 
 
-def test_the_program_gets_its_environment_and_nothing_of_ours(shell: Shell, monkeypatch):
+def test_the_program_gets_only_the_environment_of_its_spec(shell: Shell, monkeypatch):
     monkeypatch.setenv("DJANGO_SECRET_KEY", "canary")
     program = shell("sleep 60").start()
     pid = program.pid()
@@ -66,7 +66,7 @@ def test_the_program_gets_no_descriptor_but_the_three(shell: Shell):
     os.close(writer)
 
 
-def test_it_leads_a_session_in_its_directory(shell: Shell):
+def test_the_program_leads_a_session_in_its_directory(shell: Shell):
     program = shell("sleep 60").start()
     pid = program.pid()
     assert os.getsid(pid) == os.getpgid(pid) == pid
@@ -80,7 +80,7 @@ def test_the_prompt_is_on_stdin(shell: Shell):
 
 
 @pytest.mark.fault("F38")
-def test_a_prompt_of_50_mb_that_nobody_reads_blocks_nobody(shell: Shell):
+def test_an_unread_prompt_of_50_mb_does_not_block(shell: Shell):
     program = shell("exit 0")
     with program.spec.prompt_file.open("wb") as prompt:
         prompt.truncate(50_000_000)
@@ -178,7 +178,7 @@ def test_a_sink_that_raises_takes_the_program_down_with_it(shell: Shell, monkeyp
     assert is_gone(program.pid())
 
 
-def test_it_works_without_pidfd(shell: Shell, monkeypatch):
+def test_a_process_is_supervised_without_pidfd(shell: Shell, monkeypatch):
     monkeypatch.delattr(os, "pidfd_open")
     program = shell("echo out; sleep 0.2; exit 5").run()
     assert program.outcome.exit_code == 5

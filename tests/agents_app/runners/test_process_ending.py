@@ -1,4 +1,4 @@
-"""Programs that are made to end: by the clock or by somebody, with TERM and with KILL."""
+"""Programs that are ended by a timeout or a stop request, with SIGTERM and SIGKILL."""
 
 import time
 
@@ -11,7 +11,7 @@ from tests.parts.waiting import wait_for
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 
-def test_a_timeout_ends_it_with_term(shell: Shell):
+def test_a_timeout_ends_the_program_with_sigterm(shell: Shell):
     program = shell("trap 'echo bye; exit 9' TERM; sleep 60 & wait", timeout=0.3).run()
     assert program.outcome.kind == "timed_out"
     assert program.outcome.exit_code == 9

@@ -1,4 +1,4 @@
-"""What programs print arrives: all of it, in order, in time, and never blocks the run."""
+"""The output of programs arrives complete, in order and in time, and never blocks the run."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ def test_every_byte_value_survives(shell: Shell):
     assert program.run().sink.text() == bytes(range(256)) * 2000
 
 
-def test_output_is_flushed_while_it_runs_but_not_more_than_twice_a_second(shell: Shell):
+def test_output_is_flushed_at_most_twice_a_second(shell: Shell):
     program = shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.1; done").run()
     flushed_at = program.sink.flushed_at
     assert len(flushed_at) >= 2

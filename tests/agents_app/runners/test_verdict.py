@@ -1,4 +1,4 @@
-"""What the end of a program means for its run."""
+"""The state and the error that follow from the outcome of a program."""
 
 import errno
 import signal
@@ -57,7 +57,7 @@ def test_a_shells_report_of_a_signal_is_explained():
     assert "killed by SIGKILL" in verdict(Outcome("exited", 137)).error
 
 
-def test_a_kill_that_was_not_ours_mentions_the_oom_killer():
+def test_a_kill_that_drover_did_not_send_mentions_the_oom_killer():
     killed = verdict(Outcome("exited", -9))
     assert killed.state == "failed"
     assert "oom_killed" in killed.error
@@ -67,7 +67,7 @@ def test_a_kill_that_was_not_ours_mentions_the_oom_killer():
 
 @pytest.mark.parametrize("kind", ["stopped", "timed_out"])
 @pytest.mark.parametrize("code", [0, 42, -15, -9, None])
-def test_what_we_ended_keeps_our_reason_whatever_the_exit_code(kind, code):
+def test_a_stopped_program_keeps_the_reason_whatever_its_exit_code(kind, code):
     assert verdict(Outcome(kind, code, "because")) == Verdict(kind, "because")
 
 

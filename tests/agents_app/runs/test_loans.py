@@ -9,7 +9,7 @@ from agents_app.maintenance.invariants import violations
 from agents_app.models import Agent, Run, Tenant
 from agents_app.models.run import LENT
 from agents_app.runs import control, dispatch, lifecycle
-from agents_app.signals import handlers
+from agents_app.signals import cancel_wait
 from tests.agents_app.calling import Program, called, program, work_of
 from tests.agents_app.fleet import NOON, Fleet, at
 
@@ -285,7 +285,7 @@ def test_a_caller_that_gives_up_waiting_goes_on_while_the_callee_keeps_the_place
     first, second, back = loop(fleet)
     second.waits(back)
     third = called(fleet, back)
-    handlers.leave(first.job.token, "wait", {}, NOON)
+    cancel_wait(first.job.token, "wait", {}, NOON)
     assert first.run.waiting_since is None
     assert places(first, third) == [(True, -1, None), (True, 0, None)]
     third.ends()

@@ -1,4 +1,4 @@
-"""An agent calls another: admitted or queued, never itself, not too deep, answered or ended."""
+"""Calls between agents: admitted or queued, limited in depth, answered or ended."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def caller(fleet: Fleet) -> Program:
     return program(fleet, fleet.agent("a"))
 
 
-def test_a_call_is_a_run_of_another_agent_that_knows_who_asked(fleet: Fleet, caller: Program):
+def test_a_call_starts_a_run_that_knows_its_caller(fleet: Fleet, caller: Program):
     made = caller.says("call", agent=fleet.agent("b").name, text="do it")
     assert made == {"ok": True, "callId": made["callId"], "status": "pending"}
     callee = called(fleet, made["callId"])
@@ -43,7 +43,9 @@ def test_an_agent_that_calls_itself_is_refused(caller: Program):
 
 
 @pytest.mark.fault("F47")
-def test_a_loop_of_calls_ends_at_the_depth_with_the_chain_of_agents(fleet: Fleet, caller: Program):
+def test_a_loop_of_calls_is_refused_at_the_maximum_depth_with_the_chain(
+    fleet: Fleet, caller: Program
+):
     a, b = caller.run.agent, fleet.agent("b", scale=9)
     a.scale = 9
     a.save()
@@ -55,7 +57,7 @@ def test_a_loop_of_calls_ends_at_the_depth_with_the_chain_of_agents(fleet: Fleet
     assert (caught.value.http_status, one.run.depth) == (409, 3)
 
 
-def test_there_is_no_calling_who_is_not_there_or_takes_no_work(fleet: Fleet, caller: Program):
+def test_a_missing_or_disabled_agent_cannot_be_called(fleet: Fleet, caller: Program):
     fleet.agent("gone", removed_at=NOON)
     fleet.agent("off", scale=0)
     for name in ("nobody", "gone", "A", ""):
@@ -65,7 +67,7 @@ def test_there_is_no_calling_who_is_not_there_or_takes_no_work(fleet: Fleet, cal
         caller.says("call", agent="off")
 
 
-def test_a_busy_agent_is_queued_for(fleet: Fleet, caller: Program):
+def test_a_call_of_a_busy_agent_is_queued(fleet: Fleet, caller: Program):
     b = fleet.agent("b")
     busy = program(fleet, b)
     call = caller.calls(b)
@@ -75,7 +77,7 @@ def test_a_busy_agent_is_queued_for(fleet: Fleet, caller: Program):
     assert work_of(call).state == "admitted"
 
 
-def test_a_call_is_its_caller_s_alone(fleet: Fleet, caller: Program):
+def test_a_call_is_visible_to_its_caller_only(fleet: Fleet, caller: Program):
     b = fleet.agent("b")
     call = caller.calls(b)
     other = program(fleet, fleet.agent("other"))
@@ -85,7 +87,7 @@ def test_a_call_is_its_caller_s_alone(fleet: Fleet, caller: Program):
 
 
 @pytest.mark.parametrize("state", ["failed", "timed_out", "stopped"])
-def test_a_callee_that_ends_badly_is_an_error_that_says_why(
+def test_a_called_run_that_fails_is_an_error_with_the_reason(
     fleet: Fleet, caller: Program, state: str
 ):
     call = caller.calls(fleet.agent("b"))
@@ -94,7 +96,7 @@ def test_a_callee_that_ends_badly_is_an_error_that_says_why(
     assert (told["status"], told["errorMessage"]) == ("error", "it broke")
 
 
-def test_a_callee_that_is_lost_and_tried_again_is_pending_again(fleet: Fleet, caller: Program):
+def test_a_call_is_pending_again_when_its_lost_run_is_retried(fleet: Fleet, caller: Program):
     call = caller.calls(fleet.agent("b", on_lost="retry"))
     first = called(fleet, call)
     in_transaction(lambda: lifecycle.lose(first.run, NOON, "lost"))
@@ -118,7 +120,7 @@ def _stop(one: Program) -> None:
 
 
 @pytest.mark.parametrize("end", [_finish, _lose, _stop])
-def test_a_caller_that_ends_fails_what_it_still_waits_for(fleet: Fleet, caller: Program, end):
+def test_the_end_of_a_caller_fails_its_open_calls(fleet: Fleet, caller: Program, end):
     b, c = fleet.agent("b", scale=2), fleet.agent("c")
     done, running = caller.calls(b), caller.calls(b)
     program(fleet, c)
@@ -142,7 +144,7 @@ def test_a_caller_that_ends_fails_what_it_still_waits_for(fleet: Fleet, caller: 
     assert work_of(running).state == "done"
 
 
-def test_a_run_that_never_signaled_pays_nothing_for_calls_at_its_end(
+def test_a_run_without_signals_needs_no_query_for_calls_at_its_end(
     fleet: Fleet, caller: Program, monkeypatch
 ):
     monkeypatch.setattr(lifecycle, "end_calls", lambda *_: pytest.fail("it looked for calls"))
@@ -150,7 +152,7 @@ def test_a_run_that_never_signaled_pays_nothing_for_calls_at_its_end(
     assert caller.run.state == "succeeded"
 
 
-def test_nobody_waits_for_an_answer_longer_than_two_hours(fleet: Fleet, caller: Program):
+def test_a_call_without_a_result_ends_after_two_hours(fleet: Fleet, caller: Program):
     b, c = fleet.agent("b"), fleet.agent("c")
     running, queued = caller.calls(b), caller.calls(c)
     called(fleet, running)
@@ -161,7 +163,7 @@ def test_nobody_waits_for_an_answer_longer_than_two_hours(fleet: Fleet, caller: 
     assert set(told.values()) == {"no answer within 2 hours"}
 
 
-def test_an_answer_is_still_there_when_the_sweep_has_closed_the_call(fleet: Fleet, caller: Program):
+def test_the_result_of_a_call_stays_readable_after_the_sweep(fleet: Fleet, caller: Program):
     call = caller.calls(fleet.agent("b"))
     callee = called(fleet, call)
     callee.says("return", text="well")
@@ -174,8 +176,8 @@ def test_an_answer_is_still_there_when_the_sweep_has_closed_the_call(fleet: Flee
 # --- many -----------------------------------------------------------------------------------
 
 
-def test_more_calls_than_the_queue_takes_are_all_accounted_for(fleet: Fleet, caller: Program):
-    """As many as the queue takes wait; the caller hears which were dropped."""
+def test_calls_beyond_the_size_of_the_queue_end_with_an_error(fleet: Fleet, caller: Program):
+    """The queue takes its maximum; the other calls are errors."""
     b = fleet.agent("b", work_queue_size=30)
     made = [caller.calls(b) for _ in range(50)]
     told = caller.says("wait", ids=made)
@@ -191,7 +193,7 @@ def test_more_calls_than_the_queue_takes_are_all_accounted_for(fleet: Fleet, cal
 # --- the tree -------------------------------------------------------------------------------
 
 
-def test_the_whole_tree_is_seen_from_any_of_its_runs(fleet: Fleet, caller: Program):
+def test_every_run_of_a_call_tree_shows_the_whole_tree(fleet: Fleet, caller: Program):
     b, c = fleet.agent("b"), fleet.agent("c")
     to_b, to_c = caller.calls(b), caller.calls(c)
     in_b = called(fleet, to_b)

@@ -1,4 +1,4 @@
-"""Signals that a run leaves in files: read once at its end, never followed out of the room."""
+"""Signals that a run leaves in files: read once at its end; links are not followed."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from agents_app.launch.workdir import signal_directory
 from agents_app.models import Run, Trigger
-from agents_app.signals.files import LONGEST_BYTES, take_signal_files
+from agents_app.signals.files import MAX_FILE_BYTES, take_signal_files
 from agents_app.text import CUT
 from agents_app.worker import execute
 from agents_app.worker.execute import Host
@@ -20,7 +20,7 @@ def ended(fleet: Fleet, host: Host, script: str, **request: object) -> Run:
     return do(fleet, host, agent, **request)
 
 
-def test_what_a_run_wrote_is_in_its_row(fleet: Fleet, host: Host):
+def test_signal_files_are_stored_in_the_row_of_the_run(fleet: Fleet, host: Host):
     run = ended(fleet, host, "printf 'wörk' >status; printf 'the\n\"result\"' >return")
     assert (run.state, run.status_text) == ("succeeded", "wörk")
     assert (run.return_value, run.result_summary) == ('the\n"result"', 'the\n"result"')
@@ -33,14 +33,14 @@ def test_a_run_that_wrote_nothing_has_not_signaled(fleet: Fleet, host: Host):
     assert (run.state, run.signaled_at) == ("succeeded", None)
 
 
-def test_an_exit_beats_a_success(fleet: Fleet, host: Host):
+def test_an_exit_file_overrides_a_success(fleet: Fleet, host: Host):
     run = ended(fleet, host, "printf 12 >exit; touch rerun")
     assert (run.state, run.error) == ("failed", "rate limited (exit code 12)")
     assert (run.exit_signal, run.rerun_requested) == (12, True)
 
 
 @pytest.mark.parametrize("code", ["", "x", "-1", "999", "1 2"])
-def test_an_exit_without_a_good_code_is_unrecoverable(fleet: Fleet, host: Host, code: str):
+def test_an_exit_file_with_an_invalid_code_means_unrecoverable(fleet: Fleet, host: Host, code: str):
     run = ended(fleet, host, f"printf '%s' '{code}' >exit")
     assert (run.state, run.exit_signal) == ("failed", 15)
 
@@ -54,17 +54,17 @@ def test_a_rerun_starts_the_next_run_at_once(fleet: Fleet, host: Host):
     assert list(agent.runs.order_by("id").values_list("rerun", flat=True)) == [0, 1]
 
 
-def test_only_a_run_that_time_started_is_run_again(fleet: Fleet, host: Host):
+def test_only_a_scheduled_run_is_repeated_by_a_rerun_file(fleet: Fleet, host: Host):
     run = ended(fleet, host, "touch rerun", trigger=Trigger.MANUAL)
     assert run_states(run.agent) == ["succeeded"]
 
 
-def test_a_run_that_failed_says_its_result_as_well(fleet: Fleet, host: Host):
+def test_a_failed_run_keeps_its_result(fleet: Fleet, host: Host):
     run = ended(fleet, host, "printf half >return; exit 3")
     assert (run.state, run.exit_code, run.return_value) == ("failed", 3, "half")
 
 
-def test_the_command_of_an_agent_leaves_such_files(fleet: Fleet, host: Host):
+def test_the_drover_command_writes_signal_files_without_a_gateway(fleet: Fleet, host: Host):
     script = "unset DROVER_GATEWAY_URL GATEWAY_URL DROVER_GATEWAY_SOCKET; al-return 'x \"y\"'"
     assert ended(fleet, host, script).return_value == 'x "y"'
 
@@ -72,8 +72,8 @@ def test_the_command_of_an_agent_leaves_such_files(fleet: Fleet, host: Host):
 # --- what a run might try -------------------------------------------------------------------
 
 
-def test_a_link_leads_nowhere(tmp_path: Path):
-    """Guard: the worker may read what the run may not. Follow links and the secret is told."""
+def test_a_signal_file_that_is_a_link_is_not_followed(tmp_path: Path):
+    """Guard: the worker may read files that the run may not. If links are followed, a secret leaks."""
     (tmp_path / "secret").write_text("canary")
     signals = tmp_path / "signals"
     signals.mkdir()
@@ -86,23 +86,23 @@ def test_a_link_leads_nowhere(tmp_path: Path):
     assert take_signal_files(str(tmp_path / "other")) is None
 
 
-def test_a_pipe_is_not_waited_for_and_a_directory_not_read(tmp_path: Path):
+def test_a_signal_file_that_is_a_pipe_or_directory_is_not_read(tmp_path: Path):
     os.mkfifo(tmp_path / "return")
     (tmp_path / "exit").mkdir()
     (tmp_path / "something-else").write_text("x")
     assert take_signal_files(str(tmp_path)) == {"return": "", "exit": ""}
 
 
-def test_a_file_without_end_is_cut_and_bytes_become_text(tmp_path: Path):
-    (tmp_path / "return").write_bytes(b"a" * (LONGEST_BYTES + 5))
+def test_an_endless_signal_file_is_truncated_and_bytes_become_text(tmp_path: Path):
+    (tmp_path / "return").write_bytes(b"a" * (MAX_FILE_BYTES + 5))
     (tmp_path / "status").write_bytes(b"\xff\0ok")
     said = take_signal_files(str(tmp_path))
     assert said is not None
-    assert len(said["return"]) == LONGEST_BYTES
+    assert len(said["return"]) == MAX_FILE_BYTES
     assert said["status"] == "\ufffdok"
 
 
-def test_a_directory_that_is_gone_is_no_signal(fleet: Fleet, host: Host):
+def test_a_missing_signal_directory_means_no_signals(fleet: Fleet, host: Host):
     run = ended(fleet, host, 'rmdir "$AL_SIGNAL_DIR"')
     assert (run.state, run.signaled_at) == ("succeeded", None)
 

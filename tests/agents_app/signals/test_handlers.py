@@ -1,5 +1,6 @@
-"""What a run says of itself, and who may say it."""
+"""The handlers of signals: authentication, validation and effect."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -7,13 +8,18 @@ from django.db import transaction
 
 from agents_app.database.transactions import in_transaction
 from agents_app.errors import DroverError, Refused
-from agents_app.models import Agent, Run, Tenant
+from agents_app.models import Agent, Run, Schedule, Tenant, Usage, WorkItem
 from agents_app.runs import dispatch
 from agents_app.runs.lifecycle import lose
-from agents_app.signals import handlers
-from agents_app.signals.tokens import Superseded, Unauthorized
+from agents_app.secrets.credentials import set_credential
+from agents_app.secrets.types import parse_name
+from agents_app.signals import SIGNALS, handle_signal
+from agents_app.signals.fields import BadField
+from agents_app.signals.receive import Superseded, Unauthorized
 from tests.agents_app.calling import Program, program
 from tests.agents_app.fleet import NOON, Fleet, at, event_names, run_states
+
+CANARY = "canary-of-the-mine-4711"
 
 
 @pytest.fixture
@@ -21,12 +27,12 @@ def one(fleet: Fleet) -> Program:
     return program(fleet, fleet.agent())
 
 
-# --- who speaks -----------------------------------------------------------------------------
+# --- authentication -----------------------------------------------------------------------------
 
 
 def refused(token: str, now: Any = NOON) -> tuple[type[DroverError], str]:
     with pytest.raises(DroverError) as caught:
-        handlers.obey(token, "status", {"text": "x"}, now)
+        handle_signal(token, "status", {"text": "x"}, now)
     return type(caught.value), str(caught.value)
 
 
@@ -44,16 +50,16 @@ def test_unknown_malformed_and_foreign_tokens_are_refused_in_the_same_words(
     assert one.run.status_text == other.run.status_text == ""
 
 
-def test_a_token_is_dead_the_moment_its_run_ends(one: Program):
+def test_a_token_is_invalid_as_soon_as_its_run_ends(one: Program):
     one.says("status", text="well")
     one.ends()
     assert refused(one.job.token)[0] is Unauthorized
 
 
-def test_a_token_of_an_attempt_that_was_superseded_is_told_so(fleet: Fleet, one: Program):
+def test_a_token_of_a_superseded_attempt_is_refused_as_superseded(fleet: Fleet, one: Program):
     Agent.objects.update(on_lost="retry")
     in_transaction(lambda: lose(one.run, NOON, "lost"))
-    assert refused(one.job.token)[0] is Unauthorized  # nobody has begun again yet
+    assert refused(one.job.token)[0] is Unauthorized  # no other attempt has started yet
     dispatch.admit_waiting(one.job.agent_id, NOON)
     assert refused(one.job.token)[0] is Superseded
     assert Superseded.http_status == 409
@@ -65,27 +71,31 @@ def test_a_token_outlives_the_time_limit_by_a_minute_and_no_more(one: Program):
     assert refused(one.job.token, at(seconds + 61))[0] is Unauthorized
 
 
-def test_a_writer_that_comes_too_late_moves_no_row(fleet: Fleet, one: Program):
-    """Between the look at the token and the write the run has ended."""
+def test_a_signal_after_the_end_of_the_run_changes_no_row(fleet: Fleet, one: Program):
+    """The run ended after the token was checked and before the row was written."""
     run = one.run
     one.ends()
-    for name, fields in [("status", {"text": "x"}), ("exit", {}), ("call", {"agent": "other"})]:
+    for name, fields in [
+        ("status", {"text": "x"}),
+        ("exit", {"code": 3}),
+        ("call", {"agent": "other", "text": ""}),
+    ]:
         fleet.tenant.agents.get_or_create(name="other", defaults={"command": ["true"]})
         with pytest.raises(Refused), transaction.atomic():
-            handlers.SIGNALS[name](run, fields, NOON)
+            SIGNALS[name].handler(run, NOON, **fields)
     run.refresh_from_db()
     assert (run.status_text, run.exit_signal, run.calls.count()) == ("", None, 0)
 
 
-def test_the_row_keeps_no_token(one: Program):
+def test_the_row_of_a_run_contains_no_token(one: Program):
     said = str(Run.objects.values().get())
     assert one.job.secret not in said and one.job.secret_sha256 in said
 
 
-# --- what it says ---------------------------------------------------------------------------
+# --- status, progress, return ---------------------------------------------------------------------------
 
 
-def test_a_status_is_kept_as_it_was_said(one: Program):
+def test_a_status_text_is_stored_unchanged(one: Program):
     assert one.run.signaled_at is None
     assert one.says("status", text='say "héllo" 🐑\nand more') == {"ok": True}
     run = one.run
@@ -105,7 +115,7 @@ def test_progress_is_a_number_from_0_to_100(one: Program):
             one.says("progress", percent=wrong)
 
 
-def test_a_return_value_is_whole_and_its_summary_is_cut(one: Program):
+def test_a_return_value_is_stored_complete_and_its_summary_is_truncated(one: Program):
     one.says("return", text="short")
     assert (one.run.return_value, one.run.result_summary) == ("short", "short")
     long = "é" * 5000
@@ -140,14 +150,14 @@ def test_a_return_value_has_an_upper_limit(one: Program):
         ("progress", {"text": "x"}, "percent: this field is required"),
         ("exit", {"code": 256}, "code: expected a whole number from 0 to 255"),
         ("wait", {"ids": []}, "ids: expected 1 to 2000"),
-        ("wait", {"ids": ["x"]}, "ids: expected a whole number"),
+        ("wait", {"ids": ["x"]}, "ids: expected a call id"),
         ("check", {"id": 0}, "id: expected"),
         ("lock", {"uri": "a:b", "wait": "maybe"}, "wait: expected a number"),
         ("inbox", {"peek": "maybe"}, "peek: expected true or false"),
         ("dance", {}, "there is no signal 'dance'"),
     ],
 )
-def test_what_cannot_be_understood_is_refused_with_the_field_named(
+def test_an_invalid_field_is_refused_and_named(
     one: Program, name: str, fields: dict[str, Any], message: str
 ):
     with pytest.raises(DroverError, match=message):
@@ -155,7 +165,7 @@ def test_what_cannot_be_understood_is_refused_with_the_field_named(
     assert one.run.signaled_at is None
 
 
-# --- how it ends ----------------------------------------------------------------------------
+# --- rerun, exit, shutdown ----------------------------------------------------------------------------
 
 
 def scheduled(fleet: Fleet, **columns: Any) -> tuple[Agent, Program]:
@@ -164,7 +174,7 @@ def scheduled(fleet: Fleet, **columns: Any) -> tuple[Agent, Program]:
     return agent, Program(fleet, fleet.start(agent.work_items.get()))
 
 
-def test_a_rerun_that_was_asked_for_follows_at_once(fleet: Fleet):
+def test_a_requested_rerun_starts_at_once(fleet: Fleet):
     agent, one = scheduled(fleet, max_reruns=1)
     one.says("rerun")
     following = one.ends(hand_over=True)
@@ -176,7 +186,7 @@ def test_a_rerun_that_was_asked_for_follows_at_once(fleet: Fleet):
     assert "run.rerun_requested" in event_names(one.job.run_id)
 
 
-def test_a_rerun_means_nothing_to_a_run_that_nobody_scheduled_or_that_failed(fleet: Fleet):
+def test_a_rerun_signal_has_no_effect_without_a_schedule_or_after_a_failure(fleet: Fleet):
     by_hand = program(fleet, fleet.agent("by-hand"))
     by_hand.says("rerun")
     assert by_hand.ends() is None
@@ -185,7 +195,7 @@ def test_a_rerun_means_nothing_to_a_run_that_nobody_scheduled_or_that_failed(fle
     assert failed.ends("failed") is None
 
 
-def test_the_exit_signal_beats_a_rerun_and_a_plain_success(fleet: Fleet):
+def test_the_exit_signal_overrides_a_rerun_and_a_success(fleet: Fleet):
     agent, one = scheduled(fleet)
     one.says("rerun")
     one.says("exit")
@@ -195,25 +205,25 @@ def test_the_exit_signal_beats_a_rerun_and_a_plain_success(fleet: Fleet):
     assert agent.work_items.get().state == "failed"
 
 
-def test_a_run_may_say_that_all_is_well_though_its_program_failed(one: Program):
+def test_an_exit_signal_of_0_makes_a_failed_program_a_success(one: Program):
     one.says("exit", code="0")
     one.ends("failed", error="exit 3", exit_code=3)
     assert (one.run.state, one.run.exit_code) == ("succeeded", 0)
 
 
-def test_what_a_run_says_does_not_change_how_it_was_stopped(one: Program):
+def test_an_exit_signal_does_not_change_a_timeout(one: Program):
     one.says("exit", code=0)
     one.ends("timed_out", error="over its time limit")
     assert one.run.state == "timed_out"
 
 
-def test_a_run_that_asks_to_be_ended_is_stopped(one: Program):
+def test_a_run_that_sends_shutdown_is_stopped(one: Program):
     one.says("shutdown")
     run = one.run
     assert (run.stop_requested_at, run.error) == (NOON, "stopped by itself")
 
 
-def test_other_tenants_see_nothing_of_it(fleet: Fleet, one: Program):
+def test_agents_and_calls_of_other_tenants_are_not_found(fleet: Fleet, one: Program):
     stranger = Fleet(Tenant.objects.create(name="acme"))
     theirs = program(stranger, stranger.agent("theirs"))
     for name, fields in [
@@ -224,3 +234,92 @@ def test_other_tenants_see_nothing_of_it(fleet: Fleet, one: Program):
         with pytest.raises(DroverError) as caught:
             theirs.says(name, **fields)
         assert caught.value.http_status == 404
+
+
+# --- usage ----------------------------------------------------------------------------------
+
+
+def test_usage_is_added_to_the_run_and_to_the_day_of_its_agent(one: Program):
+    one.says("usage", tokens_in=100, tokens_out=20)
+    said = one.says("usage", tokens_cache="5", cost_usd="0.25")
+    totals = {"tokens_in": 100, "tokens_out": 20, "tokens_cache": 5, "cost_usd": 0.25}
+    assert said == {"ok": True, "totals": totals, "over_budget": False}
+    used = Usage.objects.get()
+    assert (used.tokens, used.cost_usd) == (125, Decimal("0.25"))
+    assert one.run.signaled_at == NOON
+
+
+def test_a_run_over_its_budget_is_told_and_stopped(fleet: Fleet):
+    one = program(fleet, fleet.agent(budget={"tokens_per_run": 1000}))
+    assert one.says("usage", tokens_in=1000)["over_budget"] is False
+    assert one.says("usage", tokens_in=1)["over_budget"] is True
+    assert one.run.stop_requested_at == NOON
+    assert one.run.error.startswith("budget: ")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tokens_in": -1},
+        {"tokens_in": 1.5},
+        {"cost_usd": "much"},
+        {"cost_usd": 100_001},
+        {"tokens": 1},
+    ],
+)
+def test_invalid_usage_is_refused(one: Program, fields):
+    with pytest.raises(BadField):
+        one.says("usage", **fields)
+    assert not Usage.objects.exists()
+
+
+# --- schedule -------------------------------------------------------------------------------
+
+
+def test_a_run_schedules_its_own_agent(one: Program):
+    said = one.says("schedule", line="in 5 minutes: look again")
+    schedule = Schedule.objects.get()
+    assert said["ok"]
+    assert said["scheduleId"] == schedule.pk
+    assert "OK: scheduled" in said["text"]
+    assert (schedule.agent_id, schedule.prompt) == (one.job.agent_id, "look again")
+
+
+def test_an_unknown_schedule_phrase_is_refused_with_the_accepted_forms(one: Program):
+    with pytest.raises(BadField, match="every monday"):
+        one.says("schedule", line="whenever you like: look again")
+    assert not Schedule.objects.exists()
+
+
+# --- secrets --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def keeper(fleet: Fleet) -> Program:
+    set_credential(fleet.tenant, parse_name("github_token"), {"value": CANARY}, "ann", NOON)
+    return program(fleet, fleet.agent(credentials=["github_token"]))
+
+
+def test_secrets_are_removed_from_status_and_return_value(keeper: Program):
+    keeper.says("status", text=f"pushing with {CANARY}")
+    keeper.says("return", text=f"used {CANARY} and {keeper.job.token}")
+    run = keeper.run
+    said = f"{run.status_text} {run.return_value} {run.result_summary}"
+    assert CANARY not in said
+    assert keeper.job.secret not in said
+    assert run.status_text == "pushing with [redacted github_token]"
+
+
+def test_secrets_are_removed_from_calls_and_schedules(keeper: Program, fleet: Fleet):
+    keeper.calls(fleet.agent("other"))
+    keeper.says("call", agent="other", text=f"take {CANARY}")
+    keeper.says("schedule", line=f"in 5 minutes: try {CANARY}")
+    prompts = [*WorkItem.objects.values_list("prompt", "context")]
+    assert CANARY not in str(prompts)
+    assert CANARY not in Schedule.objects.get().prompt
+
+
+def test_the_text_of_a_run_without_secrets_arrives_unchanged(one: Program):
+    text = "quotes \" ' `, a\nline, ümlaut, \N{BUG}"
+    one.says("return", text=text)
+    assert Run.objects.get(pk=one.job.run_id).return_value == text

@@ -1,4 +1,4 @@
-"""Locks of agents: one holder, for a while, in line; circles are found, the dead let go."""
+"""Locks of agents: one holder, an expiry time, a queue, deadlocks, and the end of the holder."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from agents_app.maintenance.reconcile import reconcile
 from agents_app.models import LockWait, ResourceLock, RunEvent, Tenant
 from agents_app.runs import control
 from agents_app.runs.lifecycle import lose
-from agents_app.signals.lock_rules import INVALID, find_cycle, uri_problem
-from agents_app.signals.locks import LockRefused, NotHeld
+from agents_app.signals.lock_uris import INVALID_URI, uri_problem
+from agents_app.signals.locks import LockRefused, NotHeld, find_cycle
 from tests.agents_app.calling import Program, program
 from tests.agents_app.fleet import NOON, Fleet, at, event_names
 
@@ -32,7 +32,7 @@ def refusal(one: Program, now=NOON, **fields) -> LockRefused:
 # --- one holder -----------------------------------------------------------------------------
 
 
-def test_a_lock_has_one_holder_that_others_are_told_of(two):
+def test_a_lock_has_one_holder_and_a_refusal_names_the_holder(two):
     first, second = two
     got = first.says("lock", uri=URI)
     assert got == {"ok": True, "expiresAt": at(1800).timestamp(), "fence": got["fence"]}
@@ -58,7 +58,7 @@ def test_the_project_says_how_long_a_lock_holds(fleet: Fleet, two):
     assert two[0].says("lock", uri=URI)["expiresAt"] == at(60).timestamp()
 
 
-def test_a_release_that_comes_late_is_no_release_of_the_next_holder_s(two):
+def test_a_late_release_does_not_release_the_lock_of_the_next_holder(two):
     first, second = two
     first.says("lock", uri=URI, ttl=10)
     second.says("lock", at(10), uri=URI)
@@ -72,7 +72,7 @@ def test_a_release_that_comes_late_is_no_release_of_the_next_holder_s(two):
     assert ResourceLock.objects.get().holder == f"a-{second.job.run_id}"
 
 
-def test_what_nobody_holds_cannot_be_released(two):
+def test_a_lock_without_a_holder_cannot_be_released(two):
     with pytest.raises(NotHeld) as caught:
         two[0].says("unlock", uri=URI)
     assert caught.value.http_status == 404
@@ -88,7 +88,7 @@ def test_two_tenants_may_lock_the_same_thing(fleet: Fleet, two):
 
 
 @pytest.mark.parametrize("state", ["succeeded", "failed", "timed_out", "stopped"])
-def test_the_end_of_a_run_releases_all_it_holds_and_forgets_what_it_waited_for(two, state: str):
+def test_the_end_of_a_run_releases_its_locks_and_deletes_its_waits(two, state: str):
     first, second = two
     first.says("lock", uri=URI)
     first.says("lock", uri=OTHER)
@@ -100,14 +100,14 @@ def test_the_end_of_a_run_releases_all_it_holds_and_forgets_what_it_waited_for(t
     assert second.says("lock", uri=URI)["ok"]
 
 
-def test_a_holder_whose_worker_died_lets_go_when_it_is_lost(two):
+def test_the_locks_of_a_lost_run_are_released(two):
     first, second = two
     first.says("lock", uri=URI)
     in_transaction(lambda: lose(first.run, NOON, "lost: its worker died"))
     assert second.says("lock", uri=URI)["ok"]
 
 
-def test_people_may_break_a_lock_and_it_is_written_down(two):
+def test_breaking_a_lock_is_recorded_in_the_journal(two):
     first, second = two
     first.says("lock", uri=URI)
     assert control.break_lock(ResourceLock.objects.get(), "ann", NOON)
@@ -116,7 +116,7 @@ def test_people_may_break_a_lock_and_it_is_written_down(two):
     assert told == f"{URI}, held by a-{first.job.run_id}: ann"
 
 
-def test_the_sweep_takes_away_what_is_over(two):
+def test_the_sweep_deletes_expired_locks(two):
     two[0].says("lock", uri=URI, ttl=5)
     assert reconcile(at(4), "here")["locks_expired"] == 0
     assert reconcile(at(5), "here")["locks_expired"] == 1
@@ -125,7 +125,7 @@ def test_the_sweep_takes_away_what_is_over(two):
 # --- in line --------------------------------------------------------------------------------
 
 
-def test_those_who_wait_get_it_in_the_order_they_came(fleet: Fleet, two):
+def test_waiting_runs_get_a_lock_in_the_order_they_asked(fleet: Fleet, two):
     first, second = two
     third = program(fleet, first.run.agent)
     first.says("lock", uri=URI)
@@ -138,7 +138,7 @@ def test_those_who_wait_get_it_in_the_order_they_came(fleet: Fleet, two):
     assert LockWait.objects.filter(holder=f"a-{second.job.run_id}").count() == 0
 
 
-def test_whoever_does_not_wait_cannot_push_in_either(fleet: Fleet, two):
+def test_a_run_that_does_not_wait_cannot_overtake_the_queue(fleet: Fleet, two):
     first, second = two
     first.says("lock", uri=URI)
     second.says("lock", at(1), uri=URI, wait=True)
@@ -146,7 +146,7 @@ def test_whoever_does_not_wait_cannot_push_in_either(fleet: Fleet, two):
     assert "first in line" in str(refusal(first, at(2), uri=URI))
 
 
-def test_whoever_has_not_asked_for_a_while_has_left_the_line(fleet: Fleet, two):
+def test_a_run_that_stops_asking_loses_its_place_in_the_queue(fleet: Fleet, two):
     first, second = two
     third = program(fleet, first.run.agent)
     first.says("lock", uri=URI)
@@ -161,7 +161,7 @@ def test_whoever_has_not_asked_for_a_while_has_left_the_line(fleet: Fleet, two):
 # --- circles --------------------------------------------------------------------------------
 
 
-def test_of_two_that_wait_for_each_other_one_is_told(two):
+def test_a_deadlock_of_two_runs_is_reported_to_one_of_them(two):
     first, second = two
     a, b = f"a-{first.job.run_id}", f"a-{second.job.run_id}"
     first.says("lock", uri=URI)
@@ -175,7 +175,7 @@ def test_of_two_that_wait_for_each_other_one_is_told(two):
     assert first.says("lock", uri=OTHER, wait=True)["ok"]
 
 
-def test_who_got_something_else_meanwhile_waits_for_nothing(two):
+def test_a_run_that_got_another_lock_no_longer_waits(two):
     first, second = two
     first.says("lock", uri=URI)
     second.says("lock", uri=OTHER)
@@ -184,7 +184,7 @@ def test_who_got_something_else_meanwhile_waits_for_nothing(two):
     assert "deadlock" not in refusal(second, uri=URI).more
 
 
-def test_a_circle_is_followed_to_its_end_and_one_beside_it_is_not_taken_for_it():
+def test_only_a_cycle_that_contains_the_asker_is_a_deadlock():
     holders = {"1": "b", "2": "c", "3": "a"}
     assert find_cycle("a", "1", holders, {"b": "2", "c": "3"}) == ["a", "1", "b", "2", "c", "3"]
     assert find_cycle("a", "1", holders, {"b": "2"}) is None
@@ -204,7 +204,7 @@ def test_a_circle_is_followed_to_its_end_and_one_beside_it_is_not_taken_for_it()
         *("github://acme/app issues", "http://é.example", "mailto:ann@acme"),
     ],
 )
-def test_what_a_browser_takes_for_a_url_is_a_name_for_a_lock(uri: str):
+def test_a_url_that_browsers_accept_is_a_valid_lock_uri(uri: str):
     assert uri_problem(uri) is None
 
 
@@ -217,13 +217,13 @@ def test_what_a_browser_takes_for_a_url_is_a_name_for_a_lock(uri: str):
         *("file://[x", "http://x@", "http://1.2.3.08"),
     ],
 )
-def test_what_a_browser_refuses_is_none(uri: str):
-    assert uri_problem(uri) == INVALID
+def test_a_url_that_browsers_refuse_is_not_a_lock_uri(uri: str):
+    assert uri_problem(uri) == INVALID_URI
 
 
-def test_a_bad_name_is_a_bad_request_and_leaves_nothing_behind(two):
+def test_an_invalid_lock_uri_is_a_bad_request_and_stores_no_row(two):
     with pytest.raises(DroverError) as caught:
         two[0].says("lock", uri="github//x", wait=True)
-    assert (caught.value.http_status, str(caught.value)) == (400, INVALID)
+    assert (caught.value.http_status, str(caught.value)) == (400, INVALID_URI)
     assert uri_problem("a:" + "x" * 1023) == "Invalid URI format: more than 1024 characters"
     assert LockWait.objects.count() == 0

@@ -1,4 +1,4 @@
-"""A message is read by a run that goes on, once, or becomes work; it is never lost."""
+"""Messages: read once by a running run, or turned into work; never lost."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.agents_app.calling import program
 from tests.agents_app.fleet import NOON, Fleet, at
 
 
-def test_a_message_to_an_agent_that_does_nothing_becomes_work_at_once(fleet: Fleet):
+def test_a_message_to_an_idle_agent_becomes_work_at_once(fleet: Fleet):
     agent = fleet.agent()
     sent = messages.send(agent, "look at this", "ann", NOON)
     item = agent.work_items.get()
@@ -22,7 +22,7 @@ def test_a_message_to_an_agent_that_does_nothing_becomes_work_at_once(fleet: Fle
     assert (sent.work_item_id, Message.objects.get().read_at) == (item.pk, NOON)
 
 
-def test_a_run_that_goes_on_reads_it_once(fleet: Fleet):
+def test_a_running_run_reads_a_message_once(fleet: Fleet):
     agent = fleet.agent(scale=2)
     one, two = program(fleet, agent), program(fleet, agent)
     messages.send(agent, "first ✉", "ann", NOON)
@@ -39,7 +39,7 @@ def test_a_run_that_goes_on_reads_it_once(fleet: Fleet):
     assert set(Message.objects.values_list("run_id", flat=True)) == {one.job.run_id}
 
 
-def test_what_a_run_left_unread_becomes_work_when_it_has_ended(fleet: Fleet):
+def test_an_unread_message_becomes_work_when_the_run_has_ended(fleet: Fleet):
     agent = fleet.agent()
     one = program(fleet, agent)
     messages.send(agent, "too late", "ann", NOON)

@@ -1,4 +1,4 @@
-"""An agent that asked for it is told messages on its standard input while it runs, each once."""
+"""Messages on the standard input of a running program, each delivered once."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,9 +31,9 @@ UNTIL_STOP = (
 
 
 def hearing(program: Program) -> Program:
-    program.spec = replace(program.spec, hears=True)
+    program.spec = replace(program.spec, messages_on_stdin=True)
     program.start()
-    wait_for(lambda: program.control.telling.heard)
+    wait_for(lambda: program.control.stdin_messages.is_open)
     return program
 
 
@@ -51,54 +51,54 @@ def test_a_message_is_a_line_and_one_of_several_lines_is_json(text: str, line: b
 
 
 @pytest.mark.usefixtures("nothing_leaks")
-def test_a_program_hears_lines_as_they_come_and_no_prompt(shell: Shell):
+def test_a_program_reads_messages_as_they_come_and_no_prompt(shell: Shell):
     program = hearing(shell(UNTIL_STOP))
-    assert program.control.telling.add(1, b"one\n")
-    wait_for(lambda: not program.control.telling.unsaid)
-    assert program.control.telling.said == [1]
-    program.control.telling.noted([1])
-    assert program.control.telling.is_settled
-    program.control.telling.add(2, b"stop\n")
+    assert program.control.stdin_messages.add(1, b"one\n")
+    wait_for(lambda: not program.control.stdin_messages.undelivered)
+    assert program.control.stdin_messages.delivered == [1]
+    program.control.stdin_messages.forget([1])
+    assert program.control.stdin_messages.is_settled
+    program.control.stdin_messages.add(2, b"stop\n")
     assert program.join().outcome.exit_code == 0
     assert program.sink.text() == b"got one\ngot stop\n"
-    assert program.control.telling.said == [2]
-    assert not program.control.telling.add(3, b"too late\n")
+    assert program.control.stdin_messages.delivered == [2]
+    assert not program.control.stdin_messages.add(3, b"too late\n")
 
 
 @pytest.mark.usefixtures("nothing_leaks")
-def test_more_than_a_pipe_holds_waits_until_it_is_read_and_the_rest_is_known(shell: Shell):
+def test_messages_beyond_the_size_of_the_pipe_stay_undelivered(shell: Shell):
     program = hearing(shell("echo $$ > pid; sleep 0.3; head -c 300000 | wc -c"))
     for number in range(10):
-        program.control.telling.add(number, b"x" * 99_999 + b"\n")
+        program.control.stdin_messages.add(number, b"x" * 99_999 + b"\n")
     assert program.join().sink.text().strip() == b"300000"
-    unsaid = program.control.telling.unsaid
+    unsaid = program.control.stdin_messages.undelivered
     assert unsaid == list(range(unsaid[0], 10))
     assert unsaid[0] == 3
 
 
 @pytest.mark.usefixtures("nothing_leaks")
-def test_what_a_program_left_in_the_pipe_was_not_said(shell: Shell):
+def test_a_message_left_in_the_pipe_is_undelivered(shell: Shell):
     """Guard: the kernel is asked what was fetched. Without that a message to a program that is
     about to end is gone, and nobody knows."""
     program = hearing(shell("dd bs=4 count=1 status=none; until [ -e go ]; do sleep 0.1; done"))
-    telling = program.control.telling
+    telling = program.control.stdin_messages
     for number, line in enumerate([b"one\n", b"two\n", b"three\n"]):
         telling.add(number, line)
-    wait_for(lambda: telling.said == [0])
-    assert telling.unsaid == [1, 2]
-    telling.noted([0])
+    wait_for(lambda: telling.delivered == [0])
+    assert telling.undelivered == [1, 2]
+    telling.forget([0])
     assert not telling.is_settled
     (program.cwd / "go").touch()
     program.join()
-    assert (telling.said, telling.unsaid) == ([], [1, 2])
+    assert (telling.delivered, telling.undelivered) == ([], [1, 2])
 
 
-def test_a_program_that_closes_its_input_hears_nothing_more_and_goes_on(shell: Shell):
+def test_a_program_that_closes_its_input_gets_no_more_messages_and_runs_on(shell: Shell):
     program = hearing(shell("exec <&-; echo done > closed; sleep 60"))
     program.note("closed")
-    program.control.telling.add(1, b"hello\n")
-    wait_for(lambda: not program.control.telling.heard)
-    assert program.control.telling.unsaid == [1]
+    program.control.stdin_messages.add(1, b"hello\n")
+    wait_for(lambda: not program.control.stdin_messages.is_open)
+    assert program.control.stdin_messages.undelivered == [1]
     assert not program.ended
 
 
@@ -114,7 +114,7 @@ class Holding(Sink):
         super().feed(stream, data, at)
 
 
-def test_a_reader_that_goes_as_the_next_message_comes_keeps_nobody_from_ending_the_run(
+def test_a_program_that_ends_during_a_message_ends_its_run(
     shell: Shell,
 ):
     """Both in one poll: that its input is closed, and that there is more to say."""
@@ -122,30 +122,30 @@ def test_a_reader_that_goes_as_the_next_message_comes_keeps_nobody_from_ending_t
         "until [ -e full ]; do sleep 0.02; done; echo on; exec <&-; echo done > closed; sleep 60"
     )
     program.sink = sink = Holding()
-    hearing(program).control.telling.add(1, b"x" * 200_000 + b"\n")
+    hearing(program).control.stdin_messages.add(1, b"x" * 200_000 + b"\n")
     (program.cwd / "full").touch()
     program.note("closed")
-    program.control.telling.add(2, b"more\n")
+    program.control.stdin_messages.add(2, b"more\n")
     sink.let_go.set()
-    wait_for(lambda: not program.control.telling.heard)
+    wait_for(lambda: not program.control.stdin_messages.is_open)
     # From another thread: a runner that waits inside its control would keep this one, too.
     threading.Thread(target=program.control.stop, args=("enough", 0.0), daemon=True).start()
     assert program.join().outcome.kind == "stopped"
-    assert program.control.telling.unsaid == [1, 2]
+    assert program.control.stdin_messages.undelivered == [1, 2]
 
 
-def test_a_full_pipe_that_someone_left_behind_holds_open_does_not_spoil_the_end(shell: Shell):
+def test_a_full_pipe_held_open_by_a_stray_does_not_delay_the_end(shell: Shell):
     program = hearing(shell("until [ -e full ]; do sleep 0.02; done; exec 3<&0; sleep 60 & exit 0"))
-    program.control.telling.add(1, b"x" * 200_000 + b"\n")
+    program.control.stdin_messages.add(1, b"x" * 200_000 + b"\n")
     (program.cwd / "full").touch()
     assert program.join().outcome.exit_code == 0
-    assert program.control.telling.unsaid == [1]
+    assert program.control.stdin_messages.undelivered == [1]
 
 
-def test_a_program_in_a_container_hears_them_too(contained: NewContained):
+def test_a_program_in_a_container_reads_messages_too(contained: NewContained):
     program = hearing(contained(UNTIL_STOP))
-    program.control.telling.add(1, b"one\n")
-    program.control.telling.add(2, b"stop\n")
+    program.control.stdin_messages.add(1, b"one\n")
+    program.control.stdin_messages.add(2, b"stop\n")
     assert program.join().outcome.exit_code == 0
     assert program.sink.text() == b"got one\ngot stop\n"
 
@@ -165,7 +165,7 @@ def _execute(run_id: int, lease: Lease) -> None:
     connection.close()
 
 
-def test_what_is_sent_while_it_runs_arrives_once_and_counts_as_read(
+def test_a_message_to_a_running_run_arrives_once_and_counts_as_read(
     lease: Lease, durable_fleet: Fleet
 ):
     listener = durable_fleet.agent(command=["sh", "-c", UNTIL_STOP], messages_on_stdin=True)
@@ -182,7 +182,7 @@ def test_what_is_sent_while_it_runs_arrives_once_and_counts_as_read(
     assert Message.objects.filter(run=run, read_at__isnull=False).count() == 3
 
 
-def test_a_message_counts_as_read_once_said_and_is_given_back_though_the_database_was_away(
+def test_delivered_messages_are_recorded_and_others_freed_after_a_database_outage(
     lease: Lease, durable_fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The first message is read, and the pipe has room for a part of the second."""
@@ -224,7 +224,7 @@ def told(fleet: Fleet, *texts: str) -> tuple[Job, list[Message]]:
     return job, messages.take(Run.objects.get(pk=job.run_id))
 
 
-def test_what_was_taken_for_a_run_and_never_said_is_given_back(fleet: Fleet):
+def test_a_message_taken_and_not_delivered_is_freed(fleet: Fleet):
     job, (taken,) = told(fleet, "hello")
     assert messages.give_back(job.run_id, [taken.pk]) == 1
     fleet.finish(job)
@@ -232,21 +232,21 @@ def test_what_was_taken_for_a_run_and_never_said_is_given_back(fleet: Fleet):
     assert Message.objects.get(pk=taken.pk).work_item is not None
 
 
-def test_what_one_run_is_being_told_no_other_run_gets(fleet: Fleet):
+def test_a_message_taken_for_one_run_is_not_read_by_another(fleet: Fleet):
     job, taken = told(fleet, "one", "two")
     other = Run.objects.get(pk=fleet.start(fleet.ask(taken[0].agent)).run_id)
     assert messages.read(other, NOON) == messages.take(other) == []
     # Its own it may take again: the answer to the first time may have been lost.
     assert messages.take(Run.objects.get(pk=job.run_id)) == taken
-    assert messages.note_said(job.run_id, [taken[0].pk], at(1)) == 1
+    assert messages.record_delivered(job.run_id, [taken[0].pk], at(1)) == 1
     assert messages.take(Run.objects.get(pk=job.run_id)) == taken[1:]
 
 
-def test_what_a_worker_had_taken_and_not_said_when_it_died_becomes_work_and_the_rest_does_not(
+def test_undelivered_messages_of_a_dead_worker_become_work_and_delivered_ones_do_not(
     fleet: Fleet,
 ):
     job, (said, unsaid) = told(fleet, "one", "two")
-    messages.note_said(job.run_id, [said.pk], NOON)
+    messages.record_delivered(job.run_id, [said.pk], NOON)
     assert messages.sweep(at(1)) == 0
     run = Run.objects.select_related("agent").get(pk=job.run_id)
     assert in_transaction(lambda: lifecycle.lose(run, at(2), "lost: its worker died"))
@@ -258,7 +258,7 @@ def test_what_a_worker_had_taken_and_not_said_when_it_died_becomes_work_and_the_
     assert unsaid.work_item is not None
 
 
-def test_another_run_of_the_agent_hears_what_a_lost_one_did_not(fleet: Fleet):
+def test_another_run_of_the_agent_reads_the_messages_of_a_lost_run(fleet: Fleet):
     job, taken = told(fleet, "one")
     other = Run.objects.get(pk=fleet.start(fleet.ask(taken[0].agent)).run_id)
     run = Run.objects.select_related("agent").get(pk=job.run_id)
@@ -267,14 +267,14 @@ def test_another_run_of_the_agent_hears_what_a_lost_one_did_not(fleet: Fleet):
     assert messages.take(other) == taken
 
 
-def test_the_end_of_a_run_says_what_it_was_told_and_gives_back_the_rest(fleet: Fleet):
+def test_the_end_of_a_run_records_delivered_messages_and_frees_the_rest(fleet: Fleet):
     job, (said, unsaid) = told(fleet, "one", "two")
     messages.settle(job.run_id, [said.pk], [unsaid.pk], at(1))
     rows = Message.objects.order_by("pk").values_list("run", "read_at")
     assert list(rows) == [(job.run_id, at(1)), (None, None)]
 
 
-def test_an_agent_says_so_in_its_file_unless_its_tool_reads_its_prompt_there():
+def test_messages_on_stdin_are_refused_for_a_harness_that_reads_its_prompt_there():
     assert agent("command: mine\nmessages: stdin").messages == "stdin"
     assert agent("harness: shell\nmessages: stdin").messages == "stdin"
     assert agent("").messages == "inbox"

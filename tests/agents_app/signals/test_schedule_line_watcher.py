@@ -1,4 +1,4 @@
-"""Runs that write `/schedule` lines: obeyed while they go on, answered in their log."""
+"""`/schedule` lines in the output of a run: carried out while it runs, answered in its log."""
 
 import threading
 import time
@@ -6,8 +6,8 @@ import time
 import pytest
 
 from agents_app.models import Agent, Run, RunOutput
-from agents_app.signals import schedule_line_watcher
-from agents_app.signals.schedule_line_watcher import MOST_A_RUN, ScheduleLineWatcher
+from agents_app.signals import schedule_lines
+from agents_app.signals.schedule_lines import MAX_LINES_PER_RUN, ScheduleLineWatcher
 from agents_app.worker.execute import Host
 from tests.agents_app.executing import Executing, do, printed, shell
 from tests.agents_app.fleet import NOON, Fleet
@@ -23,7 +23,7 @@ def writer(fleet: Fleet, output: str, **columns: object) -> Agent:
     return fleet.agent("research", timezone="UTC", command=shell(script), **columns)
 
 
-def test_a_line_in_the_output_is_obeyed_and_answered_in_the_log(durable_fleet: Fleet):
+def test_a_schedule_line_in_the_output_is_carried_out_and_answered_in_the_log(durable_fleet: Fleet):
     agent = writer(durable_fleet, "thinking\n/schedule in 1 hour: look again\nbye")
     run = finished(durable_fleet, agent)
     schedule = agent.schedules.get()
@@ -36,7 +36,7 @@ def test_a_line_in_the_output_is_obeyed_and_answered_in_the_log(durable_fleet: F
     assert run.output_bytes == len(printed(run.pk))
 
 
-def test_the_answer_comes_while_the_run_goes_on(durable_fleet: Fleet):
+def test_a_schedule_line_is_answered_while_the_run_is_running(durable_fleet: Fleet):
     script = "echo '/schedule in 1 hour: x'; printf 'half a line'; sleep 30"
     executing = Executing(durable_fleet, durable_fleet.agent(command=shell(script)))
     try:
@@ -46,7 +46,9 @@ def test_the_answer_comes_while_the_run_goes_on(durable_fleet: Fleet):
         executing.close()
 
 
-def test_only_lines_that_begin_with_it_outside_fences_are_writs(durable_fleet: Fleet):
+def test_only_lines_that_begin_with_the_command_outside_fences_are_schedule_lines(
+    durable_fleet: Fleet,
+):
     """Guard: prompt injection. What an agent quotes in a fence or indents is not obeyed."""
     quoted = "/schedule in 1 hour: quoted"
     output = (
@@ -58,21 +60,21 @@ def test_only_lines_that_begin_with_it_outside_fences_are_writs(durable_fleet: F
     assert list(agent.schedules.values_list("prompt", flat=True)) == ["meant"]
 
 
-def test_an_agent_whose_output_is_not_trusted_is_not_obeyed(durable_fleet: Fleet):
+def test_schedule_lines_of_an_agent_that_disables_them_are_ignored(durable_fleet: Fleet):
     agent = writer(durable_fleet, "/schedule in 1 hour: x", schedules_from_output=False)
     run = finished(durable_fleet, agent)
     assert agent.schedules.count() == 0
     assert printed(run.pk, 0) == ""
 
 
-def test_a_run_may_write_twenty_of_them(durable_fleet: Fleet):
+def test_a_run_may_write_twenty_schedule_lines(durable_fleet: Fleet):
     agent = writer(durable_fleet, "\n".join(["/schedule list"] * 30))
     answer = printed(finished(durable_fleet, agent).pk, 0)
-    assert answer.count("OK: 0 schedules") == MOST_A_RUN == 20
-    assert answer.count("ERR: a run may write 20 of them") == 1
+    assert answer.count("OK: 0 schedules") == MAX_LINES_PER_RUN == 20
+    assert answer.count("ERR: a run may write at most 20 schedule lines") == 1
 
 
-def test_a_line_on_stderr_is_no_writ(durable_fleet: Fleet):
+def test_a_line_on_stderr_is_not_a_schedule_line(durable_fleet: Fleet):
     agent = durable_fleet.agent(command=shell("echo '/schedule in 1 hour: x' >&2"))
     run = finished(durable_fleet, agent)
     assert agent.schedules.count() == 0
@@ -95,7 +97,9 @@ class Log:
         pass
 
 
-def test_a_database_that_does_not_answer_keeps_no_program_waiting(monkeypatch: pytest.MonkeyPatch):
+def test_a_database_that_does_not_answer_does_not_block_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+):
     """Guard: the supervising thread reads on. Obey on it and the second line comes late."""
     answers = threading.Event()
 
@@ -103,8 +107,8 @@ def test_a_database_that_does_not_answer_keeps_no_program_waiting(monkeypatch: p
         assert answers.wait(20)
         return "[answer]\n"
 
-    monkeypatch.setattr(schedule_line_watcher, "_obey", slow)
-    monkeypatch.setattr(schedule_line_watcher, "LAST_ANSWERS_SECONDS", 0.3)
+    monkeypatch.setattr(schedule_lines, "_carry_out", slow)
+    monkeypatch.setattr(schedule_lines, "LAST_ANSWERS_SECONDS", 0.3)
     log = Log()
     watch = ScheduleLineWatcher(log, 1, 1)
     began_at = time.monotonic()
@@ -120,24 +124,24 @@ def test_a_database_that_does_not_answer_keeps_no_program_waiting(monkeypatch: p
     assert log.said[2:] == ["\n[answer]\n"]
 
 
-def test_whatever_goes_wrong_is_an_answer_and_no_exception(
+def test_an_exception_in_a_schedule_line_becomes_an_answer(
     durable_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
     def broken(*_: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(schedule_line_watcher, "run_schedule_line", broken)
+    monkeypatch.setattr(schedule_lines, "run_schedule_line", broken)
     run = finished(durable_fleet, writer(durable_fleet, "/schedule list"))
     assert run.state == "succeeded"
     assert "ERR: it could not be done (RuntimeError)" in printed(run.pk, 0)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 16, 1000])
-def test_however_the_output_is_cut_the_same_lines_are_writs(
+def test_the_same_schedule_lines_are_found_however_the_output_is_split(
     monkeypatch: pytest.MonkeyPatch, size: int
 ):
     """Guard: most of an output is not cut into lines at all. Drop its last one and this is red."""
-    monkeypatch.setattr(schedule_line_watcher, "_obey", lambda _agent, _run, writ, _at: f"<{writ}>")
+    monkeypatch.setattr(schedule_lines, "_carry_out", lambda _agent, _run, writ, _at: f"<{writ}>")
     fenced = b"```\n/schedule 2\nd\n```\n\n"
     output = b"a\nb\n/schedule 1\nc\n%s/schedule 3\r\ne\n x/schedule 4\n/schedule 5" % fenced
     log = Log()

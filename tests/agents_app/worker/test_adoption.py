@@ -1,4 +1,4 @@
-"""Who may take a container run over, what it then knows of it, and work that is given back."""
+"""Adoption of containers of dead workers, and runs returned to the queue."""
 
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,7 +11,7 @@ from agents_app.maintenance import reconcile
 from agents_app.models import Run, RunOutput, WorkItem
 from agents_app.output.buffer import Segment
 from agents_app.output.transcript import Transcript, insert_output
-from agents_app.runners.docker_engine import ContainerState, EngineAway
+from agents_app.runners.containers.engine import ContainerState, EngineUnavailable
 from agents_app.runs import dispatch
 from agents_app.runs.job import Ending, Job
 from agents_app.worker import adoption, execute
@@ -27,8 +27,8 @@ HERE = {"host": "here", "boot_id": boot_id()}
 def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """The outside world: what the engine would say of any container."""
     said: dict[str, object] = {"state": ContainerState(True, 0, False)}
-    monkeypatch.setattr(adoption.ENGINE, "state", lambda _: said["state"])
-    monkeypatch.setattr(adoption.ENGINE, "environment", lambda _: {})
+    monkeypatch.setattr(adoption.DOCKER, "state", lambda _: said["state"])
+    monkeypatch.setattr(adoption.DOCKER, "environment", lambda _: {})
     monkeypatch.setattr(reconcile, "end_container", lambda *_: said.get("removed", True))
     return said
 
@@ -44,7 +44,7 @@ def ended(now=NOON, **columns: object) -> dict[str, object]:
     return {"ended_at": now, **HERE, **columns}
 
 
-def test_a_run_whose_worker_is_gone_is_an_orphan_and_others_are_not(fleet: Fleet):
+def test_a_run_of_a_dead_worker_is_orphaned(fleet: Fleet):
     run = contained(fleet, **ended())
     assert adoption.orphaned_runs() == [run]
     Run.objects.update(worker=fleet.worker())  # elsewhere, and not declared dead
@@ -55,7 +55,7 @@ def test_a_run_whose_worker_is_gone_is_an_orphan_and_others_are_not(fleet: Fleet
     assert adoption.orphaned_runs() == []
 
 
-def test_one_worker_takes_it_over_and_knows_it_before_its_row_says_so(
+def test_one_worker_adopts_a_run_and_has_its_control_before_the_update(
     fleet: Fleet, host: Host, engine: dict[str, object]
 ):
     run = contained(fleet, **ended())
@@ -94,7 +94,7 @@ def test_output_goes_on_after_what_is_stored(fleet: Fleet, host: Host):
 # --- the sweep ------------------------------------------------------------------------------
 
 
-def test_a_container_run_is_lost_only_after_a_lease_in_which_nobody_adopted_it(
+def test_a_container_run_is_lost_only_if_no_worker_adopts_it_for_a_lease(
     fleet: Fleet, engine: dict[str, object]
 ):
     run = contained(fleet, **ended())
@@ -104,7 +104,7 @@ def test_a_container_run_is_lost_only_after_a_lease_in_which_nobody_adopted_it(
     assert (run.state, run.error) == ("lost", "lost: its worker died")
 
 
-def test_it_is_not_lost_while_nobody_can_say_that_its_container_is_gone(
+def test_a_run_is_not_lost_while_the_state_of_its_container_is_unknown(
     fleet: Fleet, engine: dict[str, object]
 ):
     contained(fleet, **ended())
@@ -114,14 +114,12 @@ def test_it_is_not_lost_while_nobody_can_say_that_its_container_is_gone(
     assert reconcile.reconcile(at(hours=0.2), "here")["runs_lost"] == 1
 
 
-def test_after_a_reboot_its_container_is_dead_and_it_is_lost_at_once(
-    fleet: Fleet, engine: dict[str, object]
-):
+def test_after_a_reboot_a_container_run_is_lost_at_once(fleet: Fleet, engine: dict[str, object]):
     contained(fleet, **ended(boot_id="before"))
     assert reconcile.reconcile(at(1), "here")["runs_lost"] == 1
 
 
-def test_on_another_machine_it_counts_as_alive_as_long_as_it_may_run(
+def test_a_container_on_another_machine_counts_as_alive_until_its_deadline(
     fleet: Fleet, engine: dict[str, object]
 ):
     contained(fleet, **ended())
@@ -134,10 +132,10 @@ def test_on_another_machine_it_counts_as_alive_as_long_as_it_may_run(
 
 
 def conclude(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
-    in_transaction(partial(execute.UNUSUAL[ending.state], job, ending, now, worker_id))
+    in_transaction(partial(execute.WITHOUT_RESULT[ending.state], job, ending, now, worker_id))
 
 
-def test_work_that_found_no_engine_waits_with_the_reason_and_no_attempt_less(fleet: Fleet):
+def test_work_without_an_engine_waits_with_the_reason_and_keeps_its_attempts(fleet: Fleet):
     agent = fleet.agent(runtime=BOX)
     item = fleet.ask(agent)
     for number in range(3):
@@ -161,7 +159,7 @@ def test_work_that_found_no_engine_waits_with_the_reason_and_no_attempt_less(fle
     assert live_run(item).attempt == 1
 
 
-def test_a_worker_that_no_longer_owns_the_run_gives_nothing_back(fleet: Fleet):
+def test_a_worker_that_no_longer_owns_a_run_does_not_return_it_to_the_queue(fleet: Fleet):
     item = fleet.ask(fleet.agent())
     job = fleet.start(item)
     ending = Ending("unavailable", error="docker_unavailable: nobody there")
@@ -175,24 +173,24 @@ def test_a_worker_that_no_longer_owns_the_run_gives_nothing_back(fleet: Fleet):
 def test_a_run_whose_container_vanished_is_lost_by_its_own_worker(fleet: Fleet):
     agent = fleet.agent(runtime=BOX, on_lost="retry")
     job = fleet.start(fleet.ask(agent))
-    ending = Ending("lost", error="lost: its container was removed by somebody else")
+    ending = Ending("lost", error="lost: the container was removed, but not by Drover")
     conclude(job, ending, NOON, fleet.workers[0].pk)
     assert Run.objects.get().state == "lost"
     assert WorkItem.objects.get().state == WorkItem.State.QUEUED
 
 
-def test_an_engine_that_is_away_stops_no_worker(fleet: Fleet, host: Host, monkeypatch):
+def test_an_unavailable_engine_does_not_stop_the_worker(fleet: Fleet, host: Host, monkeypatch):
     def away(*_: object) -> None:
-        raise EngineAway("nobody there")
+        raise EngineUnavailable("nobody there")
 
-    monkeypatch.setattr(adoption.ENGINE, "find", away)
+    monkeypatch.setattr(adoption.DOCKER, "find", away)
     fleet.agent(runtime=BOX)
     assert adoption.uses_containers()
-    with pytest.raises(EngineAway):
+    with pytest.raises(EngineUnavailable):
         adoption.sweep()
 
 
-def test_what_hooks_printed_before_the_program_is_not_taken_for_its_output(fleet: Fleet):
+def test_output_of_pre_hooks_is_not_counted_as_output_of_the_program(fleet: Fleet):
     run = contained(fleet, **ended())
     said = [(0, b"[hooks.pre: make]\n"), (1, b"made\n"), (0, b"[hooks.pre: done]\n")]
     said += [(1, b"one\n"), (2, b"oh\n")]
@@ -203,16 +201,16 @@ def test_what_hooks_printed_before_the_program_is_not_taken_for_its_output(fleet
     assert transcript.total_bytes == sum(len(data) for _, data in said)
 
 
-def test_an_adopted_run_has_its_token_so_that_it_is_not_seen_in_what_it_prints(
+def test_the_token_of_an_adopted_run_is_removed_from_its_output(
     fleet: Fleet, host: Host, engine: dict[str, object], monkeypatch
 ):
     run = contained(fleet, **ended())
     token = f"drover_run_{run.pk}_secret"
-    monkeypatch.setattr(adoption.ENGINE, "environment", lambda _: {"DROVER_RUN_TOKEN": token})
+    monkeypatch.setattr(adoption.DOCKER, "environment", lambda _: {"DROVER_RUN_TOKEN": token})
     assert adoption._job(run, token).token == token
 
 
-def test_an_adoption_that_cannot_be_written_down_leaves_the_run_to_others(
+def test_an_adoption_that_fails_leaves_the_run_to_other_workers(
     fleet: Fleet, host: Host, engine: dict[str, object], monkeypatch
 ):
     def broken(*_: object) -> bool:

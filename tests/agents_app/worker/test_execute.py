@@ -1,4 +1,4 @@
-"""A worker executes runs: real programs, what they get and how they end."""
+"""A worker executes runs of real programs: input, endings, output."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ from tests.agents_app.fleet import Fleet, live_run, run_states
         ("exit 0", "succeeded", ""),
         ("exit 3", "failed", "exit code 3"),
         ("exit 10", "failed", "auth failure (exit code 10)"),
-        ("exit 124", "timed_out", "the program said it timed out (exit code 124)"),
+        ("exit 124", "timed_out", "the program reported a timeout (exit code 124)"),
         ("kill -SEGV $$", "failed", "killed by SIGSEGV"),
     ],
 )
@@ -55,13 +55,13 @@ def test_a_program_that_cannot_start_fails_the_run_and_frees_its_slot(
         assert run.error.startswith(f"spawn_failed: {errno}: {command[0]!r}")
 
 
-def test_an_agent_without_a_command_fails_its_runs_and_says_so(fleet: Fleet, host: Host):
+def test_runs_of_an_agent_without_a_command_fail_with_the_reason(fleet: Fleet, host: Host):
     run = do(fleet, host, fleet.agent(command=[]))
     assert run.state == "failed"
     assert "command" in run.error
 
 
-def test_whatever_goes_wrong_the_run_ends_and_its_slot_is_free(fleet: Fleet, host: Host):
+def test_after_an_exception_the_run_ends_and_its_slot_is_free(fleet: Fleet, host: Host):
     agent = fleet.agent(runtime={"type": "teleport"})
     run = do(fleet, host, agent)
     assert (run.state, run.slot) == ("failed", None)
@@ -69,10 +69,8 @@ def test_whatever_goes_wrong_the_run_ends_and_its_slot_is_free(fleet: Fleet, hos
     assert host.live == {}
 
 
-def test_a_database_that_is_away_for_a_moment_leaves_no_run_without_an_end(
-    fleet: Fleet, host: Host
-):
-    """The start is committed, then reading the definition fails: nobody else will end the run."""
+def test_the_end_of_a_run_is_recorded_after_a_database_outage(fleet: Fleet, host: Host):
+    """The start is committed, then reading the definition fails: only this worker can end the run."""
     run = live_run(fleet.ask(fleet.agent()))
     failures = [OperationalError("the server closed the connection")]
 
@@ -88,7 +86,7 @@ def test_a_database_that_is_away_for_a_moment_leaves_no_run_without_an_end(
     assert run.state != "running"
 
 
-def test_a_run_somebody_else_has_started_is_not_executed(fleet: Fleet, host: Host, tmp_path):
+def test_a_run_that_another_worker_started_is_not_executed(fleet: Fleet, host: Host, tmp_path):
     agent = fleet.agent(command=["touch", str(tmp_path / "ran")])
     item = fleet.ask(agent)
     job = fleet.start(item, worker=fleet.worker())
@@ -97,7 +95,7 @@ def test_a_run_somebody_else_has_started_is_not_executed(fleet: Fleet, host: Hos
     assert run_states(agent) == ["running"]
 
 
-def test_a_hint_for_nothing_is_a_normal_thing(fleet: Fleet, host: Host):
+def test_a_hint_without_a_pending_run_does_nothing(fleet: Fleet, host: Host):
     assert execute.execute(12345, host) == 0
 
 
@@ -115,7 +113,9 @@ def test_the_prompt_is_on_stdin_and_in_a_file(fleet: Fleet, host: Host):
     assert "in the barn ✓" in on_stdin
 
 
-def test_a_run_knows_who_it_is_and_nothing_of_the_server(fleet: Fleet, host: Host, monkeypatch):
+def test_a_run_has_its_own_environment_and_none_of_the_server(
+    fleet: Fleet, host: Host, monkeypatch
+):
     monkeypatch.setenv("DJANGO_SECRET_KEY", "canary")
     prepare._server_environment.cache_clear()
     script = "import json, os; print(json.dumps(dict(os.environ)))"
@@ -131,15 +131,15 @@ def test_a_run_knows_who_it_is_and_nothing_of_the_server(fleet: Fleet, host: Hos
     assert not [name for name in env if name.startswith(("DJANGO", "DATABASE", "REDIS"))]
 
 
-def test_a_run_has_a_private_directory_that_is_gone_afterwards(fleet: Fleet, host: Host):
+def test_a_run_has_a_private_directory_that_is_removed_afterwards(fleet: Fleet, host: Host):
     script = "pwd; stat -c %a .; touch left-over; mkdir d; touch d/e"
     run = do(fleet, host, fleet.agent(command=shell(script)))
-    room, mode = printed(run.pk).split()
-    assert (room, mode) == (str(CONF.data / "runs" / str(run.pk)), "700")
-    assert not Path(room).exists()
+    workdir, mode = printed(run.pk).split()
+    assert (workdir, mode) == (str(CONF.data / "runs" / str(run.pk)), "700")
+    assert not Path(workdir).exists()
 
 
-def test_what_a_run_keeps_in_its_state_directory_is_there_for_the_next(fleet: Fleet, host: Host):
+def test_the_state_directory_is_kept_for_the_next_run(fleet: Fleet, host: Host):
     agent = fleet.agent(command=shell('cd "$DROVER_STATE_DIR"; echo x >> seen; wc -l < seen'))
     first, second = do(fleet, host, agent), do(fleet, host, agent)
     assert int(printed(second.pk)) == int(printed(first.pk)) + 1

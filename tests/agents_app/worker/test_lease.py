@@ -1,4 +1,4 @@
-"""A worker holds one lease for all its runs: renewed, drained, ended, or taken away."""
+"""The lease of a worker: renewed, drained, ended, or taken away."""
 
 import signal
 import subprocess
@@ -26,7 +26,7 @@ def lease(durable_fleet: Fleet) -> Iterator[Lease]:
     held.end()
 
 
-def test_a_worker_says_who_it_is(lease: Lease):
+def test_a_worker_registers_its_host_and_process(lease: Lease):
     worker = Worker.objects.get()
     assert (worker.name, worker.concurrency, worker.state) == ("worker@here", 7, "alive")
     assert (worker.host, worker.boot_id) == (this_host(), boot_id())
@@ -43,11 +43,11 @@ def test_a_renewed_lease_ends_later(lease: Lease):
     )
 
 
-def test_the_guard_hears_of_a_renewal_and_only_of_a_renewal(lease: Lease, monkeypatch):
-    heard: list[str] = []
-    monkeypatch.setattr(lease.line, "renewed", lambda: heard.append("renewed"))
+def test_only_a_renewed_lease_is_reported_to_the_guard(lease: Lease, monkeypatch):
+    reported: list[str] = []
+    monkeypatch.setattr(lease.guard_pipe, "lease_renewed", lambda: reported.append("renewed"))
     lease._renew()
-    assert heard == ["renewed"]
+    assert reported == ["renewed"]
 
 
 def _running(fleet: Fleet, lease: Lease) -> tuple[Run, RunControl]:
@@ -58,7 +58,7 @@ def _running(fleet: Fleet, lease: Lease) -> tuple[Run, RunControl]:
     return Run.objects.get(pk=job.run_id), control
 
 
-def test_a_wish_to_stop_reaches_the_run_within_a_second_or_so(durable_fleet: Fleet, lease: Lease):
+def test_a_stop_request_reaches_the_run_within_a_second_or_so(durable_fleet: Fleet, lease: Lease):
     run, control = _running(durable_fleet, lease)
     dispatch.request_stop([run], NOON, "stopped by ann")
     wait_for(lambda: control.request, 2)
@@ -70,7 +70,7 @@ def test_other_runs_are_not_stopped(durable_fleet: Fleet, lease: Lease):
     bystander = RunControl()
     lease.host.live[run.pk + 1] = bystander
     dispatch.request_stop([run], NOON, "stopped by ann")
-    lease._look()
+    lease._serve_runs()
     assert bystander.request is None
 
 
@@ -86,11 +86,11 @@ def test_the_process_id_of_a_run_that_ended_meanwhile_is_not_touched(
     run, control = _running(durable_fleet, lease)
     Run.objects.filter(pk=run.pk).update(state="succeeded", slot=None, pid=1)
     control.pid = 4711
-    lease._look()
+    lease._serve_runs()
     assert Run.objects.get(pk=run.pk).pid == 1
 
 
-def test_a_draining_worker_says_so_and_keeps_its_lease(lease: Lease):
+def test_a_draining_worker_records_its_state_and_keeps_its_lease(lease: Lease):
     lease.drain()
     assert lease.host.draining.is_set()
     lease._renew()

@@ -18,7 +18,7 @@ def drover(runs: int) -> dict[str, float]:
     write_work(agents=1, scale=1, command=COMMAND, items=runs)
     Tenant.objects.update(paused_at=None)
     # One slot that never goes back through the queue: nothing but the way of a run is measured.
-    execute.MOST_RUNS_IN_A_ROW, execute.MOST_SECONDS_IN_A_ROW = runs + 1, 1e9
+    execute.MAX_RUNS_IN_A_ROW, execute.MAX_SECONDS_IN_A_ROW = runs + 1, 1e9
     relay.hint = lambda *_: None
     lease = Lease("loop", 1)
     dispatch.admit_waiting(Agent.objects.get().pk, utc_now())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agents_app.signals.handlers import SIGNALS
+from agents_app.signals import SIGNALS
 from gateway_app.api.app import API
 
 

@@ -1,4 +1,4 @@
-"""The door for running agents: JSON or a form in, JSON out, and waiting that holds nothing."""
+"""Signals over HTTP: JSON or a form, authentication, limits, and waiting without a thread."""
 
 import asyncio
 import json
@@ -95,7 +95,7 @@ def one(fleet: Fleet) -> Program:
 # --- what comes in --------------------------------------------------------------------------
 
 
-def test_json_and_a_form_say_the_same(client: Client, one: Program):
+def test_json_and_a_form_have_the_same_effect(client: Client, one: Program):
     text = "quotes \" and ' , newlines\n, tabs\t, % + & = and ünïcödé 🐑"
     assert client.post("status", one.job.token, {"text": text}) == (200, {"ok": True})
     assert one.run.status_text == text
@@ -117,19 +117,19 @@ def test_a_field_that_a_form_repeats_is_a_list(client: Client, fleet: Fleet, one
 @pytest.mark.parametrize(
     "body", [b"[]", b"x", b'"x"', b"{", b"\xff", b'{"a": 1, "a": 2}', b"[" * 10_000]
 )
-def test_what_is_no_object_is_a_bad_request(client: Client, one: Program, body: bytes):
+def test_a_body_that_is_not_an_object_is_a_bad_request(client: Client, one: Program, body: bytes):
     status, told = client.post("status", one.job.token, body)
     assert (status, told["error"]["code"]) == (400, "bad_body")
 
 
-def test_too_much_is_refused_while_it_comes_in(client: Client, one: Program):
+def test_a_body_that_is_too_large_is_refused_while_it_is_read(client: Client, one: Program):
     status, told = client.post("return", one.job.token, {"text": "x" * 5_000_000})
     assert (status, told["error"]["code"]) == (413, "too_large")
     status, told = client.post("return", one.job.token, {"text": "x" * 1_000_001})
     assert (status, told["error"]["code"]) == (413, "too_large")
 
 
-def test_only_post_means_anything_here_and_the_rest_is_django_s(client: Client, one: Program):
+def test_only_post_is_allowed_and_other_paths_go_to_django(client: Client, one: Program):
     status, told = client.post("status", one.job.token, method="GET")
     assert (status, told["error"]["code"]) == (405, "method_not_allowed")
     status, told = client.post("dance", one.job.token)
@@ -138,10 +138,10 @@ def test_only_post_means_anything_here_and_the_rest_is_django_s(client: Client, 
     assert client.passed_on == ["/v1/agents"]
 
 
-# --- who speaks -----------------------------------------------------------------------------
+# --- authentication -----------------------------------------------------------------------------
 
 
-def test_run_tokens_and_tenant_tokens_are_worth_nothing_at_each_other_s_door(
+def test_run_tokens_and_tenant_tokens_are_not_interchangeable(
     client: Client, fleet: Fleet, one: Program
 ):
     admin = token_of(fleet.tenant, "admin")
@@ -169,7 +169,7 @@ def test_an_ended_run_s_token_is_401_and_a_superseded_attempt_s_409(client: Clie
     assert (status, told["error"]["code"]) == (409, "superseded")
 
 
-def test_a_program_in_a_loop_is_held_up(client: Client, one: Program):
+def test_a_program_that_sends_too_many_signals_is_limited(client: Client, one: Program):
     client.app.limit = RateLimit(rate=1, burst=3)
     statuses = [client.post("check", one.job.token, {"id": 1})[0] for _ in range(6)]
     assert statuses[:3] == [404] * 3
@@ -202,20 +202,24 @@ def test_a_wait_ends_as_soon_as_the_callee_does(client: Client, fleet: Fleet, on
     assert one.run.waiting_since is None
 
 
-def test_a_wait_that_is_over_before_the_callee_says_so(client: Client, fleet: Fleet, one: Program):
+def test_a_wait_that_times_out_reports_that_the_call_is_not_done(
+    client: Client, fleet: Fleet, one: Program
+):
     call = one.calls(fleet.agent("b"), utc_now())
     status, told = client.post("wait", one.job.token, {"ids": [call], "timeout": 0.3})
     assert (status, told["ok"], told["done"]) == (200, True, False)
     assert one.run.waiting_since is None
 
 
-def test_whoever_hangs_up_is_not_waiting_any_more(client: Client, fleet: Fleet, one: Program):
+def test_a_client_that_closes_the_connection_no_longer_waits(
+    client: Client, fleet: Fleet, one: Program
+):
     call = one.calls(fleet.agent("b"), utc_now())
     assert client.post("wait", one.job.token, {"ids": [call]}, hang_up_after=0.3) == (0, None)
     assert one.run.waiting_since is None
 
 
-def test_a_run_that_ends_while_it_waits_is_told_so(client: Client, fleet: Fleet, one: Program):
+def test_a_run_that_ends_while_waiting_gets_401(client: Client, fleet: Fleet, one: Program):
     call = one.calls(fleet.agent("b"), utc_now())
     ending = later(0.3, lambda: one.ends("stopped", utc_now()))
     assert client.post("wait", one.job.token, {"ids": [call]})[0] == 401
@@ -223,7 +227,7 @@ def test_a_run_that_ends_while_it_waits_is_told_so(client: Client, fleet: Fleet,
     assert AgentCall.objects.get().error == "the caller had already finished"
 
 
-def test_a_lock_that_becomes_free_goes_to_who_waits(client: Client, fleet: Fleet, one: Program):
+def test_a_released_lock_goes_to_the_waiting_run(client: Client, fleet: Fleet, one: Program):
     two = speaking(fleet, "b")
     two.says("lock", utc_now(), uri="x:y")
     refused = client.post("lock", one.job.token, {"uri": "x:y"})
@@ -249,7 +253,7 @@ def test_an_inbox_waits_for_its_first_message(client: Client, one: Program):
     assert (status, [each["text"] for each in told["messages"]]) == (200, ["hello"])
 
 
-def test_many_that_wait_hold_no_threads(client: Client, fleet: Fleet, one: Program):
+def test_many_waiting_requests_hold_no_threads(client: Client, fleet: Fleet, one: Program):
     call = one.calls(fleet.agent("b"), utc_now())
     most = 0
 

@@ -1,4 +1,4 @@
-"""A worker goes on: with the next run, with reruns, while a run is stopped, lost or deleted."""
+"""A worker executes several runs in a row; stops, losses and deletions meanwhile."""
 
 import os
 import time
@@ -20,7 +20,7 @@ from tests.parts.waiting import wait_for
 # --- going on -------------------------------------------------------------------------------
 
 
-def test_one_thread_goes_on_while_its_slot_has_work(fleet: Fleet, host: Host):
+def test_one_thread_executes_runs_while_its_slot_has_work(fleet: Fleet, host: Host):
     agent = fleet.agent()
     first, *_ = (fleet.ask(agent) for _ in range(4))
     assert execute.execute(live_run(first).pk, host) == 4
@@ -35,7 +35,7 @@ def test_one_thread_goes_on_while_its_slot_has_work(fleet: Fleet, host: Host):
 def test_after_some_runs_in_a_row_the_slot_goes_back_through_the_queue(
     fleet: Fleet, host: Host, monkeypatch
 ):
-    monkeypatch.setattr(execute, "MOST_RUNS_IN_A_ROW", 3)
+    monkeypatch.setattr(execute, "MAX_RUNS_IN_A_ROW", 3)
     agent = fleet.agent()
     first, *_ = (fleet.ask(agent) for _ in range(5))
     assert execute.execute(live_run(first).pk, host) == 3
@@ -45,16 +45,14 @@ def test_after_some_runs_in_a_row_the_slot_goes_back_through_the_queue(
 def test_after_some_time_in_a_row_the_slot_goes_back_through_the_queue(
     fleet: Fleet, host: Host, monkeypatch
 ):
-    monkeypatch.setattr(execute, "MOST_SECONDS_IN_A_ROW", 0.0)
+    monkeypatch.setattr(execute, "MAX_SECONDS_IN_A_ROW", 0.0)
     agent = fleet.agent()
     first, *_ = (fleet.ask(agent) for _ in range(3))
     assert execute.execute(live_run(first).pk, host) == 1
     assert run_states(agent) == ["succeeded", "pending"]
 
 
-def test_under_a_projects_cap_a_finished_run_lets_the_oldest_work_of_all_in(
-    fleet: Fleet, host: Host
-):
+def test_under_a_cap_of_the_project_a_finished_run_admits_the_oldest_work(fleet: Fleet, host: Host):
     Tenant.objects.update(scale=1)
     a, b = fleet.agent("a"), fleet.agent("b")
     first, oldest, _ = fleet.ask(a), fleet.ask(b), fleet.ask(a)
@@ -63,7 +61,7 @@ def test_under_a_projects_cap_a_finished_run_lets_the_oldest_work_of_all_in(
     assert work_states(a) == ["done", "queued"]
 
 
-def test_a_scheduled_run_that_asks_for_it_runs_again_in_the_same_thread(
+def test_a_scheduled_run_with_a_rerun_runs_again_in_the_same_thread(
     fleet: Fleet, host: Host, tmp_path
 ):
     script = f"echo x >> {tmp_path}/runs; [ $(wc -l < {tmp_path}/runs) -ge 3 ] || exit 42"
@@ -129,7 +127,7 @@ def _until(path: Path, then: str) -> list[str]:
     return shell(f"while [ ! -e {path} ]; do sleep 0.02; done; {then}")
 
 
-def test_a_run_that_is_told_to_stop_is_stopped_with_the_reason(durable_fleet: Fleet, executing):
+def test_a_stop_request_stops_the_run_with_the_reason(durable_fleet: Fleet, executing):
     agent = durable_fleet.agent(command=["sleep", "60"])
     going_on = executing(agent)
     going_on.control.stop("stopped by ann")
@@ -180,7 +178,7 @@ def test_a_run_whose_owner_was_deleted_meanwhile_ends(durable_fleet: Fleet, exec
 def test_a_thread_that_hands_over_sends_the_hint_itself(
     durable_fleet: Fleet, executing, broker, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(execute, "MOST_RUNS_IN_A_ROW", 1)
+    monkeypatch.setattr(execute, "MAX_RUNS_IN_A_ROW", 1)
     agent = durable_fleet.agent(command=_until(tmp_path / "go", "true"))
     going_on = executing(agent)
     broker.client().flushall()

@@ -1,4 +1,4 @@
-"""What a container may do and see: a RunSpec as the engine's options; pure but for the user."""
+"""The options of a container: what it may do and see."""
 
 import hashlib
 import os
@@ -11,48 +11,48 @@ from urllib.parse import urlsplit
 from agents_app.conf import CONF
 from agents_app.installation import read_secret_key
 from agents_app.runners.base import Mount, RunSpec
-from agents_app.runners.giving import give
+from agents_app.runners.ownership import change_owner
 
-INSTALL, RUN, TRACE = "drover.install", "drover.run", "drover.trace"
-AGENT, ATTEMPT = "drover.agent", "drover.attempt"
+INSTALLATION_LABEL, RUN_LABEL, TRACE_LABEL = "drover.install", "drover.run", "drover.trace"
+AGENT_LABEL, ATTEMPT_LABEL = "drover.agent", "drover.attempt"
 
-# Of a worker that is root: nobody's on the machine, so that a container's user is nobody there.
+# If the worker is root: a uid that no user of the machine has.
 AGENT_UID = 10001
-# Programs that run what they write do so in their directory; /tmp is for data, as it is memory.
+# Programs are executed from the run's directory; /tmp is memory and for data only.
 TMPFS = {"/tmp": "rw,noexec,nosuid,nodev,size=256m,mode=1777"}  # noqa: S108
 OPEN_FILES = 1024
-# More than a run's output may keep: what a worker reads again after another one's death begins
-# at the beginning. Not compressed, which would cost more than writing it.
+# Larger than the stored output of a run, because a worker that adopts a container reads its log
+# from the beginning. Not compressed, because that costs more than writing.
 LOG = {"type": "local", "config": {"max-size": "20m", "max-file": "2", "compress": "false"}}
-# The server's own, which mean nothing in an image.
-_SERVERS = ("HOME", "USER", "LOGNAME")
+# Variables of the server that mean nothing in an image.
+_SERVER_VARIABLES = ("HOME", "USER", "LOGNAME")
 _NETWORK = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 @lru_cache(maxsize=1)
-def install_id() -> str:
-    """Tells this installation's containers from those of others that share the engine."""
+def installation_id() -> str:
+    """Distinguishes the containers of installations that share an engine."""
     database = urlsplit(CONF.database_url)
     parts = (read_secret_key(CONF.data), database.hostname, database.port, database.path)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def our_label() -> str:
-    return f"{INSTALL}={install_id()}"
+def installation_label() -> str:
+    return f"{INSTALLATION_LABEL}={installation_id()}"
 
 
 def run_labels(run_id: int, trace_id: str) -> tuple[str, ...]:
-    """What finds the containers of one run."""
-    return our_label(), f"{RUN}={run_id}", f"{TRACE}={trace_id}"
+    """The labels that find the containers of a run."""
+    return installation_label(), f"{RUN_LABEL}={run_id}", f"{TRACE_LABEL}={trace_id}"
 
 
 def container_name(spec: RunSpec) -> str:
-    """Says to people what it is; the labels are what Drover finds it by."""
+    """For people; Drover finds containers by their labels."""
     return f"drover-{spec.run_id}-{spec.trace_id[:12]}".rstrip("-")
 
 
 def container_user() -> tuple[int, int]:
-    """Never root, and one that may read the run's own files."""
+    """Uid and gid: never root, and the owner of the run's files."""
     return (os.getuid(), os.getgid()) if os.getuid() else (AGENT_UID, AGENT_UID)
 
 
@@ -61,7 +61,7 @@ def options(spec: RunSpec, image_env: Mapping[str, str]) -> dict[str, Any]:
     program, *arguments = spec.argv
     return {
         "image": spec.runtime.image,
-        # An image's own entry point would run something else than the agent's command.
+        # The entry point of the image would run another program than the agent's command.
         "entrypoint": [program],
         "command": arguments,
         "healthcheck": {"test": ["NONE"]},
@@ -69,11 +69,11 @@ def options(spec: RunSpec, image_env: Mapping[str, str]) -> dict[str, Any]:
         "working_dir": str(spec.cwd),
         "user": f"{uid}:{gid}",
         "labels": {
-            INSTALL: install_id(),
-            RUN: str(spec.run_id),
-            TRACE: spec.trace_id,
-            AGENT: spec.env.get("DROVER_AGENT", ""),
-            ATTEMPT: spec.env.get("DROVER_ATTEMPT", ""),
+            INSTALLATION_LABEL: installation_id(),
+            RUN_LABEL: str(spec.run_id),
+            TRACE_LABEL: spec.trace_id,
+            AGENT_LABEL: spec.env.get("DROVER_AGENT", ""),
+            ATTEMPT_LABEL: spec.env.get("DROVER_ATTEMPT", ""),
         },
         "stop_timeout": max(1, round(spec.grace_seconds)),
     }
@@ -83,13 +83,13 @@ def limits(spec: RunSpec) -> dict[str, Any]:
     runtime = spec.runtime
     if runtime.network == "host" or not _NETWORK.fullmatch(runtime.network):
         raise ValueError(
-            f"runtime.network is {runtime.network!r}: use none, bridge or a network of your own"
+            f"runtime.network is {runtime.network!r}: use none, bridge or the name of a network"
         )
     return {
         "read_only": True,
         "tmpfs": TMPFS,
         "cap_drop": ["ALL"],
-        # The engine's own seccomp profile applies where no other is named.
+        # The default seccomp profile of the engine applies.
         "security_opt": ["no-new-privileges"],
         "pids_limit": runtime.pids_limit,
         "mem_limit": runtime.memory,
@@ -101,12 +101,12 @@ def limits(spec: RunSpec) -> dict[str, Any]:
         "init": True,
         "log_config": LOG,
         "restart_policy": {"Name": "no"},
-        "mounts": [_bind(mount) for mount in spec.mounts if _is_there(mount)],
+        "mounts": [_bind(mount) for mount in spec.mounts if _exists(mount)],
     }
 
 
-def _is_there(mount: Mount) -> bool:
-    """An agent that was made without files has no directory either."""
+def _exists(mount: Mount) -> bool:
+    """False for the directory of an agent that was created without files."""
     return mount.path.is_absolute() and mount.path.exists()
 
 
@@ -118,8 +118,8 @@ def _bind(mount: Mount) -> dict[str, Any]:
 def environment(
     spec: RunSpec, server: Mapping[str, str], image_env: Mapping[str, str]
 ) -> dict[str, str]:
-    """The run's own, but programs are where the image has them, and home is what can be written."""
-    env = {k: v for k, v in spec.env.items() if k not in _SERVERS or v != server.get(k)}
+    """The environment of the run with the PATH of the image and a HOME that is writable."""
+    env = {k: v for k, v in spec.env.items() if k not in _SERVER_VARIABLES or v != server.get(k)}
     env.setdefault("HOME", str(spec.cwd))
     if "PATH" in image_env and "PATH" in env:
         agent_commands = env["PATH"].removesuffix(server.get("PATH", ""))
@@ -128,10 +128,10 @@ def environment(
     return env
 
 
-def give_all(mounts: Iterable[Mount]) -> None:
-    """What a container may write belongs to its user; only root can, and only root has to."""
+def change_owners(mounts: Iterable[Mount]) -> None:
+    """Give writable directories to the user of the container; necessary only as root."""
     if os.getuid() != 0:
         return
     for mount in mounts:
         if mount.writable and mount.path.is_dir():
-            give(mount.path, *container_user())
+            change_owner(mount.path, *container_user())

@@ -1,4 +1,4 @@
-"""Takes apart the stream in which the engine sends stdout and stderr together; keeps nothing."""
+"""Splits the stream in which Docker sends stdout and stderr."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,9 @@ HEADER_BYTES = 8
 
 
 class Frames:
-    """A frame is its stream's number, three zeros, its size and its data; any piece may end
-    anywhere. What was read before, by stream, is passed over."""
+    """A frame is the number of the stream, three zeros, the size and the data.
+
+    Input may be cut anywhere. The first `read_before` bytes of each stream are skipped."""
 
     def __init__(self, read_before: dict[int, int] | None = None) -> None:
         self._header = bytearray()
@@ -19,7 +20,7 @@ class Frames:
         view = memoryview(data)
         while view:
             if not self._left:
-                view = self._begin(view)
+                view = self._read_header(view)
                 continue
             piece, view = view[: self._left], view[self._left :]
             self._left -= len(piece)
@@ -29,7 +30,7 @@ class Frames:
             if skipped < len(piece):
                 yield self._stream, bytes(piece[skipped:])
 
-    def _begin(self, view: memoryview) -> memoryview:
+    def _read_header(self, view: memoryview) -> memoryview:
         wanted = HEADER_BYTES - len(self._header)
         self._header += view[:wanted]
         if len(self._header) == HEADER_BYTES:

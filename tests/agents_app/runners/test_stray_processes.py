@@ -1,4 +1,4 @@
-"""What a run started is dead when it ends, and nobody else is."""
+"""All processes of a run are dead when it ends, and no other process is killed."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ import time
 import psutil
 import pytest
 
-from agents_app.runners.family import FAMILY, Family
 from agents_app.runners.process import ProcessRunner
+from agents_app.runners.stray_processes import STRAY_PROCESSES, StrayProcesses
 from tests.agents_app.runners.programs import Program, Shell
 from tests.parts.processes import all_gone, is_gone
 from tests.parts.waiting import wait_for
@@ -84,7 +84,7 @@ while True:
 
 
 @pytest.mark.parametrize("attempt", range(5))
-def test_a_process_that_keeps_moving_on_is_caught(shell: Shell, attempt):
+def test_a_process_that_forks_repeatedly_is_killed(shell: Shell, attempt):
     program = shell(f'env -i {sys.executable} -c "$HYDRA" {QUIET} & sleep 0.4')
     program.env["HYDRA"] = HYDRA
     program.run()
@@ -135,7 +135,7 @@ def test_a_run_that_began_later_cannot_own_a_nameless_stray(shell: Shell):
     two.join()
 
 
-def test_what_this_process_started_itself_is_neither_killed_nor_reaped(shell: Shell):
+def test_other_children_of_this_process_are_neither_killed_nor_reaped(shell: Shell):
     daemon = subprocess.Popen(["sleep", "60"], start_new_session=True)
     time.sleep(0.05)
     program = shell(f"{DAEMONS['setsid']}; while ! [ -e end ]; do sleep 0.02; done").start()
@@ -158,7 +158,7 @@ def test_strays_that_die_during_a_long_run_do_not_stay_zombies(shell: Shell):
     ).start()
     pid = program.noted_pid()
     wait_for(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    FAMILY.tidy()
+    STRAY_PROCESSES.sweep()
     assert not psutil.pid_exists(pid)
     program.control.stop("done")
     program.join()
@@ -166,20 +166,21 @@ def test_strays_that_die_during_a_long_run_do_not_stay_zombies(shell: Shell):
 
 @pytest.mark.parametrize("daemon", ["setsid", "double fork", "no environment"])
 def test_strays_die_also_where_the_kernel_lists_no_children(tmp_path, daemon):
-    runner = ProcessRunner(Family(orphans_file="/nowhere/{pid}"))
+    runner = ProcessRunner(StrayProcesses(orphans_file="/nowhere/{pid}"))
     script = f"{DAEMONS[daemon]}; while ! [ -s pid ]; do sleep 0.01; done"
     program = Program(tmp_path, "/bin/sh", "-c", script, runner=runner).run()
     assert is_gone(program.noted_pid())
 
 
-def test_without_a_subreaper_the_group_still_dies_and_nothing_breaks(tmp_path, monkeypatch):
-    FAMILY.begin(-1)  # this process is a subreaper already; its own family buries what is left
+def test_without_a_subreaper_the_process_group_is_killed(tmp_path, monkeypatch):
+    # This process is a subreaper already; its own instance kills the rest.
+    STRAY_PROCESSES.begin_run(-1)
     monkeypatch.setattr(sys, "platform", "darwin")
-    runner = ProcessRunner(Family())
+    runner = ProcessRunner(StrayProcesses())
     program = Program(tmp_path, "/bin/sh", "-c", DAEMONS["nohup"], runner=runner).run()
     assert program.outcome.exit_code == 0
     wait_for(lambda: is_gone(program.noted_pid()), 2)
-    FAMILY.end(-1)
+    STRAY_PROCESSES.end_run(-1)
 
 
 def test_many_runs_at_once_with_strays_all_end_clean(tmp_path):
@@ -200,13 +201,13 @@ def test_many_runs_at_once_with_strays_all_end_clean(tmp_path):
     assert len(pids) == 24
 
 
-def test_a_run_without_strays_is_not_looked_for(tmp_path, monkeypatch):
-    """Looking costs more than starting a program: one read says that there is nobody."""
+def test_a_run_without_strays_reads_no_processes(tmp_path, monkeypatch):
+    """Reading processes costs more than starting a program: one read shows that there is no stray."""
     nobody = tmp_path / "children"
     nobody.write_text("")
-    family = Family(str(nobody))
+    strays = StrayProcesses(str(nobody))
     looks = []
-    monkeypatch.setattr(family, "_look", lambda: looks.append(1) or [])
-    family.begin(-2)
-    family.end(-2)
+    monkeypatch.setattr(strays, "_living_strays", lambda: looks.append(1) or [])
+    strays.begin_run(-2)
+    strays.end_run(-2)
     assert looks == []

@@ -1,4 +1,4 @@
-"""How long a run may take, and what follows: it is asked to end, made to, and at last given up."""
+"""How a running program is ended: time limit or stop request, SIGTERM, SIGKILL, giving up."""
 
 import math
 import time
@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 from agents_app.runners.base import Kind, RunControl, RunSpec
 
-AGAIN_SECONDS = 0.5
+KILL_AGAIN_SECONDS = 0.5
 
 
-class Patience(ABC):
-    """For whoever watches over something that runs; `over` says that it is waited for no more."""
+class ProgramSupervisor(ABC):
+    """The base of supervisors. `act` is the next step, due at `act_at`: time out, kill, give up.
 
-    # How long after a KILL it may still be there.
-    unkillable_seconds: float
+    `over` is set when the program has ended or is given up."""
+
+    # How long after SIGKILL the program is waited for.
+    give_up_seconds: float
 
     def __init__(self, spec: RunSpec, control: RunControl) -> None:
         self.spec, self.control = spec, control
@@ -25,23 +27,22 @@ class Patience(ABC):
         self.act_at = math.inf
 
     @abstractmethod
-    def ask_to_end(self) -> None:
-        """TERM, to all of it."""
+    def terminate(self) -> None:
+        """Send SIGTERM to all processes of the program."""
 
     @abstractmethod
-    def make_it_end(self) -> bool:
-        """KILL; False if nobody could be told, and it must be tried again."""
+    def kill(self) -> bool:
+        """Send SIGKILL; False if it could not be sent and must be sent again."""
 
-    def excuse(self) -> str:
-        """What may have kept it from ending by itself, after the reason."""
+    def hint(self) -> str:
+        """What may have kept the program from ending by itself; appended to the error."""
         return ""
 
-    def allow(self, seconds: float) -> None:
-        """From now on."""
+    def set_time_limit(self, seconds: float) -> None:
         self.act_at = time.monotonic() + seconds
 
-    def heed_request(self) -> None:
-        """Somebody wants it to end, or to end sooner than the one before."""
+    def on_stop_request(self) -> None:
+        """End the program, or shorten the grace period of an earlier request."""
         request = self.control.take()
         if request is None:
             return
@@ -55,18 +56,18 @@ class Patience(ABC):
         self._end("timed_out", f"timed out after {self.spec.timeout_seconds:g} s", now)
 
     def _end(self, kind: Kind, error: str, now: float, grace: float | None = None) -> None:
-        self.kind, self.error = kind, error + self.excuse()
+        self.kind, self.error = kind, error + self.hint()
         grace = self.spec.grace_seconds if grace is None else grace
         if grace > 0:
-            self.ask_to_end()
+            self.terminate()
         self.act, self.act_at = self._kill, now + max(0.0, grace)
 
     def _kill(self, now: float) -> None:
-        """Nobody else can: as long as that fails, the run is not over."""
-        if self.make_it_end():
-            self.act, self.act_at = self._give_up, now + self.unkillable_seconds
+        """Until SIGKILL could be sent, the run is not over."""
+        if self.kill():
+            self.act, self.act_at = self._give_up, now + self.give_up_seconds
         else:
-            self.act_at = now + AGAIN_SECONDS
+            self.act_at = now + KILL_AGAIN_SECONDS
 
     def _give_up(self, _now: float) -> None:
         self.over = True

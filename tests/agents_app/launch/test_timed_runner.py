@@ -1,11 +1,11 @@
-"""The stage of a run: one time limit for everything on it, and what is still done when it is up."""
+"""TimedRunner: one time limit for all commands of a run, and the grace period of post-hooks."""
 
 import time
 from pathlib import Path
 
 import pytest
 
-from agents_app.launch.hooks import Stage, output_of, run_post_hooks, run_pre_hooks
+from agents_app.launch.hooks import TimedRunner, command_output, run_post_hooks, run_pre_hooks
 from agents_app.runners.base import Outcome, OutputSink, RunControl, RunSpec
 from agents_app.runs.job import Ending
 from tests.agents_app.output.test_watchers import Sink
@@ -22,7 +22,7 @@ SPEC = RunSpec(
 
 
 class Scripted:
-    """A runner that ends as it is told, after so long, and remembers what it was to run."""
+    """A runner that returns prepared outcomes after a delay, and records the specs."""
 
     def __init__(self, *outcomes: Outcome, seconds: float = 0) -> None:
         self.outcomes = list(outcomes)
@@ -37,18 +37,18 @@ class Scripted:
         return self.outcomes.pop(0) if self.outcomes else Outcome("exited", 0)
 
 
-def test_what_the_hooks_took_is_not_given_to_the_program_again():
+def test_the_time_of_the_hooks_is_taken_from_the_program():
     runner = Scripted(seconds=0.05)
-    stage = Stage(runner, RunControl(), 100)
-    assert run_pre_hooks(stage, SPEC, ["a", "b"], Sink()) is None
-    stage.run(SPEC, Sink())
+    timed = TimedRunner(runner, RunControl(), 100)
+    assert run_pre_hooks(timed, SPEC, ["a", "b"], Sink()) is None
+    timed.run(SPEC, Sink())
     assert runner.ran[2].timeout_seconds <= 99.9
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1000, 60), (5, 5)])
 def test_a_command_in_the_instructions_has_a_minute_or_what_is_left(limit, most):
     runner = Scripted()
-    output_of(Stage(runner, RunControl(), limit), SPEC, "date")
+    command_output(TimedRunner(runner, RunControl(), limit), SPEC, "date")
     assert most - 1 < runner.ran[0].timeout_seconds <= most
     assert runner.ran[0].argv == ("sh", "-c", "date")
 
@@ -56,19 +56,21 @@ def test_a_command_in_the_instructions_has_a_minute_or_what_is_left(limit, most)
 @pytest.mark.parametrize(("limit", "most"), [(1000, 300), (30, 30)])
 def test_a_hook_has_five_minutes_or_what_is_left(limit, most):
     runner = Scripted()
-    run_pre_hooks(Stage(runner, RunControl(), limit), SPEC, ["x"], Sink())
+    run_pre_hooks(TimedRunner(runner, RunControl(), limit), SPEC, ["x"], Sink())
     assert most - 1 < runner.ran[0].timeout_seconds <= most
 
 
-def test_nothing_is_run_when_the_time_is_up():
+def test_nothing_is_run_when_the_time_is_over():
     runner = Scripted()
-    assert Stage(runner, RunControl(), 0).run(SPEC, Sink()).kind == "timed_out"
+    assert TimedRunner(runner, RunControl(), 0).run(SPEC, Sink()).kind == "timed_out"
     assert runner.ran == []
 
 
-def test_after_its_time_a_run_leaves_its_hooks_the_grace_and_lets_them_be_stopped():
+def test_after_a_timeout_post_hooks_have_the_grace_period_and_can_be_stopped():
     runner, control = Scripted(), RunControl()
-    assert run_post_hooks(Stage(runner, control, 0), SPEC, ["x"], Sink(), Ending("failed")) == []
+    assert (
+        run_post_hooks(TimedRunner(runner, control, 0), SPEC, ["x"], Sink(), Ending("failed")) == []
+    )
     assert runner.ran[0].timeout_seconds <= 10
     assert runner.controls == [control]
     assert runner.ran[0].env == {
@@ -79,10 +81,10 @@ def test_after_its_time_a_run_leaves_its_hooks_the_grace_and_lets_them_be_stoppe
     }
 
 
-def test_after_a_stop_hooks_have_the_grace_and_are_not_stopped_by_it():
+def test_after_a_stop_post_hooks_have_the_grace_period():
     runner, control = Scripted(), RunControl()
     control.stop("enough")
-    run_post_hooks(Stage(runner, control, 500), SPEC, ["x"], Sink(), Ending("stopped"))
+    run_post_hooks(TimedRunner(runner, control, 500), SPEC, ["x"], Sink(), Ending("stopped"))
     assert runner.ran[0].timeout_seconds <= 10
     assert runner.controls[0].request is None
 
@@ -90,7 +92,7 @@ def test_after_a_stop_hooks_have_the_grace_and_are_not_stopped_by_it():
 def test_after_a_stop_at_once_nothing_is_run():
     runner, control = Scripted(), RunControl()
     control.stop("now", grace_seconds=0)
-    run_post_hooks(Stage(runner, control, 500), SPEC, ["x"], Sink(), Ending("stopped"))
+    run_post_hooks(TimedRunner(runner, control, 500), SPEC, ["x"], Sink(), Ending("stopped"))
     assert runner.ran == []
 
 
@@ -98,15 +100,15 @@ def test_every_hook_that_failed_after_the_run_is_named():
     runner = Scripted(
         Outcome("exited", 2), Outcome("exited", 0), Outcome("spawn_failed", None, "x")
     )
-    stage = Stage(runner, RunControl(), 500)
-    assert run_post_hooks(stage, SPEC, ["a\nb", "c", "d"], Sink(), Ending("succeeded")) == [
+    timed = TimedRunner(runner, RunControl(), 500)
+    assert run_post_hooks(timed, SPEC, ["a\nb", "c", "d"], Sink(), Ending("succeeded")) == [
         "hooks.post: a b: exit code 2",
         "hooks.post: d: spawn_failed: x",
     ]
 
 
 @pytest.mark.parametrize("kind", ["unavailable", "lost"])
-def test_a_hook_that_has_nowhere_to_run_is_not_a_hook_that_failed(kind):
-    stage = Stage(Scripted(Outcome(kind, None, "docker_unavailable: away")), RunControl(), 60)
-    ending = run_pre_hooks(stage, SPEC, ["true"], Sink())
+def test_a_hook_without_an_engine_is_unavailable_and_not_failed(kind):
+    timed = TimedRunner(Scripted(Outcome(kind, None, "docker_unavailable: away")), RunControl(), 60)
+    ending = run_pre_hooks(timed, SPEC, ["true"], Sink())
     assert ending == Ending(kind, error="docker_unavailable: away")

@@ -6,19 +6,25 @@ import time
 import structlog
 
 from agents_app.runners.base import Outcome, OutputSink, RunControl, RunSpec, spawn_error
-from agents_app.runners.container_options import container_name, give_all, limits, options
-from agents_app.runners.container_watch import Watch
-from agents_app.runners.docker_engine import ENGINE, Engine, EngineAway, EngineRefused, NotThere
+from agents_app.runners.containers.engine import (
+    DOCKER,
+    DockerClient,
+    EngineNotFound,
+    EngineRefused,
+    EngineUnavailable,
+)
+from agents_app.runners.containers.options import change_owners, container_name, limits, options
+from agents_app.runners.containers.supervise import ContainerSupervisor
 
 log = structlog.get_logger("drover.container")
 WARN_EVERY_SECONDS = 10.0
-AGAIN_SECONDS = 1.0
+REMOVE_AGAIN_SECONDS = 1.0
 
 
 class ContainerRunner:
-    """Create, attach, start, in this order, so that not even the first line is lost."""
+    """Creates, attaches, then starts: in this order no output is lost."""
 
-    def __init__(self, engine: Engine = ENGINE) -> None:
+    def __init__(self, engine: DockerClient = DOCKER) -> None:
         self._engine = engine
         self._warned_at = -WARN_EVERY_SECONDS
 
@@ -27,27 +33,27 @@ class ContainerRunner:
             return Outcome("stopped", None, control.request.reason)
         try:
             container = self._create(spec)
-        except EngineAway as error:
+        except EngineUnavailable as error:
             return self._unavailable(error)
-        except NotThere as error:
+        except EngineNotFound as error:
             return _image_missing(spec, error)
         except (EngineRefused, ValueError) as error:
             return Outcome("spawn_failed", None, str(error))
-        watch = Watch(self._engine, container, spec, control, sink)
+        supervisor = ContainerSupervisor(self._engine, container, spec, control, sink)
         try:
-            watch.attach()
+            supervisor.attach()
             self._engine.start(container)
-            watch.until_it_ends(spec.timeout_seconds)
-            return watch.outcome()
-        except EngineAway as error:
-            self._never_begun(container)
+            supervisor.supervise(spec.timeout_seconds)
+            return supervisor.outcome()
+        except EngineUnavailable as error:
+            self._remove_for_certain(container)
             return self._unavailable(error)
         except EngineRefused as error:
             return Outcome("spawn_failed", None, _not_started(spec, error))
         except OSError as error:
             return Outcome("spawn_failed", None, spawn_error(spec, error))
         finally:
-            watch.close()
+            supervisor.close()
             self._remove(container)
 
     def adopt(
@@ -58,13 +64,13 @@ class ContainerRunner:
         control: RunControl,
         sink: OutputSink,
     ) -> Outcome:
-        """Goes on with one whose worker is gone; the sink gets all its output, from the start."""
-        watch = Watch(self._engine, container, spec, control, sink)
+        """Supervise a container whose worker is dead; the sink gets the output from its start."""
+        supervisor = ContainerSupervisor(self._engine, container, spec, control, sink)
         try:
-            watch.until_it_ends(left_seconds)
-            return watch.outcome()
+            supervisor.supervise(left_seconds)
+            return supervisor.outcome()
         finally:
-            watch.close()
+            supervisor.close()
             self._remove(container)
 
     def _create(self, spec: RunSpec) -> str:
@@ -78,39 +84,40 @@ class ContainerRunner:
         if spec.runtime.pull == "missing":
             self._pull_missing(image)
         image_env = self._engine.image_environment(image)
-        give_all(spec.mounts)
+        change_owners(spec.mounts)
         return self._engine.create(container_name(spec), options(spec, image_env), limits(spec))
 
     def _pull_missing(self, image: str) -> None:
         try:
             self._engine.image_environment(image)
-        except NotThere:
+        except EngineNotFound:
             try:
                 self._engine.pull(image)
             except EngineRefused as error:
-                raise NotThere(str(error)) from None
+                raise EngineNotFound(str(error)) from None
 
     def _remove(self, container: str) -> None:
-        """It is dead by now; what cannot be removed at this moment is left to the sweep."""
-        with contextlib.suppress(EngineAway):
+        """If the engine does not answer, the sweep removes the dead container later."""
+        with contextlib.suppress(EngineUnavailable):
             self._engine.remove(container)
 
-    def _never_begun(self, container: str) -> None:
-        """It may have started without our hearing of it: it is gone before it is tried again."""
+    def _remove_for_certain(self, container: str) -> None:
+        """The container may have started although the answer was lost, so it must be removed
+        before the run is tried again."""
         while True:
             try:
                 return self._engine.remove(container)
-            except EngineAway:
-                time.sleep(AGAIN_SECONDS)
+            except EngineUnavailable:
+                time.sleep(REMOVE_AGAIN_SECONDS)
 
-    def _unavailable(self, error: EngineAway) -> Outcome:
+    def _unavailable(self, error: EngineUnavailable) -> Outcome:
         if time.monotonic() - self._warned_at >= WARN_EVERY_SECONDS:
             self._warned_at = time.monotonic()
             log.warning("docker.unavailable", error=str(error))
         return Outcome("unavailable", None, f"docker_unavailable: {error}")
 
 
-def _image_missing(spec: RunSpec, error: NotThere) -> Outcome:
+def _image_missing(spec: RunSpec, error: EngineNotFound) -> Outcome:
     image = spec.runtime.image
     advice = f"`docker pull {image}` it, or set `runtime.pull: missing`"
     if spec.runtime.pull == "missing":
@@ -127,4 +134,4 @@ def _not_started(spec: RunSpec, error: EngineRefused) -> str:
     return text
 
 
-CONTAINERS = ContainerRunner()
+CONTAINER_RUNNER = ContainerRunner()

@@ -1,4 +1,4 @@
-"""The Docker engine of this machine through its SDK: every call that Drover makes to it."""
+"""Every call that Drover makes to the Docker engine, through its SDK."""
 
 import contextlib
 import os
@@ -10,24 +10,24 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # 20 MB and 0.2 s: only who runs containers pays for the SDK
+if TYPE_CHECKING:  # 20 MB and 0.2 s: loaded only where containers are used
     from docker import APIClient
 
 ANSWER_SECONDS = 60  # an engine under load takes seconds to start a container
-PUMP_BYTES = 65536
+COPY_BYTES = 65536
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 
 
-class EngineAway(Exception):
-    """The engine does not answer, which says nothing about the containers."""
+class EngineUnavailable(Exception):
+    """The engine does not answer; the state of its containers is unknown."""
 
 
 class EngineRefused(Exception):
-    """The engine has answered no."""
+    """The engine refused the request."""
 
 
-class NotThere(EngineRefused):
-    """No such container, image or network."""
+class EngineNotFound(EngineRefused):
+    """There is no such container, image or network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,15 @@ class ContainerState:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A container, by the labels that its runner has put on it."""
+class FoundContainer:
+    """A container and its labels."""
 
     container: str
     labels: Mapping[str, str]
 
 
-class Engine:
-    """Asked by any thread. Without a URL it is where DOCKER_HOST says, else at its usual socket."""
+class DockerClient:
+    """Thread-safe. Without a URL it connects to DOCKER_HOST, else to the default socket."""
 
     def __init__(self, url: str = "") -> None:
         self._url = url
@@ -58,107 +58,110 @@ class Engine:
         return self._url or os.environ.get("DOCKER_HOST") or DEFAULT_ADDRESS
 
     def ping(self) -> None:
-        with _asking():
+        with _translated_errors():
             self._api().ping()
 
     # --- images -----------------------------------------------------------------------------
 
     def image_environment(self, image: str) -> dict[str, str]:
-        """What the image sets by itself; NotThere if the image is not on this machine."""
-        with _asking():
+        """The environment of the image; EngineNotFound if the image is not on this machine."""
+        with _translated_errors():
             found = self._api().inspect_image(image)  # type: ignore[no-untyped-call]
-        return _environment_in(found)
+        return _environment_of(found)
 
     def pull(self, image: str) -> None:
         name, _, tag = image.rpartition(":")
-        # A colon before a slash is a registry's port.
+        # A colon before a slash belongs to the port of a registry.
         name, tag = (name, tag) if name and "/" not in tag else (image, "latest")
-        with _asking():
+        with _translated_errors():
             self._api().pull(name, None if "@" in image else tag)
 
     # --- one container ----------------------------------------------------------------------
 
     def create(self, name: str, options: Mapping[str, Any], limits: Mapping[str, Any]) -> str:
-        with _asking():
+        with _translated_errors():
             api = self._api()
             host_config = api.create_host_config(**limits)
             made = api.create_container(
                 name=name,
                 host_config=host_config,
                 stdin_open=True,
-                # This user's own settings are not for agents.
+                # The proxy settings of the worker's user are not for agents.
                 use_config_proxy=False,
                 **options,
             )
             return str(made["Id"])
 
     def attach(self, container: str) -> socket.socket:
-        """Both ways, from now on: before the start, or the first line is lost."""
-        wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-        with _asking():
-            theirs = self._api().attach_socket(container, wanted)
-            # A descriptor of our own: the SDK's belongs to an answer that it keeps to itself.
+        """A socket to stdin and from the output; attach before the start, or output is lost."""
+        params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        with _translated_errors():
+            theirs = self._api().attach_socket(container, params)
+            # A duplicate: the descriptor of the SDK belongs to a response that it closes.
             ours = socket.socket(fileno=os.dup(theirs.fileno()))
             theirs._response.close()
         ours.setblocking(False)
         return ours
 
     def start(self, container: str) -> None:
-        with _asking():
+        with _translated_errors():
             self._api().start(container)
 
     def environment(self, container: str) -> dict[str, str]:
-        """What it was given when it was made."""
-        with _asking():
-            return _environment_in(self._api().inspect_container(container))
+        """The environment that the container was created with."""
+        with _translated_errors():
+            return _environment_of(self._api().inspect_container(container))
 
     def state(self, container: str) -> ContainerState | None:
-        """None: there is no such container (any more)."""
+        """None if there is no such container."""
         try:
-            with _asking():
+            with _translated_errors():
                 state = self._api().inspect_container(container)["State"]
-        except NotThere:
+        except EngineNotFound:
             return None
-        # "created" is not running either, and has no exit code that means anything.
+        # A container in state "created" is not running either; its exit code means nothing.
         return ContainerState(state["Running"], state["ExitCode"], state["OOMKilled"])
 
     def refused_processes(self, container: str) -> bool:
-        """It wanted more of them than it may have; as far as this machine's kernel tells us."""
-        with contextlib.suppress(EngineRefused, OSError), _asking():
+        """Whether the kernel refused a process because of the limit; False if that is unknown."""
+        with contextlib.suppress(EngineRefused, OSError), _translated_errors():
             pid = self._api().inspect_container(container)["State"]["Pid"]
-            return not refusals(pid).endswith("max 0")
+            return not pids_events(pid).endswith("max 0")
         return False
 
     def signal(self, container: str, name: str) -> None:
-        with contextlib.suppress(EngineRefused), _asking():  # it has ended already
+        with (
+            contextlib.suppress(EngineRefused),
+            _translated_errors(),
+        ):  # the container has ended already
             self._api().kill(container, name)
 
     def remove(self, container: str) -> None:
-        """Dead and gone; that it was gone already is fine."""
-        with contextlib.suppress(EngineRefused), _asking():
+        """Kill and remove the container; no error if there is none."""
+        with contextlib.suppress(EngineRefused), _translated_errors():
             self._api().remove_container(container, force=True, v=True)
 
     def follow(self, container: str) -> int:
-        """A descriptor with all it has printed from its start, and goes on to print."""
-        with _asking():
+        """A descriptor with the output from the start of the container, and what follows."""
+        with _translated_errors():
             api = self._api()
             url = f"{api.base_url}/v{api.api_version}/containers/{container}/logs"
-            wanted = {"stdout": 1, "stderr": 1, "follow": 1}
-            answer = api.get(url, params=wanted, stream=True, timeout=(ANSWER_SECONDS, None))
+            params = {"stdout": 1, "stderr": 1, "follow": 1}
+            answer = api.get(url, params=params, stream=True, timeout=(ANSWER_SECONDS, None))
             if answer.status_code != HTTPStatus.OK:
                 raise EngineRefused(answer.text)
         ours, theirs = os.pipe()
-        # The answer comes in HTTP's chunks, which no poll can wait for.
-        threading.Thread(target=_pump, args=(answer, theirs), name="logs", daemon=True).start()
+        # A thread copies it: poll cannot wait for chunks of an HTTP response.
+        threading.Thread(target=_copy, args=(answer, theirs), name="logs", daemon=True).start()
         return ours
 
     # --- all of them ------------------------------------------------------------------------
 
-    def find(self, *labels: str) -> list[Found]:
-        """Whatever has all these labels, running or not."""
-        with _asking():
+    def find(self, *labels: str) -> list[FoundContainer]:
+        """The containers that have all these labels, running or not."""
+        with _translated_errors():
             listed = self._api().containers(all=True, filters={"label": list(labels)})
-        return [Found(each["Id"], each["Labels"]) for each in listed]
+        return [FoundContainer(each["Id"], each["Labels"]) for each in listed]
 
     def _api(self) -> "APIClient":
         with self._lock:
@@ -176,50 +179,50 @@ def _connect(url: str) -> "APIClient":
 
 
 @contextlib.contextmanager
-def _asking() -> Iterator[None]:
-    """The SDK's errors, sorted by what can be concluded from them."""
+def _translated_errors() -> Iterator[None]:
+    """Raises EngineNotFound, EngineRefused or EngineUnavailable for the errors of the SDK."""
     from docker.errors import APIError, DockerException, NotFound
     from requests.exceptions import RequestException
 
     try:
         yield
     except NotFound as error:
-        raise NotThere(error.explanation or str(error)) from None
+        raise EngineNotFound(error.explanation or str(error)) from None
     except APIError as error:
         raise EngineRefused(error.explanation or str(error)) from None
     except (DockerException, RequestException, OSError) as error:
-        raise EngineAway(_cause(error)) from None
+        raise EngineUnavailable(_cause(error)) from None
 
 
 def _cause(error: Exception) -> str:
-    """Of errors in errors the innermost says what it was."""
+    """The message of the innermost error."""
     inner: BaseException = error
     while isinstance(inner.__cause__ or inner.__context__, Exception):
         inner = inner.__cause__ or inner.__context__ or inner
     return str(inner) or type(inner).__name__
 
 
-def refusals(pid: int) -> str:
-    """The kernel's count of how often the group of that process was refused another one."""
+def pids_events(pid: int) -> str:
+    """The kernel's count of refused processes in the control group of the process."""
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, kinds, path = line.split(":", 2)
         if kinds in ("", "pids"):
             return Path(f"/sys/fs/cgroup/{kinds}{path}/pids.events").read_text().strip()
-    raise FileNotFoundError("no group that counts processes")
+    raise FileNotFoundError("no control group with a limit of processes")
 
 
-def _pump(answer: Any, pipe: int) -> None:
+def _copy(answer: Any, pipe: int) -> None:
     with contextlib.suppress(Exception), answer, open(pipe, "wb", buffering=0) as file:
-        for data in answer.raw.stream(PUMP_BYTES, decode_content=False):
+        for data in answer.raw.stream(COPY_BYTES, decode_content=False):
             view = memoryview(data)
             while view:
                 view = view[file.write(view) :]
 
 
-ENGINE = Engine()
+DOCKER = DockerClient()
 
 
-def _environment_in(found: Mapping[str, Any]) -> dict[str, str]:
+def _environment_of(found: Mapping[str, Any]) -> dict[str, str]:
     config = found.get("Config") or {}
     pairs = (entry.partition("=") for entry in config.get("Env") or ())
     return {name: value for name, _, value in pairs}
