@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench screenshots agent-command clean
+.PHONY: run test lint docs bench screenshots agent-command clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -26,6 +26,11 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy manage.py scheduler_project agents_app gateway_app tests/parts
 	$(BIN)/python manage.py makemigrations --check --dry-run
+
+# Reference pages from the code, then the site in site/; tests/docs builds it as well.
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.docs.generate
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.benchmarks

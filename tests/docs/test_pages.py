@@ -1,0 +1,178 @@
+"""What the pages name exists: files, links, commands, states, reasons, providers, pages."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from agents_app.conf import ROOT
+from agents_app.models import Firing, Run, Schedule, WorkItem
+from agents_app.runs.lifecycle import RUN_MOVES, WORK_MOVES
+from agents_app.runs.schedule_states import SCHEDULE_MOVES
+from agents_app.secrets import CREDENTIAL_TYPES
+from agents_app.webhooks.providers import PROVIDERS
+from scheduler_project.admin_site import UNFOLD
+from tests.docs.generate import cli
+from tests.docs.generate.faults import NOT_COVERED, faults, marked_tests
+from tests.docs.pages import inline_code, pages, samples, title
+
+DOCS = ROOT / "docs"
+PATHS = DOCS / "concepts" / "paths.md"
+_FILE = re.compile(
+    r"(?:agents_app|gateway_app|scheduler_project|tests|docs|compose|examples)/[\w./-]*\w/?"
+)
+_LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_MOVE = re.compile(r"^\s*(\w+) --> (\w+)$", re.MULTILINE)
+_SECTION = re.compile(r"^## ", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", pages(), ids=title)
+def test_every_file_that_a_page_names_exists(page: Path):
+    named = [text for text in inline_code(page) if _FILE.fullmatch(text)]
+    assert [text for text in named if not (ROOT / text).exists()] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=title)
+def test_every_link_of_a_page_leads_to_a_file(page: Path):
+    links = [link for link in _LINK.findall(page.read_text()) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=title)
+def test_every_command_that_a_page_mentions_exists(page: Path):
+    wrong = []
+    for text in inline_code(page):
+        words = text.removeprefix("python ").split()
+        if len(words) > 1 and words[0] == "manage.py" and words[1].islower():
+            wrong += [] if _is_command(words[1:]) else [text]
+    assert wrong == []
+
+
+def _is_command(words: list[str]) -> bool:
+    name, *rest = words
+    if name in {"check", "migrate"}:
+        return True
+    if name not in cli.names():
+        return False
+    verbs = next((each.choices for each in cli.actions(cli.parser_of(name)) if each.choices), None)
+    is_verb = isinstance(verbs, dict) and bool(rest) and rest[0].islower()
+    return not is_verb or rest[0] in (verbs or ())
+
+
+def test_make_has_every_target_that_a_page_names():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    used = {
+        words[words.index("make") + 1]
+        for sample in samples("sh")
+        for line in sample.text.splitlines()
+        if "make" in (words := shlex.split(line, comments=True) if _is_plain(line) else [])
+    }
+    assert {"run", "test", "docs"} <= used <= targets
+
+
+def _is_plain(line: str) -> bool:
+    return "make " in line and "'" not in line
+
+
+def test_every_page_of_the_dashboard_that_is_named_is_in_the_menu():
+    menu = {item["title"] for group in UNFOLD["SIDEBAR"]["navigation"] for item in group["items"]}
+    named = {
+        (title(page), name)
+        for page in pages()
+        for name in re.findall(r"\*\*([A-Z][\w ]+)\*\*\s+page", page.read_text())
+    }
+    assert len(named) > 8
+    assert {pair for pair in named if pair[1] not in menu} == set()
+
+
+# --- the README -------------------------------------------------------------------------------
+
+
+def test_the_readme_is_short_and_begins_with_the_two_commands():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 150
+    first_screen = "\n".join(lines[:25])
+    assert "make run" in first_screen
+    assert "make test" in first_screen
+
+
+# --- the four paths ---------------------------------------------------------------------------
+
+
+def _paths() -> dict[str, list[str]]:
+    _, *sections = _SECTION.split(PATHS.read_text())
+    parts = [section.strip().splitlines() for section in sections]
+    return {head: [line for line in lines if line.strip()] for head, *lines in parts}
+
+
+def test_four_paths_are_described_in_twelve_lines_each():
+    assert len(_paths()) == 4
+    assert {head: len(lines) for head, lines in _paths().items() if len(lines) > 12} == {}
+
+
+@pytest.mark.parametrize("head", _paths())
+def test_a_path_names_at_least_five_files_that_exist(head: str):
+    named = _FILE.findall("\n".join(_paths()[head]))
+    assert len(set(named)) >= 5
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+# --- states -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "moves"),
+    [(0, RUN_MOVES), (1, WORK_MOVES), (2, SCHEDULE_MOVES)],
+    ids=["runs", "work items", "schedules"],
+)
+def test_a_state_diagram_has_the_moves_of_the_code(number, moves):
+    diagrams = [s for s in samples("mermaid") if s.page.name == "states.md"]
+    drawn = set(_MOVE.findall(diagrams[number].text))
+    assert drawn == {(str(old), str(new)) for old, several in moves.items() for new in several}
+
+
+@pytest.mark.parametrize("model", [Run, WorkItem, Schedule], ids=lambda model: model.__name__)
+def test_every_state_is_explained(model):
+    explained = inline_code(DOCS / "concepts" / "states.md")
+    assert {str(state) for state in model.State.values} <= set(explained)
+
+
+# --- lists of the guides ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("guides/why-did-it-not-run.md", Firing.Reason.values),
+        ("guides/credentials.md", CREDENTIAL_TYPES),
+        ("reference/configuration.md", PROVIDERS),
+        ("concepts/glossary.md", ("run", "work item", "slot", "lease", "firing", "delivery")),
+    ],
+    ids=["reasons", "credential types", "providers", "terms"],
+)
+def test_a_list_of_the_documentation_is_complete(page, names):
+    text = (DOCS / page).read_text()
+    assert [
+        str(name) for name in names if f"`{name}`" not in text and f"\n{name}\n" not in text
+    ] == []
+
+
+def test_the_glossary_defines_each_term_once_and_in_order():
+    text = (DOCS / "concepts" / "glossary.md").read_text()
+    terms = re.findall(r"^(\w[\w ]*)\n:   ", text, re.MULTILINE)
+    assert len(terms) > 25
+    assert terms == sorted(set(terms))
+
+
+# --- faults -----------------------------------------------------------------------------------
+
+
+def test_every_fault_of_a_marker_is_in_the_table():
+    assert marked_tests().keys() <= faults().keys()
+
+
+def test_faults_without_a_test_are_listed_as_not_covered():
+    rows = (DOCS / "concepts" / "reliability.md").read_text().splitlines()
+    listed = {row.split(" | ")[0].strip("| ") for row in rows if NOT_COVERED in row}
+    assert listed == faults().keys() - marked_tests().keys()
