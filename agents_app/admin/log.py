@@ -1,53 +1,36 @@
-"""A run's log for its page: the end of it at first, then what is earlier or newer, as asked for."""
+"""The log on the page of a run: its end at first, then earlier or newer lines on request."""
 
 from typing import Any
 
 from django.http import HttpRequest
 
 from agents_app.models import Run
-from agents_app.output import (
-    Stretch,
-    as_lines,
-    last_lines,
-    lines_after,
-    lines_before,
-    output_segments,
-    output_so_far,
-)
+from agents_app.output import Excerpt, last_lines, lines_after, lines_before
 
-# On the page at first, and with every step back; fewer when they are heavy.
+# On the page at first, and with every step back; fewer when the lines are long or colourful.
 SHOWN_LINES = 300
 
 
-def end_of_log(run: Run) -> Stretch:
-    """The run must have been read before: if it had ended then, all its output is there now."""
-    return last_lines(output_segments(run.pk), SHOWN_LINES, ended=run.slot is None)
+def end_of_log(run: Run) -> Excerpt:
+    """The last lines. The run must have been read before: if it had ended, all output is stored."""
+    return last_lines(run.pk, SHOWN_LINES, ended=run.slot is None)
 
 
-def asked_lines(request: HttpRequest, run: Run) -> dict[str, Any]:
-    """Those before a line, or those after one; strange questions get the end of the log."""
+def requested_lines(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """The lines before a line or after a line; without a valid number the end of the log."""
     before, after = (_number(request.GET.get(name, "")) for name in ("before", "after"))
     if before is not None:
-        return _shown(lines_before(output_segments(run.pk), before, SHOWN_LINES), run)
-    newest = end_of_log(run)
-    if after is None:
-        return _shown(newest, run)
-    if newest.earlier > after + 1:
-        # More has come than one answer holds: the oldest of it now, the rest when it asks again.
-        older = lines_after(output_segments(run.pk), after, SHOWN_LINES)
-        return _shown(older, run) | {"ended": False}
-    lines = tuple(line for line in newest.lines if line.number > after)
-    return _shown(Stretch(lines, newest.earlier), run)
-
-
-def _shown(stretch: Stretch, run: Run) -> dict[str, Any]:
-    lines = [line.shown() for line in stretch.lines]
-    return {"lines": lines, "earlier": stretch.earlier, "ended": run.slot is None}
+        excerpt = lines_before(run.pk, before, SHOWN_LINES)
+    elif after is not None:
+        excerpt = lines_after(run.pk, after, SHOWN_LINES, ended=run.slot is None)
+    else:
+        excerpt = end_of_log(run)
+    return {
+        "lines": [line.as_styled() for line in excerpt.lines],
+        "earlier": excerpt.earlier,
+        "ended": run.slot is None and excerpt.is_last,
+    }
 
 
 def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-def whole_text(run: Run) -> str:
-    return "".join(as_lines(output_so_far(run.pk)))

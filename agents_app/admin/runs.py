@@ -14,12 +14,13 @@ from agents_app.admin.base import Act, RecordAdmin, Verb, may_see, utc_now
 from agents_app.admin.causes import nested
 from agents_app.admin.filters import AGENT
 from agents_app.admin.lines import RunLine
-from agents_app.admin.log import asked_lines, end_of_log, whole_text
+from agents_app.admin.log import end_of_log, requested_lines
 from agents_app.admin.run_facts import RunFacts
 from agents_app.admin.show import badge
 from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Run, WorkItem
+from agents_app.output import whole_text
 from agents_app.reports import cause_tree
 from agents_app.runs import control, dispatch
 
@@ -117,10 +118,10 @@ class RunAdmin(RecordAdmin):
         return render(request, "drover/run_story.html", self._story(request, run))
 
     def lines(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        return JsonResponse(asked_lines(request, self.readable(request, run_id)))
+        return JsonResponse(requested_lines(request, self.readable(request, run_id)))
 
     def text(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        text = whole_text(self.readable(request, run_id))
+        text = whole_text(self.readable(request, run_id).pk)
         response = HttpResponse(text, content_type="text/plain; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="run-{run_id}.txt"'
         return response

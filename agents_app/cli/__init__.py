@@ -20,12 +20,12 @@ from agents_app.cli.find import (
     find_tenant,
     find_work_item,
 )
+from agents_app.cli.labelled_logs import LabelledLog, RunFollower, RunLogLine, merged_lines
 from agents_app.cli.option_values import seconds_of, whole_of
 from agents_app.cli.schedule_arguments import NAME_HELP, AnyOrder, add_create, draft_of
 from agents_app.cli.schedule_values import schedule_as_json, with_distance
 from agents_app.cli.screen import Part, cell, grid, shortened
 from agents_app.cli.secret_input import read_values
-from agents_app.cli.voices import Chorus, Voices, together
 
 __all__ = [
     "LONGEST_BODY",
@@ -33,10 +33,11 @@ __all__ = [
     "SHELLS",
     "AnyOrder",
     "AskingCommand",
-    "Chorus",
     "DroverCommand",
+    "LabelledLog",
     "Part",
-    "Voices",
+    "RunFollower",
+    "RunLogLine",
     "add_create",
     "cell",
     "delivery_as_json",
@@ -52,6 +53,7 @@ __all__ = [
     "find_tenant",
     "find_work_item",
     "grid",
+    "merged_lines",
     "read_values",
     "reason_rows",
     "rules",
@@ -61,7 +63,6 @@ __all__ = [
     "seconds_of",
     "shortened",
     "shown",
-    "together",
     "whole_of",
     "with_distance",
 ]

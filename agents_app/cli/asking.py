@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agents_app.cli.command import INTERRUPTED, DroverCommand
 from agents_app.models import Run, WorkItem
-from agents_app.output import as_lines, output_until_end, runs_of
+from agents_app.output import runs_of_work_item, text_until_end
 from agents_app.reports import last_run
 from agents_app.runs import lock_agent, missing_processes
 
@@ -45,7 +45,7 @@ class AskingCommand(DroverCommand):
         """The exit code of the last run: 0 if it succeeded."""
         run: Run | None = None
         try:
-            for run_id in runs_of(item.pk):
+            for run_id in runs_of_work_item(item.pk):
                 run = self._watch(run_id, json=json)
         except KeyboardInterrupt:
             self.remark(f"work item {item.pk} goes on; manage.py stop {item.agent.name} ends it")
@@ -58,7 +58,7 @@ class AskingCommand(DroverCommand):
         return exit_code_of(run)
 
     def _watch(self, run_id: int, *, json: bool) -> Run:
-        for text in as_lines(output_until_end(run_id)):
+        for text in text_until_end(run_id):
             if not json:
                 self.screen.text(text)
         run = Run.objects.get(pk=run_id)

@@ -164,7 +164,7 @@ class Run(models.Model):
 
 
 class RunOutput(models.Model):
-    """A piece of what a run printed, as bytes, in the order it was read."""
+    """A piece of the output of a run, as bytes, in the order it was read."""
 
     class Stream(models.IntegerChoices):
         MARKER = 0
@@ -177,6 +177,10 @@ class RunOutput(models.Model):
     stream = models.PositiveSmallIntegerField(choices=Stream.choices)
     at = models.DateTimeField()
     data = models.BinaryField()
+    # The number of lines that have ended before this row, and what the streams have begun before
+    # it (agents_app.output.numbering): a reader can begin at any row.
+    first_line = models.PositiveIntegerField(db_default=0)
+    carried = models.TextField(db_default="", blank=True)
 
     class Meta:
         db_table = "drover_run_output"

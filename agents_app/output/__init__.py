@@ -1,48 +1,49 @@
-"""The output of runs: buffered, stored, read as lines.
+"""The output of runs: buffered, numbered, stored, read as lines.
 
-Belongs here: everything between the bytes of a program and the lines people read.
+Belongs here: everything between the bytes of a program and the lines on a screen.
 Does not belong here: redaction of secrets (redaction).
 """
 
 from agents_app.output.buffer import MARKER_STREAM
-from agents_app.output.follow import LOOK_EVERY_SECONDS, as_lines, output_until_end, runs_of
-from agents_app.output.lines import (
-    LogCutter,
-    LogLine,
-    Stretch,
-    fed_from,
+from agents_app.output.lines import Excerpt, LogLine
+from agents_app.output.progress import (
+    POLL_SECONDS,
+    Progress,
+    lines_until_end,
+    progress_of,
+    runs_of_work_item,
+    text_until_end,
+)
+from agents_app.output.reader import (
+    LogReader,
     last_lines,
     lines_after,
     lines_before,
+    stored_lines,
+    whole_text,
 )
-from agents_app.output.printed import Output, Piece, Progress, output_so_far, progress_of
-from agents_app.output.rows import output_segments, output_segments_after
 from agents_app.output.transcript import AfterWhatIsStored, Transcript
 from agents_app.output.watchers import STDOUT, LineSplitter, WatchedSink
 
 __all__ = [
-    "LOOK_EVERY_SECONDS",
     "MARKER_STREAM",
+    "POLL_SECONDS",
     "STDOUT",
     "AfterWhatIsStored",
+    "Excerpt",
     "LineSplitter",
-    "LogCutter",
     "LogLine",
-    "Output",
-    "Piece",
+    "LogReader",
     "Progress",
-    "Stretch",
     "Transcript",
     "WatchedSink",
-    "as_lines",
-    "fed_from",
     "last_lines",
     "lines_after",
     "lines_before",
-    "output_segments",
-    "output_segments_after",
-    "output_so_far",
-    "output_until_end",
+    "lines_until_end",
     "progress_of",
-    "runs_of",
+    "runs_of_work_item",
+    "stored_lines",
+    "text_until_end",
+    "whole_text",
 ]

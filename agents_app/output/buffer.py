@@ -1,7 +1,9 @@
 """Keeps a run's output in order, within bounds and byte for byte; stores nothing itself."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from agents_app.output.numbering import Numbering
 
 HEAD_BYTES = 10_000_000
 HEAD_SEGMENTS = 20_000
@@ -20,6 +22,9 @@ class Segment:
     stream: int
     at: float
     data: bytes
+    # The numbering of lines before this segment.
+    first_line: int = field(default=0, compare=False)
+    carried: str = field(default="", compare=False)
 
 
 class _Piece:
@@ -39,15 +44,18 @@ class _Piece:
 class OutputBuffer:
     """The first 10 MB and the last 1 MB of what was fed; one thread feeds and takes.
 
-    It may go on after what another one has kept: so many segments, of so many bytes."""
+    `kept_segments`, `kept_bytes` and `numbering` say what an earlier buffer of the run has kept."""
 
-    def __init__(self, kept_segments: int = 0, kept_bytes: int = 0) -> None:
+    def __init__(
+        self, kept_segments: int = 0, kept_bytes: int = 0, numbering: Numbering | None = None
+    ) -> None:
         self._head: list[_Piece] = []
         self._tail: deque[_Piece] = deque()
         self._head_left = max(0, HEAD_BYTES - kept_bytes)
         self._head_segments = kept_segments
         self._tail_bytes = 0
         self._seq = kept_segments
+        self._numbering = numbering or Numbering()
         self.left_out_bytes = 0
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
@@ -126,7 +134,9 @@ class OutputBuffer:
 
     def _segment(self, stream: int, at: float, data: bytes) -> Segment:
         self._seq += 1
-        return Segment(self._seq, stream, at, data)
+        count, carried = self._numbering.count, self._numbering.carried
+        self._numbering.feed(self._seq, stream, data)
+        return Segment(self._seq, stream, at, data, count, carried)
 
 
 def _size(count: int) -> str:

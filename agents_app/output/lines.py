@@ -1,59 +1,53 @@
-"""What a run printed as lines for people to look at: numbered, styled, also while they grow; pure.
+"""Cuts rows of a run's output into numbered lines, plain or as a terminal shows them; pure."""
 
-A line is what a terminal shows when the next one begins, so a progress bar is one line however
-often it was drawn. Lines are numbered in the order in which they ended, those of both streams.
-"""
-
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from itertools import islice, takewhile
-from typing import Any
+from typing import Any, Protocol
 
 from agents_app.output.ansi import Style, StyledSpan, read_line, style_after
+from agents_app.output.numbering import Numbering, StreamState, line_ends
+from agents_app.text import as_text
 
-# Of one line; the download has the rest.
+# Of a terminal line; the download has the rest.
 LONGEST_BYTES = 20_000
-# Of one stretch, about what it weighs on a page; several of the heaviest lines fit in it.
+# Of one excerpt, about its size on a page; several of the heaviest lines fit in it.
 MOST_WEIGHT = 300_000
 SPAN_WEIGHT = 60
+STREAM_NAMES = {0: "marker", 1: "stdout", 2: "stderr"}
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
-    """A piece of one stream, as it was read from the program."""
+class OutputRow:
+    """A stored piece of output; `first_line` and `carried` are the numbering before its data."""
 
-    stream: str
+    seq: int
+    stream: int
     at: datetime
     data: bytes
-
-    @property
-    def ends(self) -> int:
-        return self.data.count(b"\n")
-
-    def cut_after(self, ends: int) -> "tuple[Printed, Printed]":
-        """In two, the first one with so many ends of lines."""
-        place = 0
-        for _ in range(ends):
-            place = self.data.index(b"\n", place) + 1
-        return replace(self, data=self.data[:place]), replace(self, data=self.data[place:])
+    first_line: int = 0
+    carried: str = ""
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """As old as its start; one that is open has not ended and may change.
+    """A line with the time of its first byte; an open line has not ended and may change.
 
-    Its looks are read when somebody wants to see them: of most lines nobody does.
+    Text and spans are computed on demand: most lines that are cut are not shown.
     """
 
     number: int
     at: datetime
     stream: str
     data: bytes
-    style: Style
+    style: Style = field(default_factory=Style)
     open: bool = False
+
+    @cached_property
+    def text(self) -> str:
+        """Valid text without control characters."""
+        return as_text(self.data)
 
     @cached_property
     def spans(self) -> tuple[StyledSpan, ...]:
@@ -63,98 +57,152 @@ class LogLine:
     def weight(self) -> int:
         return len(self.data) + SPAN_WEIGHT * len(self.spans)
 
-    @property
-    def text(self) -> str:
-        return "".join(span.text for span in self.spans)
+    def as_plain(self) -> dict[str, Any]:
+        place = {"number": self.number, "at": self.at.timestamp(), "stream": self.stream}
+        return {**place, "text": self.text}
 
-    def shown(self) -> dict[str, Any]:
-        return {
-            "number": self.number,
-            "at": self.at.timestamp(),
-            "stream": self.stream,
-            "open": self.open,
-            "spans": [span.shown() for span in self.spans],
-        }
+    def as_styled(self) -> dict[str, Any]:
+        place = {"number": self.number, "at": self.at.timestamp(), "stream": self.stream}
+        return {**place, "open": self.open, "spans": [span.shown() for span in self.spans]}
 
 
-class LogCutter:
-    """Cuts the pieces of a run into lines, or passes over them when nobody wants to see them."""
+@dataclass(slots=True)
+class BegunLine:
+    """The bytes of a line that has not ended; `is_cut`: its beginning is stored, but not here."""
 
-    def __init__(self) -> None:
-        # So many lines have ended.
-        self.count = 0
-        self._begun: dict[str, tuple[datetime, bytearray]] = {}
-        self._styles: dict[str, Style] = {}
+    at: datetime
+    data: bytearray
+    is_cut: bool = False
 
-    def feed(self, piece: Printed) -> Iterator[LogLine]:
-        *ended, rest = piece.data.split(b"\n")
-        for data in ended:
-            at, begun = self._begun.pop(piece.stream, (piece.at, bytearray()))
-            yield self._end(piece.stream, at, bytes(begun + data))
-        self._begin(piece, rest)
 
-    def skip(self, piece: Printed) -> None:
-        """Leaves everything as `feed` would."""
-        ended, newline, rest = piece.data.rpartition(b"\n")
-        if newline:
-            _, begun = self._begun.pop(piece.stream, (piece.at, bytearray()))
-            self._carry(piece.stream, bytes(begun + ended))
-            self.count += piece.ends
-        self._begin(piece, rest)
+class BegunLines(Protocol):
+    """Reads what was stored before the rows that a cutter is fed."""
 
-    def open_lines(self) -> list[LogLine]:
-        """As they are now, with the numbers they will have if none ends before the others."""
+    def load(self, stream: int, state: StreamState, before_seq: int) -> BegunLine:
+        """What the stream has begun before a row, or only the end of a long terminal line."""
+        ...
+
+    def load_whole(self, stream: int, first_seq: int, last_seq: int) -> bytes:
+        """All bytes of a terminal line that begins in one row, to the end of another."""
+        ...
+
+
+class LineCutter:
+    """Cuts rows that follow each other into lines, beginning with any row.
+
+    `terminal`: carriage returns do not end a line. What a stream had begun before the first row is
+    loaded when a row or the end of the output needs it.
+    """
+
+    def __init__(self, stored: BegunLines, *, terminal: bool) -> None:
+        self.numbering = Numbering()
+        self._stored = stored
+        self._terminal = terminal
+        self._begun: dict[int, BegunLine] = {}
+        self._unloaded: set[int] = set()
+        self._first_seq = self._last_seq = 0
+
+    def feed(self, row: OutputRow) -> Iterator[LogLine]:
+        self._begin(row)
+        state = self.numbering.of(row.stream)
+        number, place, style = self.numbering.count, 0, state.line_style
+        now, escape = state.style, state.escape
+        for end in line_ends(row.data, after_return=state.after_return):
+            if not self._terminal or row.data[max(0, end - 1) : end] == b"\n":
+                begun = self._extended(row, row.data[place:end])
+                del self._begun[row.stream]
+                yield self._line(number, row.stream, begun, style)
+                printed = (escape + row.data[place:end]).decode(errors="replace")
+                style = now = style_after(printed, now)
+                escape, place = b"", end
+            number += 1
+        if place < len(row.data):
+            self._extended(row, row.data[place:])
+        self.numbering.feed(row.seq, row.stream, row.data)
+
+    def unfinished(self, *, ended: bool) -> list[LogLine]:
+        """What has begun, with the numbers of the case that none of the lines ends before another.
+
+        `ended`: no row will follow. What has no text, like a reset of colours, is no line.
+        """
+        for stream in sorted(self._unloaded):
+            self._load(stream)
+        in_order = sorted(self._begun, key=lambda stream: self.numbering.of(stream).line_seq)
+        streams = [stream for stream in in_order if self._is_line(stream)]
         return [
-            self._line(self.count + place, stream, at, bytes(begun), is_open=True)
-            for place, (stream, (at, begun)) in enumerate(self._begun.items())
+            self._line(number, stream, self._begun[stream], is_open=not ended)
+            for number, stream in enumerate(streams, self.numbering.count)
         ]
 
-    def rest(self) -> list[LogLine]:
-        """When there is no more to come, what has begun has ended."""
-        begun, self._begun = self._begun, {}
-        return [self._end(stream, at, bytes(data)) for stream, (at, data) in begun.items()]
+    def _begin(self, row: OutputRow) -> None:
+        if not self._first_seq:
+            self._first_seq = row.seq
+            self.numbering = Numbering(row.first_line, row.carried)
+            begun = self.numbering.streams.items()
+            self._unloaded = {stream for stream, state in begun if state.terminal_line_seq}
+        self._last_seq = row.seq
+        if row.stream in self._unloaded:
+            self._load(row.stream)
 
-    def _begin(self, piece: Printed, data: bytes) -> None:
-        if data:
-            self._begun.setdefault(piece.stream, (piece.at, bytearray()))[1].extend(data)
+    def _load(self, stream: int) -> None:
+        self._unloaded.discard(stream)
+        state = self.numbering.of(stream)
+        self._begun[stream] = self._stored.load(stream, state, self._first_seq)
 
-    def _end(self, stream: str, at: datetime, data: bytes) -> LogLine:
-        line = self._line(self.count, stream, at, data)
-        self._carry(stream, data)
-        self.count += 1
-        return line
+    def _extended(self, row: OutputRow, data: bytes) -> BegunLine:
+        begun = self._begun.setdefault(row.stream, BegunLine(row.at, bytearray()))
+        begun.data += data
+        return begun
+
+    def _is_line(self, stream: int) -> bool:
+        redrawn = self.numbering.of(stream).is_redrawn
+        return redrawn or as_text(bytes(self._begun[stream].data)) != ""
 
     def _line(
-        self, number: int, stream: str, at: datetime, data: bytes, is_open: bool = False
+        self,
+        number: int,
+        stream: int,
+        begun: BegunLine,
+        style: Style | None = None,
+        is_open: bool = False,
     ) -> LogLine:
-        style = self._styles.get(stream, Style())
-        return LogLine(number, at, stream, shown_part(data), style, is_open)
-
-    def _carry(self, stream: str, data: bytes) -> None:
-        style = self._styles.get(stream, Style())
-        self._styles[stream] = style_after(data.decode(errors="replace"), style)
+        state = self.numbering.of(stream)
+        data = bytes(begun.data)
+        if not self._terminal:
+            data = data.rstrip(b"\r\n")
+        else:
+            if begun.is_cut and b"\r" not in data[-LONGEST_BYTES:]:
+                first = state.terminal_line_seq
+                data = self._stored.load_whole(stream, first, self._last_seq)
+            data = shown_part(data.removesuffix(b"\n"))
+        style = state.line_style if style is None else style
+        return LogLine(number, begun.at, STREAM_NAMES[stream], data, style, is_open)
 
 
 def shown_part(data: bytes) -> bytes:
-    """Of a progress bar its end, of another endless line its beginning."""
+    """Of a long progress bar its end, of another long line its beginning."""
     if len(data) <= LONGEST_BYTES:
         return data
-    _, drawn_anew, last = data[-LONGEST_BYTES:].partition(b"\r")
-    if drawn_anew:
+    _, drawn_again, last = data[-LONGEST_BYTES:].partition(b"\r")
+    if drawn_again:
         return last
     left_out = len(data) - LONGEST_BYTES
     return data[:LONGEST_BYTES] + f" [... {left_out:,} bytes more in the download]".encode()
 
 
-# --- a stretch of a log ---------------------------------------------------------------------
+# --- excerpts -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Lines that follow each other, and how many there are before them."""
+class Excerpt:
+    """Terminal lines that follow each other.
+
+    `earlier`: the number of the first line, 0 if no line is before it; `is_last`: none follows.
+    """
 
     lines: tuple[LogLine, ...]
     earlier: int
+    is_last: bool = False
 
     @property
     def last_ended(self) -> int:
@@ -162,65 +210,11 @@ class Stretch:
         return max((line.number for line in self.lines if not line.open), default=self.earlier - 1)
 
 
-def last_lines(pieces: Iterable[Printed], most: int, *, ended: bool) -> Stretch:
-    """The end of a log; `ended` when no piece will follow."""
-    cutter = LogCutter()
-    wanted: deque[Printed] = deque()
-    ends = 0
-    for piece in pieces:
-        wanted.append(piece)
-        ends += piece.ends
-        while ends - wanted[0].ends >= most:
-            ends -= wanted[0].ends
-            cutter.skip(wanted.popleft())
-    first = cutter.count + ends - most
-    lines = [line for piece in wanted for line in fed_from(cutter, piece, first)]
-    lines += cutter.rest() if ended else cutter.open_lines()
-    return _up_to_the_end(lines[-most:])
-
-
-def lines_before(pieces: Iterable[Printed], before: int, most: int) -> Stretch:
-    """Up to `most` lines that all have ended, the last one just before the line `before`."""
-    first = max(0, before - most)
-    lines = takewhile(lambda line: line.number < before, lines_from(pieces, first))
-    return _up_to_the_end(list(lines), first)
-
-
-def lines_after(pieces: Iterable[Printed], after: int, most: int) -> Stretch:
-    """Up to `most` lines that all have ended, the first one just after the line `after`."""
-    first = after + 1
-    return Stretch(tuple(_light(islice(lines_from(pieces, first), most))), first)
-
-
-def _up_to_the_end(lines: Sequence[LogLine], first: int = 0) -> Stretch:
-    """The last of them, as many as are light enough."""
-    light = tuple(_light(reversed(lines)))[::-1]
-    return Stretch(light, light[0].number if light else first)
-
-
-def _light(lines: Iterable[LogLine]) -> Iterator[LogLine]:
-    """As many as one stretch may hold, but one at least: whoever asks on must get on."""
+def limited(lines: Iterable[LogLine]) -> Iterator[LogLine]:
+    """As many lines as one excerpt may hold, but at least one, so that every step gets on."""
     weight = 0
     for line in lines:
         weight += line.weight
         if weight > max(MOST_WEIGHT, line.weight):
             return
         yield line
-
-
-def lines_from(pieces: Iterable[Printed], first: int) -> Iterator[LogLine]:
-    cutter = LogCutter()
-    for piece in pieces:
-        yield from fed_from(cutter, piece, first)
-
-
-def fed_from(cutter: LogCutter, piece: Printed, first: int) -> Iterator[LogLine]:
-    """The lines of a piece from a number on."""
-    unwanted = first - cutter.count
-    if unwanted >= piece.ends:
-        cutter.skip(piece)
-        return
-    if unwanted > 0:
-        passed, piece = piece.cut_after(unwanted)
-        cutter.skip(passed)
-    yield from cutter.feed(piece)

@@ -9,12 +9,14 @@ from django.db import DatabaseError, connection
 
 from agents_app.database import execute, fetch_one, in_transaction, to_database_time
 from agents_app.output.buffer import MARKER_STREAM, OutputBuffer, Segment
+from agents_app.output.numbering import Numbering
 from agents_app.runners import OutputSink
 
 log = structlog.get_logger("drover.transcript")
 _INSERT = (
-    "INSERT INTO drover_run_output (tenant_id, run_id, seq, stream, at, data) "
-    "VALUES (%s, %s, %s, %s, %s, %s)"
+    "INSERT INTO drover_run_output "
+    "(tenant_id, run_id, seq, stream, at, data, first_line, carried) "
+    "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
 )
 # What a superseded worker still reads from its program is nobody's business any more.
 _OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
@@ -25,6 +27,10 @@ TELL_EVERY_SECONDS = 5.0
 _STORED = (
     "SELECT stream, length(data), CASE WHEN stream = 0 THEN data END FROM drover_run_output "
     "WHERE run_id = %s ORDER BY seq"
+)
+_LAST = (
+    "SELECT seq, stream, data, first_line, carried FROM drover_run_output "
+    "WHERE run_id = %s ORDER BY seq DESC LIMIT 1"
 )
 _PRE_HOOKS_DONE = b"[hooks.pre: done]\n"
 
@@ -51,8 +57,17 @@ class Transcript:
             programs[stream] = programs.get(stream, 0) + size
             if stream == MARKER_STREAM and bytes(remark).endswith(_PRE_HOOKS_DONE):
                 programs.clear()
-        self.buffer = OutputBuffer(segments, self.total_bytes)
+        self.buffer = OutputBuffer(segments, self.total_bytes, self._stored_numbering())
         return programs
+
+    def _stored_numbering(self) -> Numbering:
+        """The numbering of lines after the last stored row."""
+        if (last := fetch_one(_LAST, [self.run_id])) is None:
+            return Numbering()
+        seq, stream, data, first_line, carried = last
+        numbering = Numbering(first_line, carried)
+        numbering.feed(seq, stream, bytes(data))
+        return numbering
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
         self.total_bytes += len(data)
@@ -107,6 +122,8 @@ def insert_output(tenant_id: int, run_id: int, segments: Sequence[Segment]) -> N
             s.stream,
             to_database_time(datetime.fromtimestamp(s.at, UTC)),
             s.data,
+            s.first_line,
+            s.carried,
         ]
         for s in segments
     ]

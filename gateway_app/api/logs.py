@@ -1,6 +1,7 @@
-"""/v1/runs/{id}/logs: what a run printed, as lines or as bytes; following it is a stream."""
+"""/v1/runs/{id}/logs and /output: the output of a run as lines, as a stream, or as bytes."""
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Literal
 
@@ -9,12 +10,12 @@ from ninja import Query, Router
 from pydantic import Field
 
 from agents_app.models import Run
-from agents_app.output import output_so_far
+from agents_app.output import LogLine, LogReader
 from gateway_app.access import TO_READ, answers, caller_of, problem
 from gateway_app.api.fields import LARGEST_KEY, Filters, Shape
 from gateway_app.api.owned import find_run, output_of
 from gateway_app.api.resuming import last_event_id, streamed
-from gateway_app.streams import Follow, NumberedLine, as_lines, begin, subscriber_of
+from gateway_app.streams import OutputRequest, start_stream, subscriber_of
 
 router = Router(tags=["runs"])
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
@@ -44,9 +45,9 @@ def show_lines(request: HttpRequest, run_id: int, filters: Query[LineFilters]) -
     """Valid text without control characters; a line is shown when it is whole."""
     run = find_run(caller_of(request).tenant, run_id)
     ended = run.finished_at is not None
-    printed = as_lines(output_so_far(run.pk), ended=ended)
-    wanted = list(islice(printed, filters.offset, filters.offset + filters.limit + 1))
-    lines = [_line(line) for line in wanted[: filters.limit]]
+    stored = _lines_from(run, filters.offset, ended=ended)
+    wanted = list(islice(stored, filters.limit + 1))
+    lines = [LineShape(**line.as_plain()) for line in wanted[: filters.limit]]
     return LogPage(
         run_id=run.pk,
         lines=lines,
@@ -55,8 +56,11 @@ def show_lines(request: HttpRequest, run_id: int, filters: Query[LineFilters]) -
     )
 
 
-def _line(line: NumberedLine) -> LineShape:
-    return LineShape(**line.shown())
+def _lines_from(run: Run, first: int, *, ended: bool) -> Iterator[LogLine]:
+    reader = LogReader(run.pk, first)
+    yield from reader.read()
+    if ended:
+        yield from reader.unfinished(ended=True)
 
 
 # --- as they come ---------------------------------------------------------------------------
@@ -70,7 +74,7 @@ class FollowFilters(Filters):
         False,
         description="For people who watch: `spans` with colours in place of `text`, a progress bar "
         "as one line, and lines that still grow, `open` and without an `id`, again when they have. "
-        "Only line feeds end a line here, so its numbers are not those of the plain lines.",
+        "Only line feeds end a line here; its number is that of the last plain line in it.",
     )
 
 
@@ -88,7 +92,8 @@ def follow_lines(request: HttpRequest, run_id: int, filters: Query[FollowFilters
     run = find_run(caller_of(request).tenant, run_id)
     after = last_event_id(request, filters.last_event_id)
     seen = -1 if after is None else after
-    return begin(request, Follow(subscriber_of(request), run.pk, seen, filters.styled))
+    wanted = OutputRequest(subscriber_of(request), run.pk, seen, filters.styled)
+    return start_stream(request, wanted)
 
 
 # --- as bytes -------------------------------------------------------------------------------

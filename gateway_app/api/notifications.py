@@ -11,7 +11,15 @@ from gateway_app.access import TO_READ, Invalid, answers, caller_of
 from gateway_app.api.fields import LARGEST_KEY, Filters
 from gateway_app.api.owned import find_agent, find_run
 from gateway_app.api.resuming import last_event_id, streamed
-from gateway_app.streams import COMPLETED, FAILED, STARTED, Listen, Wanted, begin, subscriber_of
+from gateway_app.streams import (
+    COMPLETED,
+    FAILED,
+    STARTED,
+    JournalFilter,
+    NotificationRequest,
+    start_stream,
+    subscriber_of,
+)
 
 router = Router(tags=["notifications"])
 _KINDS = (STARTED, COMPLETED, FAILED)
@@ -44,10 +52,11 @@ def stream_notifications(request: HttpRequest, filters: Query[NotificationFilter
     if filters.run_id is not None:
         find_run(tenant, filters.run_id)
     everything = filters.events == "all"
-    wanted = Wanted(
+    wanted = JournalFilter(
         tenant.pk, everything, _kinds(filters.kinds, everything), filters.agent, filters.run_id
     )
-    return begin(request, Listen(subscriber_of(request), wanted, _after(request, filters)))
+    subscriber = subscriber_of(request)
+    return start_stream(request, NotificationRequest(subscriber, wanted, _after(request, filters)))
 
 
 def _kinds(text: str | None, everything: bool) -> frozenset[str]:

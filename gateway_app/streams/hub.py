@@ -1,6 +1,6 @@
-"""All open streams of this process: one look for all of them, and each gets what is its own.
+"""All open streams of a process: one poll of the database serves them all.
 
-Everything here happens on the event loop, but for what is done with the database.
+Everything here runs on the event loop, except reads of the database.
 """
 
 import asyncio
@@ -16,79 +16,84 @@ from django.db import DatabaseError
 
 from agents_app.events import MAX_TAIL_ENTRIES, Tail
 from agents_app.output import Progress
-from gateway_app.streams import wire
-from gateway_app.streams.look import Seen, closing, look
-from gateway_app.streams.notices import Wanted
-from gateway_app.streams.outlet import SendBuffer
+from gateway_app.streams import sse
+from gateway_app.streams.journal_filter import JournalFilter
+from gateway_app.streams.poll import PollResult, poll, read_and_release
+from gateway_app.streams.send_buffer import SendBuffer
 
 log = structlog.get_logger("drover.streams")
 T = TypeVar("T")
-LOOK_SECONDS, DOUBT_SECONDS, AWAY_SECONDS = 0.2, 0.02, 1.0
-# After as much as is read at once: quick readers must be able to keep up with it.
-MORE_SECONDS = 0.1
+POLL_SECONDS = 0.2
+# While an entry with a lower id may still be committed.
+WAITING_POLL_SECONDS = 0.02
+# While the database cannot be reached.
+FAILED_POLL_SECONDS = 1.0
+# After a full batch of entries: clients that read fast must be able to keep up.
+BATCH_SECONDS = 0.1
 RIGHTS_SECONDS = 2.0
-READERS = 2
+READ_THREADS = 2
 
 
 class Hub:
     def __init__(self, heartbeat_seconds: float) -> None:
         self.heartbeat_seconds = heartbeat_seconds
-        self.outlets: set[SendBuffer] = set()
-        # Everything up to here was handed out; None: it is not known yet where the journal ends.
+        self.buffers: set[SendBuffer] = set()
+        # The last journal entry that was distributed; None: the end of the journal is not known.
         self.cursor: int | None = None
         self.runs: dict[int, Progress] = {}
         self._tail: Tail | None = None
-        self._waiting_for_news = 0
-        self._listeners: dict[Wanted, set[SendBuffer]] = {}
+        self._journal_readers = 0
+        self._subscriptions: dict[JournalFilter, set[SendBuffer]] = {}
         self._followed: Counter[int] = Counter()
-        self._looking: asyncio.Task[None] | None = None
-        self._looked = asyncio.Event()
-        # One of its own, so that nobody's long history delays what happens now.
-        self._looker = ThreadPoolExecutor(1, "streams-look")
-        self._readers = ThreadPoolExecutor(READERS, "streams-read")
+        self._polling: asyncio.Task[None] | None = None
+        self._polled = asyncio.Event()
+        # A thread of its own, so that a long history of one stream delays no poll.
+        self._poll_thread = ThreadPoolExecutor(1, "streams-poll")
+        self._read_threads = ThreadPoolExecutor(READ_THREADS, "streams-read")
 
-    # --- who is here, and for what ----------------------------------------------------------
+    # --- open streams -----------------------------------------------------------------------
 
     @asynccontextmanager
-    async def visit(self, outlet: SendBuffer) -> AsyncIterator[None]:
-        self.outlets.add(outlet)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_while_somebody_is_here())
+    async def open(self, buffer: SendBuffer) -> AsyncIterator[None]:
+        """Registers a stream; the hub polls while at least one stream is registered."""
+        self.buffers.add(buffer)
+        if self._polling is None or self._polling.done():
+            self._polling = asyncio.create_task(self._poll_while_open())
         try:
             yield
         finally:
-            self.outlets.discard(outlet)
+            self.buffers.discard(buffer)
 
-    def streams_of(self, tenant_id: int) -> int:
-        return sum(outlet.guest.tenant_id == tenant_id for outlet in self.outlets)
+    def count_streams(self, tenant_id: int) -> int:
+        return sum(buffer.subscriber.tenant_id == tenant_id for buffer in self.buffers)
 
     @contextmanager
-    def news(self) -> Iterator[None]:
-        """The journal is read while this lasts for anybody."""
+    def reading_journal(self) -> Iterator[None]:
+        """Polls read the journal while at least one stream is in this context."""
         self._tail = self._tail or Tail()
-        self._waiting_for_news += 1
+        self._journal_readers += 1
         try:
             yield
         finally:
-            self._waiting_for_news -= 1
-            if not self._waiting_for_news:
+            self._journal_readers -= 1
+            if not self._journal_readers:
                 self._tail = self.cursor = None
 
     @contextmanager
-    def listener(self, wanted: Wanted, outlet: SendBuffer) -> Iterator[None]:
-        """What comes after `cursor` as it is at this moment is put into the outlet."""
-        outlets = self._listeners.setdefault(wanted, set())
-        outlets.add(outlet)
+    def subscribed(self, wanted: JournalFilter, buffer: SendBuffer) -> Iterator[None]:
+        """Puts the entries after `cursor`, as it is now, into the buffer."""
+        buffers = self._subscriptions.setdefault(wanted, set())
+        buffers.add(buffer)
         try:
             yield
         finally:
-            outlets.discard(outlet)
-            if not outlets:
-                self._listeners.pop(wanted, None)
+            buffers.discard(buffer)
+            if not buffers:
+                self._subscriptions.pop(wanted, None)
 
     @contextmanager
-    def follower(self, run_id: int) -> Iterator[None]:
-        """The run is in `runs` after the look after next at the latest."""
+    def following(self, run_id: int) -> Iterator[None]:
+        """The run is in `runs` after two polls at the latest."""
         self._followed[run_id] += 1
         try:
             yield
@@ -97,68 +102,71 @@ class Hub:
             if not self._followed[run_id]:
                 del self._followed[run_id]
 
-    # --- the look ---------------------------------------------------------------------------
+    # --- polls ------------------------------------------------------------------------------
 
-    async def next_look(self) -> None:
-        await self._looked.wait()
+    async def next_poll(self) -> None:
+        await self._polled.wait()
 
-    async def read(self, question: Callable[[], T]) -> T:
-        """Something that is asked for one stream alone."""
-        return await self._ask(self._readers, question)
+    async def read(self, query: Callable[[], T]) -> T:
+        """Runs a query of a single stream on a thread."""
+        return await self._run(self._read_threads, query)
 
-    async def _ask(self, threads: Executor, question: Callable[[], T]) -> T:
+    async def _run(self, threads: Executor, query: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(threads, closing, question)
+        return await loop.run_in_executor(threads, read_and_release, query)
 
-    async def _look_while_somebody_is_here(self) -> None:
+    async def _poll_while_open(self) -> None:
         loop = asyncio.get_running_loop()
-        ask_at = loop.time() + RIGHTS_SECONDS
-        while self.outlets:
-            ask_for_rights = loop.time() >= ask_at
-            if ask_for_rights:
-                ask_at = loop.time() + RIGHTS_SECONDS
-            await asyncio.sleep(await self._look(ask_for_rights))
+        check_at = loop.time() + RIGHTS_SECONDS
+        while self.buffers:
+            check_rights = loop.time() >= check_at
+            if check_rights:
+                check_at = loop.time() + RIGHTS_SECONDS
+            await asyncio.sleep(await self._poll(check_rights))
 
-    async def _look(self, ask_for_rights: bool) -> float:
-        """And in how many seconds to look again."""
+    async def _poll(self, check_rights: bool) -> float:
+        """Returns the seconds until the next poll."""
         tail = self._tail
-        guests = frozenset(outlet.guest for outlet in self.outlets)
-        question = partial(look, tail, tuple(self._followed), guests, ask_for_rights)
+        subscribers = frozenset(buffer.subscriber for buffer in self.buffers)
+        runs = tuple(self._followed)
         try:
-            seen = await self._ask(self._looker, question)
+            result = await self._run(
+                self._poll_thread,
+                partial(poll, tail, runs, subscribers, check_rights=check_rights),
+            )
         except Exception as error:
-            self._failed(error)
-            return AWAY_SECONDS
-        # The tail of those who left meanwhile is of no use to those who have come since.
-        self._hand_out(seen, of_now=tail is self._tail)
-        if len(seen.told) == MAX_TAIL_ENTRIES:
-            return MORE_SECONDS
-        return DOUBT_SECONDS if tail and tail.is_waiting else LOOK_SECONDS
+            self._log_failure(error)
+            return FAILED_POLL_SECONDS
+        # Entries of a tail that was closed during the poll are not for the streams opened since.
+        self._distribute(result, is_current=tail is self._tail)
+        if len(result.entries) == MAX_TAIL_ENTRIES:
+            return BATCH_SECONDS
+        return WAITING_POLL_SECONDS if tail and tail.is_waiting else POLL_SECONDS
 
-    def _hand_out(self, seen: Seen, *, of_now: bool) -> None:
-        # First: what has happened since is none of their business.
-        for outlet in [each for each in self.outlets if each.guest in seen.without_rights]:
-            outlet.end(wire.UNAUTHORIZED)
-        self.runs = seen.runs
-        if of_now and seen.cursor is not None:
-            self.cursor = seen.cursor
-            self._tell(seen)
-        self._wake()
+    def _distribute(self, result: PollResult, *, is_current: bool) -> None:
+        # First: a subscriber without rights must not get the entries of this poll.
+        for buffer in [each for each in self.buffers if each.subscriber in result.without_rights]:
+            buffer.close(sse.UNAUTHORIZED)
+        self.runs = result.runs
+        if is_current and result.cursor is not None:
+            self.cursor = result.cursor
+            self._put_entries(result)
+        self._end_poll()
 
-    def _tell(self, seen: Seen) -> None:
-        for wanted, outlets in self._listeners.items() if seen.told else ():
-            if data := wanted.events(seen.told):
-                for outlet in outlets:
-                    outlet.put(data)
+    def _put_entries(self, result: PollResult) -> None:
+        for wanted, buffers in self._subscriptions.items() if result.entries else ():
+            if data := wanted.events(result.entries):
+                for buffer in buffers:
+                    buffer.put(data)
 
-    def _failed(self, error: Exception) -> None:
-        """Streams stay open meanwhile: afterwards nothing is missing."""
+    def _log_failure(self, error: Exception) -> None:
+        """Streams stay open; the next poll that succeeds reads everything since the last one."""
         if isinstance(error, DatabaseError):
             log.warning("stream.database_away", error=" ".join(str(error).split())[:300])
         else:
             log.error("stream.look_failed", exc_info=error)
-        self._wake()
+        self._end_poll()
 
-    def _wake(self) -> None:
-        self._looked.set()
-        self._looked = asyncio.Event()
+    def _end_poll(self) -> None:
+        self._polled.set()
+        self._polled = asyncio.Event()

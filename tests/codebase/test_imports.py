@@ -72,6 +72,7 @@ PURE_MODULES = frozenset(
         "output.ansi",
         "output.buffer",
         "output.lines",
+        "output.numbering",
         "output.watchers",
         "reports.statistics",
         "runs.job",

@@ -127,8 +127,8 @@ def test_commands_show_schedules_logs_and_deliveries(upgraded: Upgraded) -> None
     assert {str(one["id"]): seconds_of(one["next_fire_at"]) for one in schedules} == next_fires
     deliveries = upgraded.commands["deliveries"]["deliveries"]
     assert {str(one["id"]) for one in deliveries} == set(of_api["deliveries"])
-    printed = "".join(piece["text"] for piece in upgraded.commands["log"]["output"])
-    assert printed.splitlines() == [f"line {number:05} of many" for number in range(1, 3001)]
+    printed = [line["text"] for line in upgraded.commands["log"]["output"]]
+    assert printed == [f"line {number:05} of many" for number in range(1, 3001)]
 
 
 def seconds_of(text: str | None) -> int | None:

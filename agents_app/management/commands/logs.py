@@ -1,25 +1,26 @@
 """Shows what runs printed, also while they run."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandParser
 from django.db.models import Max
 
 from agents_app.cli import (
-    Chorus,
     DroverCommand,
-    Voices,
+    LabelledLog,
+    RunFollower,
+    RunLogLine,
     ending_of,
     find_agent,
     find_run_or_agent,
     find_tenant,
-    together,
+    merged_lines,
 )
+from agents_app.clock import local
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Agent, Run, Tenant
-from agents_app.output import Piece, as_lines, output_so_far, output_until_end
+from agents_app.output import LogLine, lines_until_end, stored_lines, text_until_end, whole_text
 from agents_app.reports import last_run
 
 
@@ -64,53 +65,67 @@ class Command(DroverCommand):
     # --- one run ----------------------------------------------------------------------------
 
     def _one(self, run: Run, *, follow: bool, times: bool, json: bool, **_: Any) -> None:
-        pieces = output_until_end(run.pk) if follow else output_so_far(run.pk)
         if json and follow:
-            for piece in pieces:
-                self.screen.json_line(piece)
+            for line in lines_until_end(run.pk):
+                self.screen.json_line(described_line(run.pk, line))
         elif json:
             self.screen.json(described(run))
         else:
-            for text in as_lines(pieces, times=times):
-                self.screen.text(text)
+            self._print(run, follow=follow, times=times)
             run.refresh_from_db()
             self.remark(ending_of(run))
 
-    # --- several ----------------------------------------------------------------------------
+    def _print(self, run: Run, *, follow: bool, times: bool) -> None:
+        if times:
+            ended = run.slot is None
+            lines = lines_until_end(run.pk) if follow else stored_lines(run.pk, ended=ended)
+            for line in lines:
+                self.screen.text(f"{local(line.at)}  {line.text}\n")
+        else:
+            for text in text_until_end(run.pk) if follow else [whole_text(run.pk)]:
+                self.screen.text(text)
+
+    # --- several runs -----------------------------------------------------------------------
 
     def _together(self, runs: Sequence[Run], *, json: bool, times: bool) -> None:
         if json:
             self.screen.json({"runs": [described(run) for run in runs]})
             return
         names = {run.pk: run.agent.name for run in runs}
-        chorus = Chorus(self.screen, names.values(), times=times)
-        for piece in together(names):
-            chorus.sing(names[piece.run], piece)
+        log = LabelledLog(self.screen, names.values(), times=times)
+        for each in merged_lines(runs):
+            log.print(names[each.run_id], each.run_id, each.line)
         for run in runs:
-            chorus.end(run.agent.name, run.pk)
             self.remark(f"{run.agent.name}: {ending_of(run)}")
 
     def _follow(self, agents: list[Agent], *, json: bool, times: bool) -> None:
-        """Ctrl-C is how one leaves, not a failure."""
-        voices = Voices(Run.objects.filter(agent__in=agents))
-        chorus = Chorus(self.screen, [agent.name for agent in agents], times=times)
+        """Until Ctrl-C, which is the usual end of the command and no failure."""
+        follower = RunFollower(Run.objects.filter(agent__in=agents))
+        log = LabelledLog(self.screen, [agent.name for agent in agents], times=times)
         try:
-            for heard in voices.for_ever():
-                agent = voices.agents[heard.run if isinstance(heard, Piece) else heard.run_id]
-                if not isinstance(heard, Piece):
-                    chorus.end(agent, heard.run_id)
-                    self.remark(f"{agent}: run {heard.run_id} {heard.state}")
+            for each in follower.follow():
+                agent = follower.agents[each.run_id]
+                if not isinstance(each, RunLogLine):
+                    self.remark(f"{agent}: run {each.run_id} {each.state}")
                 elif json:
-                    self.screen.json_line({"agent": agent, **asdict(heard)})
+                    line = described_line(each.run_id, each.line)
+                    self.screen.json_line({"agent": agent, **line})
                 else:
-                    chorus.sing(agent, heard)
+                    log.print(agent, each.run_id, each.line)
         except KeyboardInterrupt:
             return
 
 
 def described(run: Run) -> dict[str, object]:
-    output = list(output_so_far(run.pk))
+    lines = stored_lines(run.pk, ended=run.slot is None)
+    output = [described_line(run.pk, line) for line in lines]
     return {"agent": run.agent.name, "run": last_run(run), "output": output}
+
+
+def described_line(run_id: int, line: LogLine) -> dict[str, object]:
+    """As the API describes a line; `open` until the line has ended."""
+    place = {"run": run_id, "number": line.number, "stream": line.stream, "at": line.at}
+    return {**place, "text": line.text, "open": line.open}
 
 
 def find_agents(tenant: Tenant, names: list[str]) -> list[Agent]:

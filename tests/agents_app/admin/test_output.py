@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from agents_app.admin.log import SHOWN_LINES, end_of_log, whole_text
+from agents_app.admin.log import SHOWN_LINES, end_of_log
 from agents_app.models import Run
+from agents_app.output import whole_text
 from tests.agents_app.admin.visitors import tell
 from tests.agents_app.fleet import Fleet, live_run
 
@@ -38,7 +39,7 @@ def end(run: Run) -> None:
 
 
 def texts(run: Run) -> list[str]:
-    return [line.text for line in end_of_log(run).lines]
+    return ["".join(span.text for span in line.spans) for line in end_of_log(run).lines]
 
 
 def test_lines_are_shown_in_order_with_times_and_both_streams_apart(boss: Client, run: Run):
@@ -46,7 +47,8 @@ def test_lines_are_shown_in_order_with_times_and_both_streams_apart(boss: Client
     tell(run.pk, b"oh no\n", stream=2)
     shown = page(boss, run)
     line = (
-        '<div class="dv-line dv-{}" data-number="{}"><time>{}</time><span class="dv-text">{}</span>'
+        '<div class="dv-line dv-{0}" data-number="{1}" data-stream="{0}"><time>{2}</time>'
+        '<span class="dv-text">{3}</span>'
     )
     assert line.format("stdout", 0, "12:00:00", "one") in shown
     assert line.format("stderr", 1, "12:00:01", "oh no") in shown
@@ -71,7 +73,7 @@ def test_a_line_that_has_not_ended_is_shown_open_until_the_run_ends(boss: Client
     tell(run.pk, b"one\n 10%\r")
     tell(run.pk, b" 20%\r")
     shown = page(boss, run)
-    assert 'data-number="1" data-open' in shown
+    assert 'data-number="2" data-stream="stdout" data-open' in shown
     assert "> 20%<" in shown
     assert 'data-last="0"' in shown
     assert "data-growing" in shown
@@ -148,7 +150,7 @@ def test_bytes_that_are_no_text_are_replaced_at_the_very_end_too(run: Run):
     tell(run.pk, b"ok \xff\xfe and \xe2\x82")
     end(run)
     assert texts(run) == ["ok \ufffd\ufffd and \ufffd"]
-    assert whole_text(run) == "ok \ufffd\ufffd and \ufffd\n"
+    assert whole_text(run.pk) == "ok \ufffd\ufffd and \ufffd\n"
 
 
 def test_a_run_that_printed_nothing_says_so(boss: Client, run: Run):

@@ -7,8 +7,9 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from agents_app.models import Heartbeat, MachineSnapshot, RunOutput, Scheduler, Tenant
+from agents_app.models import Heartbeat, MachineSnapshot, Scheduler, Tenant
 from tests.agents_app.fleet import Fleet
+from tests.agents_app.output.stored import store_output
 
 
 @pytest.fixture(autouse=True)
@@ -82,15 +83,6 @@ def fill(fleet: Fleet, agents: int = 1) -> None:
         fleet.ask(agent, now, requested_by="ann", prompt="later")
 
 
-def tell(run_id: int, data: bytes, stream: int = 1) -> RunOutput:
+def tell(run_id: int, data: bytes, stream: int = 1) -> None:
     """The run prints something."""
-    last = RunOutput.objects.filter(run=run_id).count()
-    tenant_id = Tenant.objects.values_list("pk", flat=True).get()
-    return RunOutput.objects.create(
-        tenant_id=tenant_id,
-        run_id=run_id,
-        seq=last + 1,
-        stream=stream,
-        at=datetime(2026, 3, 2, 12, 0, last % 60, tzinfo=UTC),
-        data=data,
-    )
+    store_output(run_id, (stream, data))

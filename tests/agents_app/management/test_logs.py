@@ -5,22 +5,17 @@ from collections.abc import Iterator
 from agents_app.clock import local
 from agents_app.database.transactions import in_transaction
 from agents_app.models import Run
-from agents_app.output import follow
-from agents_app.output.buffer import Segment
-from agents_app.output.transcript import insert_output
+from agents_app.output import progress
 from agents_app.runs import dispatch
 from tests.agents_app.fleet import Fleet, at
 from tests.agents_app.management.calling import call
+from tests.agents_app.output.stored import store_output
 
 OUT, ERR = 1, 2
 
 
-def printed(fleet: Fleet, run_id: int, *pieces: tuple[int, bytes], first: int = 1) -> None:
-    segments = [
-        Segment(first + number, stream, at(number).timestamp(), data)
-        for number, (stream, data) in enumerate(pieces)
-    ]
-    in_transaction(lambda: insert_output(fleet.tenant.pk, run_id, segments))
+def printed(run_id: int, *pieces: tuple[int, bytes]) -> None:
+    in_transaction(lambda: store_output(run_id, *pieces))
 
 
 def running(fleet: Fleet, name: str = "reporter") -> int:
@@ -29,7 +24,7 @@ def running(fleet: Fleet, name: str = "reporter") -> int:
 
 def test_both_streams_come_in_the_order_they_were_printed(durable_fleet: Fleet):
     run_id = running(durable_fleet)
-    printed(durable_fleet, run_id, (OUT, b"one\n"), (ERR, b"two\n"), (OUT, b"three"))
+    printed(run_id, (OUT, b"one\n"), (ERR, b"two\n"), (OUT, b"three"))
     said = call("logs", str(run_id))
     assert said.out == "one\ntwo\nthree\n"
     assert said.err == f"run {run_id} running\n"
@@ -39,9 +34,9 @@ def test_an_agents_name_means_its_newest_run(durable_fleet: Fleet):
     agent = durable_fleet.agent(scale=2)
     older, newer = (durable_fleet.start(durable_fleet.ask(agent)).run_id for _ in range(2))
     other = running(durable_fleet, "other")
-    printed(durable_fleet, older, (OUT, b"older\n"))
-    printed(durable_fleet, newer, (OUT, b"newer\n"))
-    printed(durable_fleet, other, (OUT, b"newest of all\n"))
+    printed(older, (OUT, b"older\n"))
+    printed(newer, (OUT, b"newer\n"))
+    printed(other, (OUT, b"newest of all\n"))
     assert call("logs", "reporter").out == "newer\n"
     assert call("logs").out == "newest of all\n"
 
@@ -57,19 +52,19 @@ def test_an_agent_that_never_ran_says_so(durable_fleet: Fleet):
 def test_a_character_cut_between_two_pieces_is_whole_again(durable_fleet: Fleet):
     run_id = running(durable_fleet)
     cut = "grün".encode()
-    printed(durable_fleet, run_id, (OUT, cut[:3]), (ERR, b"!"), (OUT, cut[3:] + b"\n"))
+    printed(run_id, (OUT, cut[:3]), (ERR, b"!"), (OUT, cut[3:] + b"\n"))
     assert call("logs", str(run_id)).out == "gr!ün\n"
 
 
 def test_escape_sequences_and_broken_bytes_do_not_reach_the_terminal(durable_fleet: Fleet):
     run_id = running(durable_fleet)
-    printed(durable_fleet, run_id, (OUT, b"\x1b]0;owned\x07a\x1b[2"), (OUT, b"Jb\xff\0c\xe2\x82"))
+    printed(run_id, (OUT, b"\x1b]0;owned\x07a\x1b[2"), (OUT, b"Jb\xff\0c\xe2\x82"))
     assert call("logs", str(run_id)).out == "ab\ufffdc\ufffd\n"
 
 
 def test_times_stand_before_lines_not_before_pieces(durable_fleet: Fleet):
     run_id = running(durable_fleet)
-    printed(durable_fleet, run_id, (OUT, b"a\nb"), (OUT, "c\u2028d\n\n".encode()), (ERR, b"e"))
+    printed(run_id, (OUT, b"a\nb"), (OUT, "c\u2028d\n\n".encode()), (ERR, b"e"))
     stamps = [local(at(second)) for second in (0, 0, 1, 2)]
     expected = ["a", "bc\u2028d", "", "e"]
     lines = [f"{stamp}  {text}" for stamp, text in zip(stamps, expected, strict=True)]
@@ -78,7 +73,7 @@ def test_times_stand_before_lines_not_before_pieces(durable_fleet: Fleet):
 
 def test_json_is_one_document(durable_fleet: Fleet):
     run_id = running(durable_fleet)
-    printed(durable_fleet, run_id, (ERR, b"oh\n"))
+    printed(run_id, (ERR, b"oh\n"), (OUT, b"half"))
     said = call("logs", "reporter", "--json").json
     assert (said["agent"], said["run"]["id"], said["run"]["state"]) == (
         "reporter",
@@ -88,18 +83,27 @@ def test_json_is_one_document(durable_fleet: Fleet):
     assert said["output"] == [
         {
             "run": run_id,
-            "seq": 1,
+            "number": 0,
             "stream": "stderr",
             "at": "2026-03-02T12:00:00Z",
-            "text": "oh\n",
-        }
+            "text": "oh",
+            "open": False,
+        },
+        {
+            "run": run_id,
+            "number": 1,
+            "stream": "stdout",
+            "at": "2026-03-02T12:00:01Z",
+            "text": "half",
+            "open": True,
+        },
     ]
 
 
 def test_more_pieces_than_are_read_at_once_all_come(durable_fleet: Fleet, monkeypatch):
-    monkeypatch.setattr("agents_app.output.printed.PIECES_AT_ONCE", 2)
+    monkeypatch.setattr("agents_app.output.reader.ROWS_AT_ONCE", 2)
     run_id = running(durable_fleet)
-    printed(durable_fleet, run_id, *[(OUT, b"%d " % number) for number in range(7)])
+    printed(run_id, *[(OUT, b"%d " % number) for number in range(7)])
     assert call("logs", str(run_id)).out == "0 1 2 3 4 5 6 \n"
 
 
@@ -109,12 +113,12 @@ def test_following_ends_with_the_run_and_misses_nothing(durable_fleet: Fleet, mo
 
     def meanwhile(_: float) -> None:
         if next(steps) == "print":
-            printed(durable_fleet, job.run_id, (OUT, b"while it runs\n"))
+            printed(job.run_id, (OUT, b"while it runs\n"))
         else:
-            printed(durable_fleet, job.run_id, (OUT, b"last words"), first=2)
+            printed(job.run_id, (OUT, b"last words"))
             durable_fleet.finish(job, "failed", error="exit code 3", exit_code=3)
 
-    monkeypatch.setattr("agents_app.output.follow.sleep", meanwhile)
+    monkeypatch.setattr("agents_app.output.progress.sleep", meanwhile)
     said = call("logs", "reporter", "-f")
     assert said.code == 0
     assert said.out == "while it runs\nlast words\n"
@@ -123,10 +127,10 @@ def test_following_ends_with_the_run_and_misses_nothing(durable_fleet: Fleet, mo
 
 def test_following_in_json_is_a_line_each(durable_fleet: Fleet):
     job = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
-    printed(durable_fleet, job.run_id, (OUT, b"one\n"), (ERR, b"two\n"))
+    printed(job.run_id, (OUT, b"one\n"), (ERR, b"two\n"))
     durable_fleet.finish(job)
     lines = call("logs", "-f", "--json").out.splitlines()
-    assert len(lines) == 2 and '"text": "two\\n"' in lines[1]
+    assert len(lines) == 2 and '"text": "two"' in lines[1]
 
 
 def test_retries_are_followed_until_the_work_is_settled(durable_fleet: Fleet, monkeypatch):
@@ -138,8 +142,8 @@ def test_retries_are_followed_until_the_work_is_settled(durable_fleet: Fleet, mo
     def meanwhile(_: float) -> None:
         assert dispatch.admit_waiting(agent.pk, at(minutes=5)) == 1
 
-    monkeypatch.setattr("agents_app.output.follow.sleep", meanwhile)
-    runs = follow.runs_of(item.pk)
+    monkeypatch.setattr("agents_app.output.progress.sleep", meanwhile)
+    runs = progress.runs_of_work_item(item.pk)
     assert next(runs) == first.run_id
     second = next(runs)
     assert second != first.run_id
@@ -153,21 +157,21 @@ def test_several_agents_are_followed_with_the_runs_that_start_meanwhile(
 ):
     first = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
     other = durable_fleet.agent("other")
-    printed(durable_fleet, first.run_id, (OUT, b"one\nand a "))
+    printed(first.run_id, (OUT, b"one\nand a "))
 
     def step() -> Iterator[None]:
         # It begins and ends between two looks.
         brief = durable_fleet.start(durable_fleet.ask(other))
-        printed(durable_fleet, brief.run_id, (OUT, b"two\n"))
+        printed(brief.run_id, (OUT, b"two\n"))
         durable_fleet.finish(brief)
         yield
-        printed(durable_fleet, first.run_id, (OUT, b"half"), first=2)
+        printed(first.run_id, (OUT, b"half"))
         durable_fleet.finish(first)
         yield
         raise KeyboardInterrupt
 
     steps = step()
-    monkeypatch.setattr("agents_app.cli.voices.sleep", lambda _: next(steps))
+    monkeypatch.setattr("agents_app.cli.labelled_logs.sleep", lambda _: next(steps))
     said = call("logs", "-f", "--all")
     assert said.code == 0
     numbers = (first.run_id, Run.objects.latest("pk").pk)
@@ -179,13 +183,13 @@ def test_several_agents_are_followed_with_the_runs_that_start_meanwhile(
     assert said.err == f"other: run {numbers[1]} succeeded\nreporter: run {numbers[0]} succeeded\n"
 
 
-def test_several_in_json_say_whose_each_piece_is(durable_fleet: Fleet):
-    printed(durable_fleet, running(durable_fleet), (OUT, b"one\n"))
-    printed(durable_fleet, running(durable_fleet, "other"), (OUT, b"two\n"))
+def test_the_json_of_several_agents_names_the_agent_of_each_output(durable_fleet: Fleet):
+    printed(running(durable_fleet), (OUT, b"one\n"))
+    printed(running(durable_fleet, "other"), (OUT, b"two\n"))
     runs = call("logs", "other", "reporter", "--json").json["runs"]
     assert [(run["agent"], run["output"][0]["text"]) for run in runs] == [
-        ("other", "two\n"),
-        ("reporter", "one\n"),
+        ("other", "two"),
+        ("reporter", "one"),
     ]
 
 

@@ -99,7 +99,7 @@ def test_waiting_for_work_that_is_dropped_fails(durable_fleet: Fleet, monkeypatc
     def drop(_: float) -> None:
         call("queue", "clear")
 
-    monkeypatch.setattr("agents_app.output.follow.sleep", drop)
+    monkeypatch.setattr("agents_app.output.progress.sleep", drop)
     said = call("run", "reporter", "--wait")
     assert said.code == 1
     assert "never ran: cleared" in said.err

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.output.printed import Piece
 from gateway_app.api.logs import byte_range
-from gateway_app.streams.log_lines import as_lines
 from tests.agents_app.admin.visitors import tell
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api, Reply
@@ -71,24 +69,18 @@ def test_what_is_not_text_is_made_safe_to_show(reader: Api, run_id: int):
     assert texts(reader.get(f"/runs/{run_id}/logs")) == ["red \N{REPLACEMENT CHARACTER}"]
 
 
-def _piece(stream: str, text: str, second: int) -> Piece:
-    return Piece(1, second, stream, datetime(2026, 3, 2, 12, 0, second, tzinfo=UTC), text)
-
-
-def test_two_streams_that_take_turns_keep_their_lines_apart():
-    pieces = [
-        _piece("stdout", "a", 0),
-        _piece("stderr", "x", 1),
-        _piece("stdout", "b\nc", 2),
-        _piece("stderr", "y\n\n", 3),
-    ]
-    lines = [(line.stream, line.text, line.at.second) for line in as_lines(pieces, ended=True)]
-    assert lines == [
-        ("stdout", "ab", 0),
-        ("stderr", "xy", 1),
-        ("stderr", "", 3),
-        ("stdout", "c", 2),
-    ]
+def test_a_part_of_a_log_has_the_numbers_that_the_whole_has(fleet: Fleet, reader: Api):
+    job = fleet.start(fleet.ask(fleet.agent()))
+    for piece in (b"10%\r50%\r100%\nsecond ", b"line\nthe \xe2\x82", b"\xac\nlast"):
+        tell(job.run_id, piece)
+    fleet.finish(job)
+    whole = reader.get(f"/runs/{job.run_id}/logs").json["lines"]
+    texts = ["10%", "50%", "100%", "second line", "the \N{EURO SIGN}", "last"]
+    assert [line["text"] for line in whole] == texts
+    for offset in range(7):
+        page = reader.get(f"/runs/{job.run_id}/logs", offset=offset)
+        assert page.json["lines"] == whole[offset:]
+        assert (page.json["next_offset"], page.json["complete"]) == (6, True)
 
 
 # --- bytes ----------------------------------------------------------------------------------

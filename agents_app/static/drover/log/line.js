@@ -1,10 +1,10 @@
-// One line of a log as an element, the same as the server writes it (run_log.html). What a program
-// printed only ever becomes text nodes; the server says which classes and colours they have.
+// One line of a log as an element, the same as the server renders it (run_log.html). The output of a
+// program only ever becomes text nodes; the server chooses their classes and colours.
 
 const SMALL = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 
 export function clockOf(zone) {
-  // An unknown zone to the browser: then its own.
+  // The zone of the browser, where the browser does not know the zone of the page.
   let format;
   try {
     format = new Intl.DateTimeFormat("en-GB", { ...SMALL, timeZone: zone });
@@ -18,6 +18,7 @@ export function lineElement(line, clock) {
   const row = document.createElement("div");
   row.className = `dv-line dv-${line.stream}`;
   row.dataset.number = line.number;
+  row.dataset.stream = line.stream;
   row.toggleAttribute("data-open", line.open);
   const time = document.createElement("time");
   time.textContent = clock(line.at);

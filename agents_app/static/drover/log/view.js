@@ -1,8 +1,8 @@
-// The lines on the page: new ones below, earlier ones above, never too many; sticks to its end
-// until somebody scrolls up.
+// The lines on the page: new ones below, earlier ones above, up to a limit. The view follows the end
+// of the log until the reader scrolls up.
 import { clockOf, lineElement } from "./line.js";
 
-// While it is followed the oldest go; somebody who reads further up may have more of them.
+// While the end is followed, the oldest lines are removed sooner than while earlier lines are read.
 const MOST_FOLLOWED = 5000, MOST_READ = 20_000;
 const NEAR_PX = 40;
 
@@ -18,8 +18,8 @@ export class LogView {
     this.clock = clockOf(panel.dataset.zone);
     this.earlier = Number(panel.dataset.earlier);
     this.last = Number(panel.dataset.last);
-    this.changed = new Set(); // told of lines that came or changed
-    this.held = false; // somebody needs the earlier lines, also while the end is followed
+    this.changed = new Set(); // functions that are called with each new or changed line
+    this.held = false; // a search needs the earlier lines, also while the end is followed
     this.box.addEventListener("scroll", () => this.follow(this.atEnd));
     this.followBox?.addEventListener("change", () => this.follow(this.followBox.checked));
     this.earlierButton.addEventListener("click", () => this.loadEarlier());
@@ -54,39 +54,39 @@ export class LogView {
     this.box.scrollTop = row.offsetTop - (this.box.clientHeight - row.offsetHeight) / 2;
   }
 
-  // Lines come in order; one that was open comes again under its number.
+  // Lines come in order. Each stream has at most one open line, which its next line replaces; open
+  // lines are the last ones, and their numbers grow until they end.
   add(lines) {
     if (!lines.length) return;
+    const open = new Map([...this.lines.querySelectorAll("[data-open]")].map((row) => [row.dataset.stream, row]));
+    open.forEach((row) => row.remove());
     const fresh = document.createDocumentFragment();
     for (const line of lines) {
       const row = lineElement(line, this.clock);
-      const old = this.find(line.number) ?? fresh.querySelector(`[data-number="${line.number}"]`);
-      if (old) old.replaceWith(row);
-      else fresh.append(row);
-      if (!line.open) this.last = Math.max(this.last, line.number);
-      this.changed.forEach((tell) => tell(row, old));
+      const old = open.get(line.stream);
+      open.delete(line.stream);
+      if (line.open) {
+        open.set(line.stream, row);
+      } else {
+        fresh.append(row);
+        this.last = Math.max(this.last, line.number);
+      }
+      this.changed.forEach((call) => call(row, old));
     }
+    fresh.append(...open.values());
     this.lines.append(fresh);
     this.empty.hidden = true;
     this.trim();
     if (this.following) this.toEnd();
   }
 
-  // Only the last few can be open, so the search is short.
-  find(number) {
-    for (let row = this.lines.lastElementChild; row; row = row.previousElementSibling) {
-      if (Number(row.dataset.number) === number) return row;
-      if (Number(row.dataset.number) < number) return null;
-    }
-    return null;
-  }
-
   trim() {
     const most = this.following && !this.held ? MOST_FOLLOWED : MOST_READ;
+    if (this.lines.childElementCount <= most) return;
     const height = this.box.scrollHeight;
     while (this.lines.childElementCount > most) this.lines.firstElementChild.remove();
     if (!this.following) this.box.scrollTop -= height - this.box.scrollHeight;
-    this.showEarlier(Number(this.lines.firstElementChild?.dataset.number ?? 0));
+    this.showEarlier(Number(this.lines.firstElementChild.dataset.number));
   }
 
   showEarlier(count) {
@@ -97,7 +97,7 @@ export class LogView {
     this.earlierButton.textContent = this.full ? `${number} earlier lines are in the download` : `Earlier lines (${number})`;
   }
 
-  // Whether any came. Two who ask at once get the same lines, once.
+  // Returns whether lines came. Calls at the same time share one request.
   loadEarlier() {
     this.loading ??= this.fetchEarlier().finally(() => { this.loading = null; });
     return this.loading;
@@ -113,12 +113,12 @@ export class LogView {
       this.follow(false);
       this.lines.prepend(...rows);
       this.box.scrollTop += this.box.scrollHeight - height;
-      rows.forEach((row) => this.changed.forEach((tell) => tell(row)));
+      rows.forEach((row) => this.changed.forEach((call) => call(row)));
       this.showEarlier(earlier);
       return rows.length > 0;
     } catch {
       this.showEarlier(this.earlier);
-      this.earlierButton.textContent = "That did not work: try once more";
+      this.earlierButton.textContent = "Earlier lines could not be loaded: try again";
       return false;
     }
   }

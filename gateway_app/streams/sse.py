@@ -9,7 +9,7 @@ HEARTBEAT = b": heartbeat\n\n"
 
 
 def event(name: str, data: Mapping[str, Any], key: int | None = None) -> bytes:
-    """`key` is what a client comes back with; no line's end can stand in JSON."""
+    """`key` is the id after which a client resumes; JSON has no line ends, so data is one line."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     last = "" if key is None else f"id: {key}\n"
     return f"event: {name}\ndata: {text}\n{last}\n".encode()

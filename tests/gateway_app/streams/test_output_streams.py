@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agents_app.output.numbering import Numbering
 from tests.gateway_app.streams.client import Event, Stream
 from tests.gateway_app.streams.conftest import Gateway, NewGateway
 
@@ -34,15 +35,18 @@ class RunningRun:
         self.id = number
         self.path = f"/v1/runs/{self.id}/logs/stream"
         self.seq = 0
+        self.numbering = Numbering()
 
     def prints(self, data: bytes, stream: int = 1) -> None:
         self.seq += 1
         sql = (
-            "INSERT INTO drover_run_output (tenant_id, run_id, seq, stream, at, data) "
-            "VALUES (?, ?, ?, ?, ?, ?)"
+            "INSERT INTO drover_run_output "
+            "(tenant_id, run_id, seq, stream, at, data, first_line, carried) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         )
         values = [self.gateway.tenants["default"], self.id, self.seq, stream, self.now, data]
-        self.gateway.stack.rows(sql, *values)
+        self.gateway.stack.rows(sql, *values, self.numbering.count, self.numbering.carried)
+        self.numbering.feed(self.seq, stream, data)
 
     def ends(self, state: str = "succeeded") -> None:
         sql = "UPDATE drover_run SET state = ?, slot = NULL, exit_code = 0, finished_at = ?"
@@ -125,7 +129,8 @@ def test_people_who_watch_get_colours_and_the_lines_that_still_grow(run: Running
         assert bar.data["spans"] == [{"text": "20%"}]
         run.ends()
         last, end = stream.events()
-        assert (last.id, last.data["open"], end.name) == (2, False, "end")
+        # A progress bar has the number of its last line: 10% is line 2.
+        assert (last.id, last.data["open"], end.name) == (3, False, "end")
 
 
 def test_a_run_that_is_silent_is_followed_with_heartbeats(run: RunningRun):

@@ -8,7 +8,7 @@ import pytest
 
 from agents_app.events.tail import TailEntry
 from agents_app.text import CUT, summary
-from gateway_app.streams.notices import Wanted
+from gateway_app.streams.journal_filter import JournalFilter
 from tests.agents_app.fleet import NOON, at
 
 ENDED = TailEntry(
@@ -32,7 +32,7 @@ def data_of(event: bytes) -> Any:
 
 
 def test_an_ending_says_how_it_went():
-    event = Wanted(1).events([ENDED])
+    event = JournalFilter(1).events([ENDED])
     assert event.startswith(b"event: notification\ndata: {") and event.endswith(b"\nid: 9\n\n")
     assert data_of(event) == {
         "kind": "run.completed",
@@ -48,7 +48,7 @@ def test_an_ending_says_how_it_went():
 
 
 def test_a_start_does_not_know_yet_how_it_ends_although_the_row_does():
-    data = data_of(Wanted(1).events([replace(ENDED, name="run.started")]))
+    data = data_of(JournalFilter(1).events([replace(ENDED, name="run.started")]))
     assert (data["kind"], data["status"]) == ("run.started", "running")
     assert (data["completed_at"], data["result_summary"]) == (None, "")
 
@@ -56,25 +56,25 @@ def test_a_start_does_not_know_yet_how_it_ends_although_the_row_does():
 @pytest.mark.parametrize(
     "wanted",
     [
-        Wanted(2),
-        Wanted(1, kinds=frozenset({"run.failed"})),
-        Wanted(1, agent="another"),
-        Wanted(1, run_id=5),
-        Wanted(1, everything=True, kinds=frozenset({"run.completed"})),
+        JournalFilter(2),
+        JournalFilter(1, kinds=frozenset({"run.failed"})),
+        JournalFilter(1, agent="another"),
+        JournalFilter(1, run_id=5),
+        JournalFilter(1, everything=True, kinds=frozenset({"run.completed"})),
     ],
 )
-def test_what_is_not_wanted_is_not_told(wanted: Wanted):
+def test_what_is_not_wanted_is_not_told(wanted: JournalFilter):
     assert wanted.events([ENDED]) == b""
 
 
 @pytest.mark.parametrize(
     "wanted",
     [
-        Wanted(1, kinds=frozenset({"run.completed"}), agent="reporter", run_id=4),
-        Wanted(1, everything=True, kinds=frozenset({"run.succeeded"})),
+        JournalFilter(1, kinds=frozenset({"run.completed"}), agent="reporter", run_id=4),
+        JournalFilter(1, everything=True, kinds=frozenset({"run.succeeded"})),
     ],
 )
-def test_what_is_wanted_is_told(wanted: Wanted):
+def test_what_is_wanted_is_told(wanted: JournalFilter):
     assert wanted.events([ENDED]).count(b"event:") == 1
 
 

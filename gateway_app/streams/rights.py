@@ -1,0 +1,58 @@
+"""Checks the rights of subscribers again and again while their streams are open."""
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.http import HttpRequest
+
+from agents_app.accounts import tokens_in_force
+from agents_app.models import ApiToken
+from gateway_app.access import (
+    READ,
+    Caller,
+    Forbidden,
+    caller_of_token,
+    caller_with_session,
+    check_rights,
+)
+from gateway_app.streams.requests import Subscriber
+
+# Journal entries after which a subscriber may have lost the right to read the next entry.
+RIGHTS_EVENTS = frozenset({"token.revoked", "token.rotated", "tenant.disabled", "tenant.deleted"})
+
+
+def without_rights(subscribers: Iterable[Subscriber]) -> frozenset[Subscriber]:
+    """The subscribers whose token or session no longer allows reading."""
+    subscribers = frozenset(subscribers)
+    tokens = tokens_in_force([each.token_id for each in subscribers if each.token_id])
+    return frozenset(each for each in subscribers if not _may_read(each, tokens))
+
+
+def _may_read(subscriber: Subscriber, tokens: Mapping[int, ApiToken]) -> bool:
+    caller = _caller(subscriber, tokens)
+    if caller is None or caller.tenant.pk != subscriber.tenant_id:
+        return False
+    try:
+        check_rights(caller, READ)
+    except Forbidden:
+        return False
+    return True
+
+
+def _caller(subscriber: Subscriber, tokens: Mapping[int, ApiToken]) -> Caller | None:
+    if subscriber.token_id is None:
+        return caller_with_session(_request(subscriber.session_key))
+    row = tokens.get(subscriber.token_id)
+    return None if row is None else caller_of_token(row)
+
+
+def _request(session_key: str | None) -> HttpRequest:
+    """A request with that session: logging out, a new password and lost permissions all count."""
+    sessions: Any = import_module(settings.SESSION_ENGINE)
+    request = HttpRequest()
+    request.session = sessions.SessionStore(session_key)
+    request.user = get_user(request)
+    return request
