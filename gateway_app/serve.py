@@ -3,7 +3,6 @@
 uvicorn's own command line takes one or the other.
 """
 
-import asyncio
 import fcntl
 import os
 import socket
@@ -21,19 +20,9 @@ from agents_app.installation import (
     open_private_file,
     socket_directory,
 )
-from gateway_app.asgi import ImpatientProtocol, SignalsOnly
+from gateway_app.asgi import GatewayProtocol
 
 log = structlog.get_logger("drover.gateway")
-
-
-class TwoDoors(ImpatientProtocol):
-    """Whoever comes through the socket is a run."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # First: whatever goes wrong afterwards, this door leads nowhere else.
-        if transport.get_extra_info("socket").family == socket.AF_UNIX:
-            self.app = SignalsOnly(self.app)
-        super().connection_made(transport)
 
 
 class RunsDoor:
@@ -84,7 +73,7 @@ def configured(host: str, port: int, proxies: tuple[str, ...]) -> uvicorn.Config
         ws="none",
         lifespan="off",
         server_header=False,
-        http=TwoDoors,
+        http=GatewayProtocol,
         # Its default believes whatever anybody on this machine says of where it came from.
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),

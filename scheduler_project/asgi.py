@@ -1,4 +1,4 @@
-"""The gateway's entry point for uvicorn: webhooks, signals and streams have doors of their own."""
+"""The gateway's ASGI application: Starlette routes webhooks, signals and streams past Django."""
 
 import os
 import warnings
@@ -8,24 +8,19 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduler_project.settings")
 _django = get_asgi_application()
-# WhiteNoise reads its files in a thread's way: they are small, and nobody could act on this.
+# WhiteNoise reads its files synchronously: they are small, and there is nothing to configure.
 warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
 
 from django.conf import settings  # noqa: E402
+from starlette.middleware import Middleware  # noqa: E402
+from starlette.routing import Route, Router  # noqa: E402
 
-# Not within the first request, which all others would wait for.
+# Loaded here, because all other requests would wait while the first one loads it.
 import scheduler_project.urls  # noqa: E402, F401
 from agents_app.conf import CONF  # noqa: E402
-from gateway_app.asgi import (  # noqa: E402
-    Bounded,
-    OneLength,
-    SecureHeaders,
-)
+from gateway_app.asgi import BodyLimit, FramingCheck, SecureHeaders  # noqa: E402
 from gateway_app.signals import Signals  # noqa: E402
-from gateway_app.streams import (  # noqa: E402
-    Hub,
-    Streams,
-)
+from gateway_app.streams import Hub, Streams  # noqa: E402
 from gateway_app.webhooks import Webhooks  # noqa: E402
 
 
@@ -33,8 +28,20 @@ def _clock() -> datetime:
     return datetime.now(UTC)
 
 
-_bounded = Bounded(_django, CONF.body_seconds)
-_streams = Streams(_bounded, Hub(CONF.stream_heartbeat_seconds))
-_signals = Signals(_streams, _clock, CONF.body_seconds)
-_webhooks = Webhooks(_signals, _clock, CONF.body_seconds)
-application = SecureHeaders(OneLength(_webhooks), settings.SECURE_HSTS_SECONDS)
+_limited_django = BodyLimit(_django, CONF.body_seconds)
+application = Router(
+    [
+        Route("/webhooks/{path:path}", Webhooks(_clock, CONF.body_seconds)),
+        Route("/v1/signals/{name:path}", Signals(_clock, CONF.body_seconds)),
+        # Django decides who may read which stream, see gateway_app/streams/requests.py.
+        Route(
+            "/v1/{path:path}/stream", Streams(_limited_django, Hub(CONF.stream_heartbeat_seconds))
+        ),
+    ],
+    default=_limited_django,
+    redirect_slashes=False,
+    middleware=[
+        Middleware(SecureHeaders, settings.SECURE_HSTS_SECONDS),
+        Middleware(FramingCheck),
+    ],
+)

@@ -1,45 +1,38 @@
-"""ASGI middleware: body limits, headers, framing, answers in front of Django.
+"""ASGI middleware and responses in front of Django: body limits, headers, framing, sockets.
 
-Belongs here: code that wraps or answers a request.
+Belongs here: code that wraps or answers any request.
 Does not belong here: routes of one resource.
 """
 
-from gateway_app.asgi.answers import (
-    Answer,
-    bad_body,
-    error_answer,
-    too_many_streams,
-    unavailable,
-)
-from gateway_app.asgi.body import App, Body, BodyError, Budget, Gone, Message, Receive, Send
-from gateway_app.asgi.body_limit import Bounded
-from gateway_app.asgi.framing import OneLength
+from gateway_app.asgi.body import Body, BodyBudget, BodyError
+from gateway_app.asgi.body_limit import BodyLimit, FramingCheck
 from gateway_app.asgi.headers import SecureHeaders, read_headers
 from gateway_app.asgi.parsing import strict_json
-from gateway_app.asgi.protocol import ENDING, ImpatientProtocol
-from gateway_app.asgi.runs_socket import SIGNALS, SignalsOnly
+from gateway_app.asgi.protocol import END_STREAM, GatewayProtocol
+from gateway_app.asgi.responses import (
+    RETRY_SECONDS,
+    GatewayResponse,
+    body_error_response,
+    error_response,
+    retry_after,
+)
+from gateway_app.asgi.run_socket import SIGNALS
 
 __all__ = [
-    "ENDING",
+    "END_STREAM",
+    "RETRY_SECONDS",
     "SIGNALS",
-    "Answer",
-    "App",
     "Body",
+    "BodyBudget",
     "BodyError",
-    "Bounded",
-    "Budget",
-    "Gone",
-    "ImpatientProtocol",
-    "Message",
-    "OneLength",
-    "Receive",
+    "BodyLimit",
+    "FramingCheck",
+    "GatewayProtocol",
+    "GatewayResponse",
     "SecureHeaders",
-    "Send",
-    "SignalsOnly",
-    "bad_body",
-    "error_answer",
+    "body_error_response",
+    "error_response",
     "read_headers",
+    "retry_after",
     "strict_json",
-    "too_many_streams",
-    "unavailable",
 ]

@@ -1,19 +1,16 @@
-"""A request's body, counted while it comes in: not too much, not too slowly, not too many."""
+"""Reads the body of a request, with limits on its size, its time and the memory of all bodies."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[..., Awaitable[None]]
+from starlette.requests import Request
+
 MEGABYTE = 2**20
 
 
 class BodyError(Exception):
-    """It is not read to its end; what the sender is told, and when to try again."""
+    """The body is not read to its end; the attributes are those of the response."""
 
     status = 400
     code = "bad_body"
@@ -36,60 +33,56 @@ class TooBusy(BodyError):
     retry_after_seconds = 5
 
 
-class Gone(Exception):
-    """Whoever sent it has hung up: there is nobody to answer."""
-
-
 @dataclass
-class Budget:
-    """What all bodies that are being read or stored may take together."""
+class BodyBudget:
+    """The memory that all bodies together may use while they are read or stored."""
 
-    most_bytes: int = 128 * MEGABYTE
-    taken_bytes: int = field(default=0, init=False)
+    max_bytes: int = 128 * MEGABYTE
+    used_bytes: int = field(default=0, init=False)
 
     def take(self, size: int) -> None:
-        if self.taken_bytes + size > self.most_bytes:
+        if self.used_bytes + size > self.max_bytes:
             raise TooBusy("more is coming in than can be stored; try again in a moment")
-        self.taken_bytes += size
+        self.used_bytes += size
 
     def give_back(self, size: int) -> None:
-        self.taken_bytes -= size
+        self.used_bytes -= size
 
 
 class Body:
-    """One body on its way; whatever happens to it, `close` gives its bytes back."""
+    """The body of one request; `close` returns its bytes to the budget, however reading ended."""
 
-    def __init__(self, receive: Receive, limit_bytes: int, budget: Budget) -> None:
-        self._receive = receive
+    def __init__(self, request: Request, limit_bytes: int, budget: BodyBudget) -> None:
+        self._request = request
         self._limit = limit_bytes
         self._budget = budget
         self._pieces: list[bytes] = []
         self.size = 0
-        self.complete = False
 
-    async def read(self, announced: str, seconds: float) -> bytes:
-        """`announced` is what the sender says of its length, which may be anything."""
-        if announced.isascii() and announced.isdigit() and int(announced[:20]) > self._limit:
-            raise self._too_large()
+    async def read(self, seconds: float) -> bytes:
+        """Raises BodyError, or ClientDisconnect if the connection ends before the body does."""
+        self._check_announced_length()
         try:
-            async with asyncio.timeout(seconds):
-                while not self.complete:
-                    await self._read_piece()
+            async with asyncio.timeout(seconds), aclosing(self._request.stream()) as pieces:
+                async for piece in pieces:
+                    if piece:  # the stream ends with an empty piece
+                        self._add(piece)
         except TimeoutError:
             raise TooSlow(f"the body was not there after {seconds:g} seconds") from None
-        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return b"".join(self._pieces)
 
-    async def _read_piece(self) -> None:
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        piece: bytes = message.get("body", b"")
+    def _check_announced_length(self) -> None:
+        """The header may contain any text; the bytes are counted in any case."""
+        announced = self._request.headers.get("content-length", "")
+        if announced.isascii() and announced.isdigit() and int(announced[:20]) > self._limit:
+            raise self._too_large()
+
+    def _add(self, piece: bytes) -> None:
         if self.size + len(piece) > self._limit:
             raise self._too_large()
         self._budget.take(len(piece))
         self.size += len(piece)
         self._pieces.append(piece)
-        self.complete = not message.get("more_body", False)
 
     def _too_large(self) -> TooLarge:
         return TooLarge(f"the body is too large: at most {self._limit} bytes are taken here")

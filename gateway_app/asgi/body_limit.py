@@ -1,59 +1,79 @@
-"""Bodies for Django, counted before it sees them: it would spool any length of them to disk."""
+"""Middleware that checks the body of a request before Django reads it: its framing and its size."""
 
-from gateway_app.asgi.answers import bad_body
-from gateway_app.asgi.body import App, Body, BodyError, Budget, Gone, Message, Receive, Send
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway_app.asgi.body import Body, BodyBudget, BodyError
+from gateway_app.asgi.responses import body_error_response, error_response
 
 MEGABYTE = 1_000_000
 API = "/v1/"
 API_BYTES = MEGABYTE
-# What people send with a form of the admin; Django itself keeps so much of it in memory.
+# Forms of the admin; Django itself keeps so much of a body in memory.
 FORM_BYTES = 2_500_000
-# Together; webhooks have a budget of their own, which nobody here can use up.
+# For all requests together; webhooks have a budget of their own, which these cannot use up.
 ALL_BYTES = 32 * MEGABYTE
-_BODY_HEADERS = (b"content-length", b"transfer-encoding")
+_LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 
 
-class Bounded:
-    def __init__(self, app: App, body_seconds: float, budget: Budget | None = None) -> None:
+class FramingCheck:
+    """Refuses a request with two lengths, of which a proxy may use the other one.
+
+    The proxy would then take the rest of the body for another request, with the rights of the
+    client that uses the connection next.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self.app
+        if scope["type"] == "http" and {name for name, _ in scope["headers"]} >= _LENGTHS:
+            message = "a request has either a Content-Length or a Transfer-Encoding"
+            app = error_response(400, "bad_body", message, close_connection=True)
+        await app(scope, receive, send)
+
+
+class BodyLimit:
+    """Reads the body in front of Django, which would write one of any length to disk."""
+
+    def __init__(self, app: ASGIApp, body_seconds: float, budget: BodyBudget | None = None) -> None:
         self.app = app
         self.body_seconds = body_seconds
-        self.budget = budget or Budget(ALL_BYTES)
+        self.budget = budget or BodyBudget(ALL_BYTES)
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not has_body(scope):
             await self.app(scope, receive, send)
             return
-        body = Body(receive, limit_of(scope["path"]), self.budget)
+        body = Body(Request(scope, receive), limit_of(scope["path"]), self.budget)
         try:
-            whole = await body.read(announced(scope), self.body_seconds)
-            await self.app(scope, handed_on(whole, receive), send)
+            content = await body.read(self.body_seconds)
+            await self.app(scope, receive_body(content, receive), send)
         except BodyError as error:
-            await bad_body(error).send(receive, send)
-        except Gone:
+            await body_error_response(error)(scope, receive, send)
+        except ClientDisconnect:
             return
         finally:
             body.close()
 
 
-def has_body(scope: Message) -> bool:
-    """By HTTP/1.1 one of these announces it; without them there is nothing to wait for."""
-    return any(name in _BODY_HEADERS and value != b"0" for name, value in scope["headers"])
-
-
-def announced(scope: Message) -> str:
-    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    return lengths[-1].decode("latin-1") if lengths else ""
+def has_body(scope: Scope) -> bool:
+    """In HTTP/1.1 a body is announced by one of two headers."""
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 def limit_of(path: str) -> int:
     return API_BYTES if f"{path}/".startswith(API) else FORM_BYTES
 
 
-def handed_on(body: bytes, receive: Receive) -> Receive:
-    """The body in one piece, then what the server says: that the client has hung up."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+def receive_body(body: bytes, receive: Receive) -> Receive:
+    """Returns the body in one message, then the messages of the server, such as a disconnect."""
+    unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:
-        return waiting.pop() if waiting else await receive()
+        return unread.pop() if unread else await receive()
 
     return next_message

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import structlog
 from django.db import DatabaseError, close_old_connections
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
 
 from agents_app.database import ENGINE
 from agents_app.errors import DroverError
@@ -20,17 +22,14 @@ from agents_app.signals import Reply, cancel_wait, handle_signal
 from gateway_app.access import RateLimit
 from gateway_app.asgi import (
     SIGNALS,
-    Answer,
-    App,
     Body,
+    BodyBudget,
     BodyError,
-    Budget,
-    Gone,
-    Message,
-    Receive,
-    Send,
-    bad_body,
+    GatewayResponse,
+    body_error_response,
+    error_response,
     read_headers,
+    retry_after,
 )
 from gateway_app.signals.body import BadBody, read_fields
 
@@ -43,47 +42,45 @@ PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 class Signals:
-    def __init__(self, app: App, clock: Callable[[], datetime], body_seconds: float) -> None:
-        self.app = app
+    def __init__(self, clock: Callable[[], datetime], body_seconds: float) -> None:
         self.clock = clock
         self.body_seconds = body_seconds
-        self.budget = Budget()
+        self.budget = BodyBudget()
         # High enough for a busy agent; slows down an agent in an endless loop.
         self.limit = RateLimit(rate=200, burst=400)
         self._threads = ThreadPoolExecutor(THREADS, "signals")
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(SIGNALS):
-            await self.app(scope, receive, send)
-            return
-        with suppress(Gone):
-            answer = await self._answer(scope, receive)
-            await answer.send(receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(ClientDisconnect):
+            response = await self._respond(scope, receive)
+            await response(scope, receive, send)
 
-    async def _answer(self, scope: Message, receive: Receive) -> Answer:
+    async def _respond(self, scope: Scope, receive: Receive) -> GatewayResponse:
         if scope["method"] != "POST":
-            answer = _problem(405, "method_not_allowed", "signals are sent with POST")
-            return Answer(answer.status, answer.content, ((b"allow", b"POST"),), hang_up=True)
+            message, headers = "signals are sent with POST", {"allow": "POST"}
+            return error_response(
+                405, "method_not_allowed", message, headers, close_connection=True
+            )
         headers = read_headers(scope)
         kind, _, token = headers.get("authorization", "").partition(" ")
         token = token.strip() if kind.lower() == "bearer" else ""
         if wait := self.limit.wait_seconds(token[:60], time.monotonic()):
             return _too_many(wait)
-        body = Body(receive, MAX_BODY_BYTES, self.budget)
+        body = Body(Request(scope, receive), MAX_BODY_BYTES, self.budget)
         try:
-            raw = await body.read(headers.get("content-length", ""), self.body_seconds)
+            raw = await body.read(self.body_seconds)
             fields = read_fields(headers.get("content-type", ""), raw)
         except BodyError as error:
-            return bad_body(error)
+            return body_error_response(error)
         except BadBody as error:
-            return _problem(400, "bad_body", str(error))
+            return error_response(400, "bad_body", str(error))
         finally:
             body.close()
         return await self._handle(receive, token, scope["path"].removeprefix(SIGNALS), fields)
 
     async def _handle(
         self, receive: Receive, token: str, name: str, fields: dict[str, Any]
-    ) -> Answer:
+    ) -> GatewayResponse:
         try:
             reply = await self._in_thread(handle_signal, token, name, fields)
             if not reply.done:
@@ -92,13 +89,13 @@ class Signals:
             return _refusal(error)
         except DatabaseError as error:
             log.warning("signals.database_away", signal=name, error=str(error))
-            return _problem(503, "unavailable", "the database does not answer: try again")
-        except (Gone, asyncio.CancelledError):
+            return error_response(503, "unavailable", "the database does not answer: try again")
+        except (ClientDisconnect, asyncio.CancelledError):
             raise
         except Exception:
             log.exception("signals.failed", signal=name)
-            return _problem(500, "internal", "internal error; see the log of the gateway")
-        return Answer(200 if reply.content.get("ok") else 409, dict(reply.content))
+            return error_response(500, "internal", "internal error; see the log of the gateway")
+        return GatewayResponse(reply.content, 200 if reply.content.get("ok") else 409)
 
     async def _until_done(
         self, receive: Receive, reply: Reply, token: str, name: str, fields: dict[str, Any]
@@ -146,7 +143,7 @@ async def _retry_moments(receive: Receive, seconds: float) -> AsyncIterator[None
             pause = pauses.pop(0) if len(pauses) > 1 else pauses[0]
             done, _ = await asyncio.wait({gone}, timeout=min(pause, left))
             if done:
-                raise Gone
+                raise ClientDisconnect
             yield
     finally:
         gone.cancel()
@@ -155,23 +152,14 @@ async def _retry_moments(receive: Receive, seconds: float) -> AsyncIterator[None
 # --- answers --------------------------------------------------------------------------------
 
 
-def _refusal(error: DroverError) -> Answer:
+def _refusal(error: DroverError) -> GatewayResponse:
     """A refused lock adds its details, such as the holder, at the top level of the answer."""
-    answer = _problem(error.http_status, error.code, str(error))
-    if error.http_status == 401:
-        return Answer(401, answer.content, ((b"www-authenticate", b"Bearer"),))
-    return Answer(answer.status, {**getattr(error, "more", {}), **answer.content})
+    more = {} if error.http_status == 401 else getattr(error, "more", {})
+    content = {**more, "error": {"code": error.code, "message": str(error)}}
+    headers = {"www-authenticate": "Bearer"} if error.http_status == 401 else None
+    return GatewayResponse(content, error.http_status, headers)
 
 
-def _too_many(seconds: int) -> Answer:
-    answer = _problem(429, "rate_limited", f"too many signals: try again in {seconds} s")
-    return Answer(
-        answer.status,
-        answer.content,
-        ((b"retry-after", str(seconds).encode()),),
-        hang_up=True,
-    )
-
-
-def _problem(status: int, code: str, message: str) -> Answer:
-    return Answer(status, {"error": {"code": code, "message": message}})
+def _too_many(seconds: int) -> GatewayResponse:
+    message = f"too many signals: try again in {seconds} s"
+    return error_response(429, "rate_limited", message, retry_after(seconds), close_connection=True)

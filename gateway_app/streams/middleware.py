@@ -7,29 +7,27 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from gateway_app.asgi import ENDING, App, Message, Receive, Send, too_many_streams
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway_app.asgi import END_STREAM, RETRY_SECONDS, error_response, retry_after
 from gateway_app.streams.hub import Hub
 from gateway_app.streams.notifications import notification_events
 from gateway_app.streams.requests import SCOPE_KEY, NotificationRequest, StreamRequest
 from gateway_app.streams.run_output import output_events
 from gateway_app.streams.send_buffer import SendBuffer
 
-SUFFIX = "/stream"
 MOST_PER_TENANT = 1000
 
 
 class Streams:
-    """Middleware that serves the streams of a process and passes all other requests on."""
+    """The ASGI application of all streams: Django authorizes, then the stream begins."""
 
-    def __init__(self, app: App, hub: Hub, most_per_tenant: int = MOST_PER_TENANT) -> None:
+    def __init__(self, app: ASGIApp, hub: Hub, most_per_tenant: int = MOST_PER_TENANT) -> None:
         self.app = app
         self.hub = hub
         self.most_per_tenant = most_per_tenant
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].endswith(SUFFIX):
-            await self.app(scope, receive, send)
-            return
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer: list[Message] = []
 
         async def keep(message: Message) -> None:
@@ -41,15 +39,17 @@ class Streams:
             for message in answer:
                 await send(message)
         elif self.hub.count_streams(request.subscriber.tenant_id) >= self.most_per_tenant:
-            await too_many_streams(self.most_per_tenant).send(receive, send)
+            text = f"{self.most_per_tenant} streams are open: close one first"
+            refusal = error_response(429, "too_many_streams", text, retry_after(RETRY_SECONDS))
+            await refusal(scope, receive, send)
         else:
             await self._stream(request, answer[0], scope, receive, send)
 
     async def _stream(
-        self, request: StreamRequest, start: Message, scope: Message, receive: Receive, send: Send
+        self, request: StreamRequest, start: Message, scope: Scope, receive: Receive, send: Send
     ) -> None:
         buffer = SendBuffer(request.subscriber)
-        scope[ENDING] = buffer.close
+        scope[END_STREAM] = buffer.close
         disconnected = asyncio.create_task(_until_disconnected(receive))
         disconnected.add_done_callback(lambda _: buffer.close())
         try:

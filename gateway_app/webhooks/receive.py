@@ -1,6 +1,6 @@
-"""Webhooks at the door, in front of Django, which would read a whole body before any check.
+"""Receives webhooks in front of Django, which would read a whole body before any check.
 
-The order is fixed: size while it streams, signature, time, one commit, the answer; hints come last.
+The order is fixed: size while the body is read, signature, age, one commit, the response.
 """
 
 import asyncio
@@ -8,7 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qsl
+
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
 
 from agents_app.webhooks import IndexedSource, SourceIndex
 from agents_app.webhooks.providers import (
@@ -19,26 +22,26 @@ from agents_app.webhooks.providers import (
     payload_of,
 )
 from gateway_app.asgi import (
-    Answer,
-    App,
     Body,
+    BodyBudget,
     BodyError,
-    Budget,
-    Gone,
-    Message,
-    Receive,
-    Send,
-    bad_body,
+    GatewayResponse,
+    body_error_response,
     read_headers,
+)
+from gateway_app.webhooks.intake import Intake, Unavailable
+from gateway_app.webhooks.responses import (
+    accepted,
+    method_not_allowed,
+    no_such_source,
+    refused,
     unavailable,
 )
-from gateway_app.webhooks.answers import accepted, no_such_source, not_allowed, refused
-from gateway_app.webhooks.intake import Intake, Unavailable
 from gateway_app.webhooks.source_cache import SourceCache
 
 PREFIX = "/webhooks/"
-# Hashing more than this at once would hold up everybody else on the event loop.
-BIG_BODY_BYTES = 256 * 1024
+# Hashing more bytes than this would block all other connections of the event loop.
+LARGE_BODY_BYTES = 256 * 1024
 LONGEST_QUERY_BYTES = 2000
 
 
@@ -52,121 +55,119 @@ class WebhookTarget:
 
 
 class Webhooks:
+    """The ASGI application of all paths below /webhooks/."""
+
     def __init__(
         self,
-        app: App,
         clock: Callable[[], datetime],
         body_seconds: float,
-        budget: Budget | None = None,
+        budget: BodyBudget | None = None,
     ) -> None:
-        self.app = app
         self.clock = clock
         self.body_seconds = body_seconds
-        self.budget = budget or Budget()
+        self.budget = budget or BodyBudget()
         self.intake = Intake(clock)
-        self.books = SourceCache()
+        self.sources = SourceCache()
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(PREFIX):
-            await self.app(scope, receive, send)
-            return
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            answer = await self._answer(scope, receive)
-        except Gone:
+            response = await self._respond(Request(scope, receive))
+        except ClientDisconnect:
             return
-        await answer.send(receive, send)
+        await response(scope, receive, send)
 
-    async def _answer(self, scope: Message, receive: Receive) -> Answer:
-        target = read_target(scope["path"])
+    async def _respond(self, request: Request) -> GatewayResponse:
+        target = read_target(request.scope["path"])
         try:
-            book = await self.books.current()
-            sources = book.find(target.kind, target.source) if target else ()
+            index = await self.sources.current()
+            sources = index.find(target.kind, target.source) if target else ()
             if target is None or not sources:
                 return no_such_source()
-            if scope["method"] == "GET" and (said := confirmed(sources, scope["query_string"])):
-                return Answer(200, said)
-            if scope["method"] != "POST":
-                return not_allowed()
-            return await self._read(scope, receive, book, target, sources)
+            if request.method == "GET" and (content := confirmation(sources, request)):
+                return GatewayResponse(content)
+            if request.method != "POST":
+                return method_not_allowed()
+            return await self._read(request, index, target, sources)
         except BodyError as error:
-            return bad_body(error)
+            return body_error_response(error)
         except Unavailable:
             return unavailable()
 
     async def _read(
         self,
-        scope: Message,
-        receive: Receive,
-        book: SourceIndex,
+        request: Request,
+        index: SourceIndex,
         target: WebhookTarget,
         sources: tuple[IndexedSource, ...],
-    ) -> Answer:
-        headers = read_headers(scope)
+    ) -> GatewayResponse:
         limit = max(source.provider.body_limit_bytes for source in sources)
-        body = Body(receive, limit, self.budget)
+        body = Body(request, limit, self.budget)
         try:
-            raw = await body.read(headers.get("content-length", ""), self.body_seconds)
-            return await self._check(Signed(headers, raw, target.secret), book, target, sources)
+            content = await body.read(self.body_seconds)
+            signed = Signed(read_headers(request.scope), content, target.secret)
+            return await self._check(signed, index, target, sources)
         finally:
             body.close()
 
     async def _check(
         self,
-        request: Signed,
-        book: SourceIndex,
+        signed: Signed,
+        index: SourceIndex,
         target: WebhookTarget,
         sources: tuple[IndexedSource, ...],
-    ) -> Answer:
+    ) -> GatewayResponse:
         now = self.clock()
-        if len(request.body) > BIG_BODY_BYTES:
-            source, verdict = await asyncio.to_thread(check_all, sources, request, now)
+        if len(signed.body) > LARGE_BODY_BYTES:
+            source, verdict = await asyncio.to_thread(check_all, sources, signed, now)
         else:
-            source, verdict = check_all(sources, request, now)
+            source, verdict = check_all(sources, signed, now)
         if not verdict.accepted:
             self.intake.refuse(target.kind, verdict.problem or "", sources)
-            return refused(verdict.problem == "stale")
-        if said := asked(source, request):
-            return Answer(200, said)
-        identity = source.provider.delivery_id(request.headers, request.body)
-        letter = RawDelivery(request.headers, request.body, identity, now)
-        receipt = await self.intake.store(book, source, letter, verdict.signer or "")
+            return refused(stale=verdict.problem == "stale")
+        if content := challenge_answer(source, signed):
+            return GatewayResponse(content)
+        identity = source.provider.delivery_id(signed.headers, signed.body)
+        raw = RawDelivery(signed.headers, signed.body, identity, now)
+        receipt = await self.intake.store(index, source, raw, verdict.signer or "")
         return accepted(receipt)
 
 
-def asked(source: IndexedSource, request: Signed) -> dict[str, Any] | None:
-    """The answer to a question that a provider asks before it sends anything, such as a ping."""
+def challenge_answer(source: IndexedSource, signed: Signed) -> dict[str, Any] | None:
+    """The answer to a question that a provider asks before it sends events, such as a ping."""
     if not source.provider.asks:
         return None
-    return source.provider.answer(payload_of(request.headers, request.body))
+    return source.provider.answer(payload_of(signed.headers, signed.body))
 
 
-def confirmed(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, Any] | None:
-    """The answer to a provider that asks whose address this is; of one source, or whose would it
-    be?"""
+def confirmation(sources: tuple[IndexedSource, ...], request: Request) -> dict[str, Any] | None:
+    """The answer to a provider that checks by GET that the address has its secret.
+
+    None if several sources share the address: each has another secret."""
     if len(sources) != 1:
         return None
-    asked = dict(parse_qsl(query[:LONGEST_QUERY_BYTES].decode("latin-1")))
-    return sources[0].provider.confirm(asked, sources[0].secrets)
+    query = QueryParams(request.scope["query_string"][:LONGEST_QUERY_BYTES])
+    return sources[0].provider.confirm(query, sources[0].secrets)
 
 
 def read_target(path: str) -> WebhookTarget | None:
+    """By hand: six Starlette routes would be needed, for one to three parts with or without /."""
     parts = path.removeprefix(PREFIX).removesuffix("/").split("/")
     return WebhookTarget(*parts) if all(parts) and len(parts) <= 3 else None
 
 
 def check_all(
-    sources: tuple[IndexedSource, ...], request: Signed, now: datetime
+    sources: tuple[IndexedSource, ...], signed: Signed, now: datetime
 ) -> tuple[IndexedSource, SignatureVerdict]:
-    """The first source that lets it in; all are asked, so that time does not tell which."""
+    """The first source that accepts the signature; all are tried, so that the time is the same."""
     verdicts = [
         (
             source,
             check_signature(
-                source.provider, request, source.secrets, now, allow_unsigned=source.allow_unsigned
+                source.provider, signed, source.secrets, now, allow_unsigned=source.allow_unsigned
             ),
         )
         for source in sources
     ]
-    late = [pair for pair in verdicts if pair[1].signer is not None]
-    let_in = [pair for pair in verdicts if pair[1].accepted]
-    return (let_in or late or verdicts)[0]
+    stale = [pair for pair in verdicts if pair[1].signer is not None]
+    accepting = [pair for pair in verdicts if pair[1].accepted]
+    return (accepting or stale or verdicts)[0]

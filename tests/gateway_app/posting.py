@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents_app.models import Agent, Tenant, WebhookSource
-from gateway_app.asgi.body import Budget
+from gateway_app.asgi.body import BodyBudget
 from gateway_app.webhooks.receive import Webhooks
 
 SECRET = "It's a Secret to Everybody"
@@ -58,13 +58,9 @@ def signed(payload: Any, number: object = 1, event: str = "issues", secret: str 
 class Door:
     """The gateway's own, in this process; the clock can be set."""
 
-    def __init__(self, budget: Budget | None = None, body_seconds: float = 5) -> None:
+    def __init__(self, budget: BodyBudget | None = None, body_seconds: float = 5) -> None:
         self.now = datetime.now(UTC)
-        self.passed_on: list[str] = []
-        self.app = Webhooks(self._django, lambda: self.now, body_seconds, budget)
-
-    async def _django(self, scope: Any, receive: Any, send: Any) -> None:
-        self.passed_on.append(scope["path"])
+        self.app = Webhooks(lambda: self.now, body_seconds, budget)
 
     def post(self, *posts: Post) -> list[Answered]:
         """All at the same time."""

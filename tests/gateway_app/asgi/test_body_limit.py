@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway_app.asgi.body import Budget
-from gateway_app.asgi.body_limit import API_BYTES, FORM_BYTES, Bounded
+from gateway_app.asgi.body import BodyBudget
+from gateway_app.asgi.body_limit import API_BYTES, FORM_BYTES, BodyLimit
 from tests.gateway_app.posting import Coming, Post
 
 RUN = "/v1/agents/reporter/run"
@@ -33,9 +33,9 @@ class Inner:
 
 
 class Front:
-    def __init__(self, body_seconds: float = 5, budget: Budget | None = None) -> None:
+    def __init__(self, body_seconds: float = 5, budget: BodyBudget | None = None) -> None:
         self.inner = Inner()
-        self.app = Bounded(self.inner, body_seconds, budget)
+        self.app = BodyLimit(self.inner, body_seconds, budget)
 
     def send(self, post: Post) -> tuple[int, dict[str, str], Any]:
         return asyncio.run(self._send(post))
@@ -79,7 +79,7 @@ def test_one_byte_too_many_is_refused_however_it_is_announced(path, limit, heade
     status, answered, content = front.send(Post(path, [b"x" * limit, b"x"], headers))
     assert (status, content["error"]["code"]) == (413, "too_large")
     assert answered["connection"] == "close"
-    assert (front.inner.bodies, front.app.budget.taken_bytes) == ([], 0)
+    assert (front.inner.bodies, front.app.budget.used_bytes) == ([], 0)
 
 
 @pytest.mark.parametrize("headers", [CHUNKED, length(API_BYTES)])
@@ -88,7 +88,7 @@ def test_a_body_of_exactly_the_limit_is_handed_on_whole(headers):
     half = b"x" * (API_BYTES // 2)
     assert front.send(Post(RUN, [half, half], headers))[0] == 200
     assert front.inner.bodies == [half + half]
-    assert front.app.budget.taken_bytes == 0
+    assert front.app.budget.used_bytes == 0
 
 
 def test_the_application_still_hears_that_the_client_has_hung_up():
@@ -116,11 +116,11 @@ def test_whoever_hangs_up_halfway_gets_no_answer():
     front = Front()
     cut = Post(RUN, [], length(2))
     assert front.send(cut) == (0, {}, None)
-    assert (front.inner.bodies, front.app.budget.taken_bytes) == ([], 0)
+    assert (front.inner.bodies, front.app.budget.used_bytes) == ([], 0)
 
 
 def test_more_at_once_than_there_is_room_for_is_told_to_come_again():
-    front = Front(budget=Budget(100))
+    front = Front(budget=BodyBudget(100))
     status, headers, content = front.send(Post(RUN, b"x" * 101, length(101)))
     assert (status, content["error"]["code"], headers["retry-after"]) == (503, "busy", "5")
 
@@ -131,5 +131,5 @@ def test_what_is_no_request_is_passed_on():
     async def inner(scope: Any, *_: Any) -> None:
         seen.append(scope["type"])
 
-    asyncio.run(Bounded(inner, 1)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    asyncio.run(BodyLimit(inner, 1)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
     assert seen == ["lifespan"]

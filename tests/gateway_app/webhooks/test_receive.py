@@ -189,12 +189,6 @@ def test_a_provider_that_asks_whose_address_it_is_gets_its_token_back_signed(fle
     assert Delivery.objects.count() == 0
 
 
-def test_all_other_addresses_go_to_django(fleet):
-    door = Door()
-    door.post(Post("/v1/agents"), Post("/webhooksx"), Post("/webhooks"))
-    assert door.passed_on == ["/v1/agents", "/webhooksx", "/webhooks"]
-
-
 def test_a_body_is_its_own_id_for_a_few_minutes_only(fleet):
     listens(fleet.agent)
     door = Door()

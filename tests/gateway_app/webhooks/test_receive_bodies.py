@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from agents_app.models import Delivery, Tenant, WorkItem
-from gateway_app.asgi.body import Budget
+from gateway_app.asgi.body import BodyBudget
 from gateway_app.webhooks import intake
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.posting import ISSUE, SECRET, Door, Post, listens, signed, source
@@ -42,7 +42,7 @@ def test_bytes_are_counted_whatever_was_announced(announced):
     door = Door()
     answer = door.one(Post("/webhooks/generic", [b"x" * 2**20] * 6, announced))
     assert answer.status == 413
-    assert door.app.budget.taken_bytes == 0
+    assert door.app.budget.used_bytes == 0
 
 
 def test_a_body_of_exactly_the_limit_is_read():
@@ -80,13 +80,13 @@ def test_whoever_hangs_up_gets_no_answer_and_leaves_nothing():
 
 
 def test_more_bytes_at_once_than_there_is_room_for_are_told_to_come_again():
-    door = Door(Budget(2**20))
+    door = Door(BodyBudget(2**20))
     big = Post("/webhooks/generic", [b"x" * 300_000] * 2, pause_seconds=0.1)
     answers = door.post(*[big] * 4)
     assert sorted({answer.status for answer in answers}) == [401, 503]
     busy = next(answer for answer in answers if answer.status == 503)
     assert int(busy.headers["retry-after"]) > 0
-    assert door.app.budget.taken_bytes == 0
+    assert door.app.budget.used_bytes == 0
 
 
 def test_what_cannot_be_committed_in_time_is_told_to_come_again(monkeypatch):
