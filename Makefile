@@ -12,7 +12,7 @@ run: $(VENV)/.installed
 
 ON_ROWS := $(addprefix tests/agents_app/,accounts admin budgets database events launch maintenance \
   management notifications output project redaction reports runs schedules secrets signals webhooks \
-  worker) tests/agents_app/rules/test_rt_*.py tests/gateway_app tests/races tests/faults tests/simulation
+  worker rules/engine) tests/gateway_app tests/races tests/faults tests/simulation
 # Every day what takes minutes, and the second database, are left to CI, which asks for everything.
 EVERY_DAY := $(if $(DROVER_REQUIRE_ALL),,-m "not slow" --ignore tests/faults --ignore tests/simulation)
 

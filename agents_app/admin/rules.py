@@ -21,17 +21,17 @@ from agents_app.clock import HOST_ZONE
 from agents_app.errors import Refused
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
 from agents_app.rules.engine import (
-    Rehearsed,
+    DryRunResult,
     RuleLine,
     book_of,
     dry_run_rules,
     end_silence,
     indicator,
     line_of,
-    not_read_yet,
     rule_lines,
     silence_text,
     start_silence,
+    unread_file_notice,
 )
 from agents_app.rules.language import FILE_NAME
 
@@ -114,7 +114,7 @@ class RuleStateAdmin(RecordAdmin):
             "title": "Rules",
             "opts": self.opts,
             "rules": [ShownRule(line, now) for line in lines],
-            "unread": "" if lines else not_read_yet(tenant, book),
+            "unread": "" if lines else unread_file_notice(tenant, book),
             "book": book,
             "loaded": when(book.loaded_at, now),
             "silence": _silence_said(book, now) if book.is_silent(now) else "",
@@ -161,7 +161,7 @@ def _silence_said(book: RuleBook, now: datetime) -> str:
     return silence_text(book, now, until)
 
 
-def _tried(row: RuleState, line: RuleLine, now: datetime) -> Rehearsed | None:
+def _tried(row: RuleState, line: RuleLine, now: datetime) -> DryRunResult | None:
     """What it would do at this moment; a name that nobody wrote is the row's."""
     if line.rule is None:
         return None

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.clock import local
-from agents_app.rules.engine import Rehearsed, RuleLine
+from agents_app.rules.engine import DryRunResult, RuleLine
 from agents_app.text import relative
 
 STATE_COLUMNS = ("name", "trigger", "condition", "action", "last", "status", "next")
@@ -27,12 +27,12 @@ def state_row(line: RuleLine, now: datetime) -> tuple[object, ...]:
 # --- a dry run ------------------------------------------------------------------------------
 
 
-def test_row(one: Rehearsed, now: datetime) -> tuple[object, ...]:
+def test_row(one: DryRunResult, now: datetime) -> tuple[object, ...]:
     due = "now" if one.due_at <= now else f"{relative(one.due_at, now)} ({local(one.due_at)})"
     condition = NOTHING
     if one.rule.conditions:
         # Why it is false stands beside it, among all that is in the way.
-        condition = f"true: {one.judgement.because}" if one.judgement.true else "false"
+        condition = f"true: {one.result.reason}" if one.result.holds else "false"
     verdict = "fires" if one.fires else NOTHING
     return one.rule.line, one.rule.name, verdict, condition, "; ".join(one.obstacles), due
 

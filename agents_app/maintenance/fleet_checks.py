@@ -25,7 +25,14 @@ from agents_app.models import (
     WorkItem,
 )
 from agents_app.notifications import shown
-from agents_app.rules.language import FILE_NAME, Rule, parsed, placed, read_source, warnings
+from agents_app.rules.language import (
+    FILE_NAME,
+    Rule,
+    parse_source,
+    problem_with_position,
+    read_source,
+    rule_warnings,
+)
 from agents_app.runners import RUNNERS, base_environment
 from agents_app.secrets import how_to_set, keys_again, missing_of
 from agents_app.triggers import next_fire, parse_trigger, zone
@@ -140,7 +147,7 @@ def check_rules(now: datetime) -> Said:
     """The file as it is on disk, whether or not anybody looks at it at the moment."""
     source = read_source(CONF.project / FILE_NAME)
     for error in source.errors:
-        detail = f"{placed(error)} (expected {error['expected']})"
+        detail = f"{problem_with_position(error)} (expected {error['expected']})"
         yield WRONG, detail, f"fix {FILE_NAME}; manage.py rules test shows the line"
     for book in RuleBook.objects.select_related("tenant"):
         if book.disabled_at:
@@ -150,7 +157,7 @@ def check_rules(now: datetime) -> Said:
             until = f"{book.silent_until:%Y-%m-%d %H:%M %Z}" if book.silent_until else "further on"
             detail = f"{book.silenced_by} silenced their messages, until {until}"
             yield WARNING, detail, "manage.py rules silence off"
-    rules = parsed(source).rules
+    rules = parse_source(source).rules
     yield from _told(list(_doubts(rules)), f"fix {FILE_NAME}, or add the agent")
     yield from _told(list(_failing()), "manage.py rules list shows when each is tried again")
     yield OK, f"{len(rules)} in {FILE_NAME}", ""
@@ -161,7 +168,7 @@ def _doubts(rules: Iterable[Rule]) -> Iterator[str]:
     agents = Agent.objects.filter(tenant__name=DEFAULT_TENANT, removed_at__isnull=True)
     known = set(agents.values_list("name", flat=True))
     for rule in rules:
-        yield from (f"line {rule.line}: {doubt}" for doubt in warnings(rule, known))
+        yield from (f"line {rule.line}: {doubt}" for doubt in rule_warnings(rule, known))
 
 
 def _failing() -> Iterator[str]:

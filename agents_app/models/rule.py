@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import models
 
 from agents_app.models.tenant import Tenant
-from agents_app.rules.language import placed
+from agents_app.rules.language import problem_with_position
 
 
 class RuleBook(models.Model):
@@ -44,7 +44,7 @@ class RuleBook(models.Model):
     @property
     def problems(self) -> list[str]:
         """What people must know of it, a sentence each."""
-        lines = [f"scheduler.rules: {placed(error)}" for error in self.errors]
+        lines = [f"scheduler.rules: {problem_with_position(error)}" for error in self.errors]
         off = f"scheduler.rules is not obeyed: {self.crash}; save it again, or restart Drover"
         return [*([off] if self.disabled_at else []), *lines]
 

@@ -15,11 +15,11 @@ from agents_app.rules.engine import (
     end_silence,
     indicator,
     rule_lines,
-    silence_told,
+    silence_as_dict,
     source_of,
     start_silence,
 )
-from agents_app.rules.language import parsed, source_of_text
+from agents_app.rules.language import parse_source, source_of_text
 from gateway_app.access import TO_OPERATE_RULES, TO_READ_RULES, Invalid, answers, caller_of
 from gateway_app.api.fields import (
     Epoch,
@@ -117,7 +117,7 @@ def list_rules(request: HttpRequest) -> RulesShape:
     tenant = caller_of(request).tenant
     book = book_of(tenant)
     return RulesShape(
-        rules=[RuleShape.model_validate(line.told) for line in rule_lines(tenant)],
+        rules=[RuleShape.model_validate(line.as_dict) for line in rule_lines(tenant)],
         errors=[_error(error) for error in book.errors],
         loaded_at=epoch_or_none(book.loaded_at),
         disabled=book.disabled_at is not None,
@@ -132,10 +132,10 @@ def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
     """What would fire now, and why not; nothing is done, and an edit is not saved."""
     tenant = caller_of(request).tenant
     source = source_of(tenant) if body.text is None else source_of_text(_bytes(body.text))
-    rehearsed = dry_run_rules(tenant, parsed(source).rules, utc_now())
+    rehearsed = dry_run_rules(tenant, parse_source(source).rules, utc_now())
     return RehearsalShape(
         ok=not source.errors,
-        rules=[RehearsedShape.model_validate(one.told) for one in rehearsed],
+        rules=[RehearsedShape.model_validate(one.as_dict) for one in rehearsed],
         errors=[_error(error) for error in source.errors],
     )
 
@@ -181,4 +181,4 @@ def _error(error: Mapping[str, Any]) -> RuleErrorShape:
 
 
 def _silence(book: RuleBook, now: datetime) -> SilenceShape:
-    return SilenceShape.model_validate(silence_told(book, now))
+    return SilenceShape.model_validate(silence_as_dict(book, now))

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from agents_app.rules.engine.judge import judge
-from agents_app.rules.language.errors import RuleError
+from agents_app.rules.engine.evaluate import evaluate_conditions
+from agents_app.rules.language.line_reader import RuleError
 from agents_app.rules.language.parse import parse_conditions, parse_file, parse_line
+from agents_app.rules.language.parse_trigger import parse_rule_duration
 from agents_app.rules.language.rule import (
     Action,
     AgentState,
@@ -15,7 +16,7 @@ from agents_app.rules.language.rule import (
     BudgetCondition,
     Condition,
     Every,
-    Failed,
+    FailedCondition,
     IdleCondition,
     Pause,
     QueueCondition,
@@ -23,14 +24,13 @@ from agents_app.rules.language.rule import (
     Resume,
     Rule,
     Scale,
-    Shell,
+    SendMessage,
+    ShellCommand,
     Snapshot,
     Summon,
     Targets,
-    Tell,
     Trigger,
 )
-from agents_app.rules.language.when import parse_rule_duration
 
 Case = dict[str, Any]
 
@@ -63,11 +63,11 @@ def rules_file(text: str) -> Case:
 def rules_condition(case: Case) -> Case:
     agents = {name: AgentState(state["idle_s"]) for name, state in case["registered"].items()}
     snapshot = Snapshot(datetime(2026, 1, 1, tzinfo=UTC), "crew", agents)
-    judgement = judge(parse_conditions(case["condition"]), snapshot)
-    if not judgement.idle:
-        return {"value": judgement.true}
-    idle = {"idle": ",".join(judgement.idle), "idle_duration_s": judgement.longest_idle_seconds}
-    return {"value": judgement.true, "vars": idle}
+    result = evaluate_conditions(parse_conditions(case["condition"]), snapshot)
+    if not result.idle:
+        return {"value": result.holds}
+    idle = {"idle": ",".join(result.idle), "idle_duration_s": result.longest_idle_seconds}
+    return {"value": result.holds, "vars": idle}
 
 
 def duration_rules(text: str) -> Case:
@@ -108,7 +108,7 @@ def _condition(condition: Condition) -> Case:
             return {"type": "idle", "target": _targets(target), "seconds": seconds}
         case QueueCondition(agent, more_than):
             return {"type": "queue", "agent": agent, "more_than": more_than}
-        case Failed(agent, more_than, within):
+        case FailedCondition(agent, more_than, within):
             return {"type": "failed", "agent": agent, "more_than": more_than, "seconds": within}
         case BudgetCondition(agent, percent):
             return {"type": "budget", "agent": agent, "percent": percent}
@@ -116,13 +116,13 @@ def _condition(condition: Condition) -> Case:
 
 def _action(action: Action) -> Case:
     match action:
-        case Tell(targets, message):
+        case SendMessage(targets, message):
             return {"type": "msg", "targets": _targets(targets), "message": message}
         case Summon(agent, message):
             return {"type": "summon", "agent": agent, "message": message}
         case Release(targets):
             return {"type": "release", "targets": _targets(targets)}
-        case Shell(command):
+        case ShellCommand(command):
             return {"type": "run", "command": command}
         case Pause(targets):
             return {"type": "pause", "targets": _targets(targets)}

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from agents_app.models import RuleState, WorkItem
-from agents_app.rules.engine.actions import perform
 from agents_app.rules.engine.decide import RuleAction
-from agents_app.rules.engine.doing import ActionExecutor
-from agents_app.rules.engine.outcome import write_down
+from agents_app.rules.engine.executor import ActionExecutor
+from agents_app.rules.engine.outcome import record_outcome
+from agents_app.rules.engine.perform import perform
 from agents_app.rules.engine.tick import evaluate_rules as look
 from agents_app.rules.language.source import FILE_NAME
 from tests.races.beats import FastClock, wait_until
@@ -21,9 +21,9 @@ def obey(start_at: float, seconds: float, speed: float, project: str) -> list[st
     """Looks as fast as it can, as one of several beats: what fired, and when."""
     clock, fired = FastClock(start_at, speed), list[str]()
 
-    def do(errand: RuleAction, tenant_id: int) -> None:
-        fired.append(f"{errand.rule.name} {errand.at.isoformat(timespec='minutes')}")
-        write_down(errand, perform(errand, tenant_id), errand.at)
+    def do(action: RuleAction, tenant_id: int) -> None:
+        fired.append(f"{action.rule.name} {action.at.isoformat(timespec='minutes')}")
+        record_outcome(action, perform(action, tenant_id), action.at)
 
     wait_until(start_at)
     while time.time() < start_at + seconds:

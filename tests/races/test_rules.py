@@ -63,6 +63,9 @@ def test_a_beat_killed_in_the_middle_of_a_command_leaves_it_abandoned_and_dead(
     wait_for(lambda: is_gone(pid), message="the command has outlived its beat")
     assert arena.do("rule_status", name="a")[0] == "run"
     arena.do("look_once", project=project, after_seconds=70)
-    assert arena.do("rule_status", name="a") == ["abandoned", "beat ended in the middle of it"]
+    assert arena.do("rule_status", name="a") == [
+        "abandoned",
+        "beat ended while the action was running",
+    ]
     arena.do("look_once", project=project, after_seconds=120)
     assert arena.do("rule_status", name="a")[0] == "run"

@@ -15,19 +15,19 @@ from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Tenant
 from agents_app.rules.engine import (
-    Rehearsed,
+    DryRunResult,
     book_of,
     dry_run_rules,
     end_silence,
     indicator,
-    not_read_yet,
     rule_lines,
+    silence_as_dict,
     silence_text,
-    silence_told,
     source_of,
     start_silence,
+    unread_file_notice,
 )
-from agents_app.rules.language import FILE_NAME, parsed, read_source
+from agents_app.rules.language import FILE_NAME, parse_source, read_source
 from agents_app.triggers import moment_of
 
 
@@ -69,10 +69,10 @@ class Command(DroverCommand):
             self.screen.json(
                 {
                     "indicator": shown.text,
-                    "rules": [line.told for line in lines],
+                    "rules": [line.as_dict for line in lines],
                     "errors": book.errors,
                     "disabled": book.disabled_at is not None,
-                    "silence": silence_told(book, now),
+                    "silence": silence_as_dict(book, now),
                 }
             )
             return
@@ -85,7 +85,7 @@ class Command(DroverCommand):
             self.screen.say(f"not obeyed: {book.crash}; save the file again, or restart Drover")
         if book.is_silent(now):
             self.screen.say(_silence_said(book, now))
-        unread = "" if lines else not_read_yet(tenant, book)
+        unread = "" if lines else unread_file_notice(tenant, book)
         self.screen.say(f"{shown.text}: {unread or shown.meaning}")
 
     # --- test -------------------------------------------------------------------------------
@@ -95,9 +95,9 @@ class Command(DroverCommand):
         source = read_source(place) if path else source_of(tenant)
         if path and not source.fingerprint:
             raise Refused(f"there is no file {place}")
-        rules = dry_run_rules(tenant, parsed(source).rules, now)
+        rules = dry_run_rules(tenant, parse_source(source).rules, now)
         if json:
-            told = [one.told for one in rules]
+            told = [one.as_dict for one in rules]
             ok = not source.errors
             self.screen.json({"ok": ok, "file": place, "rules": told, "errors": source.errors})
         else:
@@ -106,7 +106,7 @@ class Command(DroverCommand):
         if source.errors:
             sys.exit(1)
 
-    def _tested(self, rules: list[Rehearsed], file: Path, tenant: Tenant, now: datetime) -> None:
+    def _tested(self, rules: list[DryRunResult], file: Path, tenant: Tenant, now: datetime) -> None:
         if rules:
             rows = [screens.test_row(one, now) for one in rules]
             self.screen.table(screens.TEST_COLUMNS, rows)
@@ -132,7 +132,7 @@ class Command(DroverCommand):
         elif switch == "off":
             end_silence(tenant, self.by, now)
         book = book_of(tenant)
-        said = silence_told(book, now)
+        said = silence_as_dict(book, now)
         self.result(_silence_said(book, now), said, json=json)
 
 

@@ -4,25 +4,28 @@ Belongs here: snapshot, decision, actions and their outcome.
 Does not belong here: the text of rules (rules.language).
 """
 
-from agents_app.rules.engine.doing import ActionExecutor
+from agents_app.rules.engine.dry_run import DryRunResult, dry_run_rules
+from agents_app.rules.engine.executor import ActionExecutor
 from agents_app.rules.engine.listing import (
     RuleLine,
     book_of,
     indicator,
     line_of,
-    not_read_yet,
     rule_lines,
-    silence_text,
-    silence_told,
     source_of,
+    unread_file_notice,
 )
-from agents_app.rules.engine.rehearse import Rehearsed, dry_run_rules
-from agents_app.rules.engine.silence import end_silence, start_silence
+from agents_app.rules.engine.silence import (
+    end_silence,
+    silence_as_dict,
+    silence_text,
+    start_silence,
+)
 from agents_app.rules.engine.tick import evaluate_rules
 
 __all__ = [
     "ActionExecutor",
-    "Rehearsed",
+    "DryRunResult",
     "RuleLine",
     "book_of",
     "dry_run_rules",
@@ -30,10 +33,10 @@ __all__ = [
     "evaluate_rules",
     "indicator",
     "line_of",
-    "not_read_yet",
     "rule_lines",
+    "silence_as_dict",
     "silence_text",
-    "silence_told",
     "source_of",
     "start_silence",
+    "unread_file_notice",
 ]

@@ -1,4 +1,4 @@
-"""What one look means for one rule: nothing, another due time, or something to be done."""
+"""Decides at one tick what happens to one rule: nothing, a new due time, or an action."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from agents_app.models import RuleState
-from agents_app.rules.engine.judge import Judgement, fill, judge
-from agents_app.rules.engine.snapshot import Fate, FleetView
+from agents_app.rules.engine.evaluate import ConditionResult, evaluate_conditions, fill_template
+from agents_app.rules.engine.snapshot import AgentAvailability, FleetView
 from agents_app.rules.language import (
     Action,
     Every,
@@ -18,28 +18,28 @@ from agents_app.rules.language import (
     Release,
     Resume,
     Rule,
+    SendMessage,
     Snapshot,
     Summon,
     Targets,
-    Tell,
     Trigger,
     backoff,
-    concerned,
     due_after_failure,
+    named_agents,
     next_due,
-    started_by,
+    started_agents,
 )
 
 S = RuleState.Status
 COMMAND_SECONDS, COMMAND_GRACE_SECONDS = 300.0, 10.0
-# More than anything takes that a rule may do: only a holder on another host is judged by it.
-HELD_FOR = timedelta(seconds=2 * (COMMAND_SECONDS + COMMAND_GRACE_SECONDS))
+# Longer than any action takes; only needed for a holding process on another host.
+HOLD_TIMEOUT = timedelta(seconds=2 * (COMMAND_SECONDS + COMMAND_GRACE_SECONDS))
 
 
-class Standing(NamedTuple):
-    """Of a rule's row what a look may change, and which version of it was read.
+class RuleColumns(NamedTuple):
+    """The columns of a rule's row that a tick may change, and the revision that was read.
 
-    A tuple, because a look makes two of them for every rule, and other classes take their time.
+    A NamedTuple, because a tick makes two per rule and other classes are slower to create.
     """
 
     id: int
@@ -58,109 +58,116 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is the same for all rules of one tick."""
+    """What all rules of one tick have in common."""
 
     now: datetime
-    last: datetime
+    last_tick_at: datetime
     zone: ZoneInfo
     fleet: FleetView
     holder: str
-    # Rules of which whoever did what they say has died.
+    # Ids of rules whose action was running in a process that is gone.
     abandoned: frozenset[int] = frozenset()
-    # Nobody has looked for a while: what was due meanwhile is not made up for.
-    resumes: bool = False
+    # Ticks were missed: rules that were due meanwhile do not fire for that time.
+    ticks_missed: bool = False
     silent: bool = False
-    # Why nothing is done at all, if so.
-    closed: str = ""
+    # Why no rule may fire at all, or empty.
+    blocked_reason: str = ""
 
     @cached_property
     def held_until(self) -> datetime:
-        return self.now + HELD_FOR
+        return self.now + HOLD_TIMEOUT
 
 
 class RuleAction(NamedTuple):
-    """Something to be done, by what one look has found: that does not change any more, so whom it
-    concerns and what is said is settled by whoever does it, and the look does not wait for it."""
+    """One firing of a rule that is to be performed.
+
+    Targets and message are resolved by the executor from the snapshot of the tick, which does not
+    change any more, so that the tick does not spend time on it.
+    """
 
     rule_id: int
     rule: Rule
-    judgement: Judgement
-    look: Evaluation
-    # It was when this began, and is until something comes of it.
+    result: ConditionResult
+    evaluation: Evaluation
+    # The rule was abandoned when it fired, and remains so until an action has an outcome.
     abandoned: bool = False
 
     @property
     def at(self) -> datetime:
-        return self.look.now
+        return self.evaluation.now
 
     @property
     def action(self) -> Action:
-        return settled(self.rule.action, self.look.fleet.snapshot, self.judgement)
+        return resolve_action(self.rule.action, self.evaluation.fleet.snapshot, self.result)
 
     @property
     def seen(self) -> str:
-        """How its agents were when it began; asked for only if it fails."""
-        return fate_of(self.rule, self.look.fleet.fates)
+        """The availability of the rule's agents when it fired; computed only after a failure."""
+        return agents_fingerprint(self.rule, self.evaluation.fleet.availability)
 
 
-Decision = tuple[Standing, RuleAction | None]
+Decision = tuple[RuleColumns, RuleAction | None]
 
 
-def decide(rule: Rule, read: Standing, look: Evaluation) -> Decision:
-    standing = _released_from_the_dead(read, look)
-    if look.resumes:
-        return _resumed(rule, standing, look), None
-    standing = _given_another_chance(rule, standing, look)
-    if standing.next_due_at > look.now:
-        return standing, None
-    following = _following(rule.trigger, standing, look)
-    if standing.held_by:
-        reason = "what it began last still goes on"
-        return _judged(standing, look, following, standing.status, reason), None
-    if look.closed:
-        return _skipped(standing, look, following, look.closed), None
-    judgement = judge(rule.conditions, look.fleet.snapshot)
-    if not judgement.true:
-        return _skipped(standing, look, following, judgement.because), None
-    if look.silent and isinstance(rule.action, Tell):
-        return _skipped(standing, look, following, "messages are silenced"), None
-    fired = _judged(standing, look, following, S.RUN, judgement.because, fires=True)
-    abandoned = standing.status == S.ABANDONED
-    return fired, RuleAction(standing.id, rule, judgement, look, abandoned)
+def decide(rule: Rule, read: RuleColumns, evaluation: Evaluation) -> Decision:
+    """The columns to write for the rule, and the action if it fires."""
+    columns = _without_gone_holder(read, evaluation)
+    if evaluation.ticks_missed:
+        return _restarted(rule, columns, evaluation), None
+    columns = _retried_after_agents_changed(rule, columns, evaluation)
+    if columns.next_due_at > evaluation.now:
+        return columns, None
+    following = _following(rule.trigger, columns, evaluation)
+    if columns.held_by:
+        reason = "the previous action is still running"
+        return _evaluated(columns, evaluation, following, columns.status, reason), None
+    if evaluation.blocked_reason:
+        return _skipped(columns, evaluation, following, evaluation.blocked_reason), None
+    result = evaluate_conditions(rule.conditions, evaluation.fleet.snapshot)
+    if not result.holds:
+        return _skipped(columns, evaluation, following, result.reason), None
+    if evaluation.silent and isinstance(rule.action, SendMessage):
+        return _skipped(columns, evaluation, following, "messages are silenced"), None
+    fired = _evaluated(columns, evaluation, following, S.RUN, result.reason, fires=True)
+    abandoned = columns.status == S.ABANDONED
+    return fired, RuleAction(columns.id, rule, result, evaluation, abandoned)
 
 
-# --- the steps ------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------
 
 
-def _released_from_the_dead(standing: Standing, look: Evaluation) -> Standing:
-    if standing.id not in look.abandoned:
-        return standing
-    reason = "beat ended in the middle of it"
-    return standing._replace(status=S.ABANDONED, reason=reason, held_by="", held_until=None)
+def _without_gone_holder(columns: RuleColumns, evaluation: Evaluation) -> RuleColumns:
+    if columns.id not in evaluation.abandoned:
+        return columns
+    reason = "beat ended while the action was running"
+    return columns._replace(status=S.ABANDONED, reason=reason, held_by="", held_until=None)
 
 
-def _resumed(rule: Rule, standing: Standing, look: Evaluation) -> Standing:
-    due = next_due(rule.trigger, look.now, look.zone)
-    if standing.backoff_until is None:
-        return standing._replace(next_due_at=due)
-    # A clock that was set back must not make an hour's backoff a day's.
-    until = min(standing.backoff_until, look.now + backoff(standing.failures))
-    due = due_after_failure(rule.trigger, due, until, look.zone)
-    return standing._replace(next_due_at=due, backoff_until=until)
+def _restarted(rule: Rule, columns: RuleColumns, evaluation: Evaluation) -> RuleColumns:
+    """A rule after missed ticks: due again by its trigger, counted from now."""
+    due = next_due(rule.trigger, evaluation.now, evaluation.zone)
+    if columns.backoff_until is None:
+        return columns._replace(next_due_at=due)
+    # A clock that was set back must not turn a backoff of an hour into one of a day.
+    until = min(columns.backoff_until, evaluation.now + backoff(columns.failures))
+    due = due_after_failure(rule.trigger, due, until, evaluation.zone)
+    return columns._replace(next_due_at=due, backoff_until=until)
 
 
-def _given_another_chance(rule: Rule, standing: Standing, look: Evaluation) -> Standing:
-    """The agents it names are not what they were when it failed."""
-    if not standing.failures or standing.held_by or not standing.seen:
-        return standing
-    if standing.seen == fate_of(rule, look.fleet.fates):
-        return standing
-    fired_at = standing.fired_at or look.last
+def _retried_after_agents_changed(
+    rule: Rule, columns: RuleColumns, evaluation: Evaluation
+) -> RuleColumns:
+    """End the backoff if the availability of the rule's agents has changed since it failed."""
+    if not columns.failures or columns.held_by or not columns.seen:
+        return columns
+    if columns.seen == agents_fingerprint(rule, evaluation.fleet.availability):
+        return columns
+    fired_at = columns.fired_at or evaluation.last_tick_at
     if isinstance(rule.trigger, Every):
-        due = max(fired_at + timedelta(seconds=rule.trigger.seconds), look.now)
+        due = max(fired_at + timedelta(seconds=rule.trigger.seconds), evaluation.now)
     else:
-        due = next_due(rule.trigger, max(fired_at, look.last), look.zone)
-    return standing._replace(
+        due = next_due(rule.trigger, max(fired_at, evaluation.last_tick_at), evaluation.zone)
+    return columns._replace(
         next_due_at=due,
         status=S.WAITING,
         reason="its agents have changed since it failed",
@@ -170,80 +177,86 @@ def _given_another_chance(rule: Rule, standing: Standing, look: Evaluation) -> S
     )
 
 
-def _following(trigger: Trigger, standing: Standing, look: Evaluation) -> datetime:
-    """Intervals keep their rhythm, however late this look is; none is made up for."""
+def _following(trigger: Trigger, columns: RuleColumns, evaluation: Evaluation) -> datetime:
+    """The next due time; an interval keeps its phase however late this tick is."""
     if isinstance(trigger, Every):
-        rhythm = standing.next_due_at + timedelta(seconds=trigger.seconds)
-        return rhythm if rhythm > look.now else next_due(trigger, look.now, look.zone)
-    return next_due(trigger, look.now, look.zone)
+        following = columns.next_due_at + timedelta(seconds=trigger.seconds)
+        if following > evaluation.now:
+            return following
+    return next_due(trigger, evaluation.now, evaluation.zone)
 
 
-def _skipped(standing: Standing, look: Evaluation, following: datetime, reason: str) -> Standing:
-    """It stays abandoned until something has come of it."""
-    status = S.ABANDONED if standing.status == S.ABANDONED else S.SKIP
-    return _judged(standing, look, following, status, reason)
+def _skipped(
+    columns: RuleColumns, evaluation: Evaluation, following: datetime, reason: str
+) -> RuleColumns:
+    """An abandoned rule keeps that status until an action has an outcome."""
+    status = S.ABANDONED if columns.status == S.ABANDONED else S.SKIP
+    return _evaluated(columns, evaluation, following, status, reason)
 
 
-def _judged(
-    standing: Standing,
-    look: Evaluation,
+def _evaluated(
+    columns: RuleColumns,
+    evaluation: Evaluation,
     following: datetime,
     status: str,
     reason: str,
     *,
     fires: bool = False,
-) -> Standing:
-    """What becomes of every rule that was due; `_replace` would take five times as long."""
-    return Standing(
-        standing.id,
-        standing.revision,
+) -> RuleColumns:
+    """The columns of a rule that was due; `_replace` would take five times as long."""
+    return RuleColumns(
+        columns.id,
+        columns.revision,
         following,
-        look.now,
-        look.now if fires else standing.fired_at,
+        evaluation.now,
+        evaluation.now if fires else columns.fired_at,
         status,
         reason[:500],
-        standing.failures,
-        standing.backoff_until,
-        standing.seen,
-        look.holder if fires else standing.held_by,
-        look.held_until if fires else standing.held_until,
+        columns.failures,
+        columns.backoff_until,
+        columns.seen,
+        evaluation.holder if fires else columns.held_by,
+        evaluation.held_until if fires else columns.held_until,
     )
 
 
-# --- what it is about -----------------------------------------------------------------------
+# --- targets --------------------------------------------------------------------------------
 
 
-def settled(action: Action, snapshot: Snapshot, judgement: Judgement) -> Action:
-    """Whom `all` and `{idle}` mean at this moment, and what is said to them.
+def resolve_action(action: Action, snapshot: Snapshot, result: ConditionResult) -> Action:
+    """The action with the agents that `all` and `{idle}` stand for, and its message filled in.
 
-    A command is left as it is: what agents are called must never become part of a shell's text.
+    A command is left as it is: names of agents must never become part of a shell's text.
     """
     match action:
-        case Tell(targets, message):
-            names = _meant(targets, snapshot, judgement)
-            return Tell(names, fill(message, snapshot, judgement))
+        case SendMessage(targets, message):
+            names = _agents_of(targets, snapshot, result)
+            return SendMessage(names, fill_template(message, snapshot, result))
         case Summon(agent, message):
-            return Summon(agent, message and fill(message, snapshot, judgement))
+            return Summon(agent, message and fill_template(message, snapshot, result))
         case Release(targets):
-            return Release(_meant(targets, snapshot, judgement))
+            return Release(_agents_of(targets, snapshot, result))
         case Pause("all") | Resume("all"):
-            # Also those that have nothing to do at the moment.
+            # Including agents without a run.
             return replace(action, targets=tuple(snapshot.agents))
         case Pause(targets) | Resume(targets):
-            return replace(action, targets=_meant(targets, snapshot, judgement))
+            return replace(action, targets=_agents_of(targets, snapshot, result))
     return action
 
 
-def _meant(targets: Targets, snapshot: Snapshot, judgement: Judgement) -> tuple[str, ...]:
+def _agents_of(targets: Targets, snapshot: Snapshot, result: ConditionResult) -> tuple[str, ...]:
     if targets == "all":
         return tuple(snapshot.idle)
-    return judgement.idle if targets == "{idle}" else targets
+    return result.idle if targets == "{idle}" else targets
 
 
-def fate_of(rule: Rule, fates: Mapping[str, Fate]) -> str:
-    """That an agent came alive because the rule started it is no news to the rule."""
-    names, started = concerned(rule), started_by(rule.action)
-    known = {name: fates[name] for name in names if name in fates}
+def agents_fingerprint(rule: Rule, availability: Mapping[str, AgentAvailability]) -> str:
+    """A hash of the availability of the rule's agents.
+
+    Agents that the rule itself starts count as not alive, so its own effect is not a change.
+    """
+    names, started = named_agents(rule), started_agents(rule.action)
+    known = {name: availability[name] for name in names if name in availability}
     known.update({name: known[name]._replace(alive=False) for name in started if name in known})
-    told = ";".join(f"{name}={known.get(name)}" for name in names)
-    return sha256(told.encode()).hexdigest() if names else ""
+    described = ";".join(f"{name}={tuple(known.get(name, ()))}" for name in names)
+    return sha256(described.encode()).hexdigest() if names else ""

@@ -1,4 +1,4 @@
-"""Which process does what a rule says, and whether it still can."""
+"""Identifies the process that performs a rule's action, and tells whether it is gone."""
 
 import os
 from datetime import datetime
@@ -7,22 +7,22 @@ from functools import lru_cache
 from agents_app.models import Worker
 from agents_app.worker import boot_id, is_alive, process_started, this_host
 
-_APART = "|"
+_SEPARATOR = "|"
 
 
 def this_process() -> str:
-    return _named(os.getpid())
+    return _process_identity(os.getpid())
 
 
 @lru_cache(maxsize=2)
-def _named(pid: int) -> str:
+def _process_identity(pid: int) -> str:
     started = process_started(pid) or 0.0
-    return _APART.join((this_host(), boot_id(), str(pid), f"{started:.2f}"))
+    return _SEPARATOR.join((this_host(), boot_id(), str(pid), f"{started:.2f}"))
 
 
 def is_gone(holder: str, held_until: datetime | None, now: datetime) -> bool:
-    """Of this host we know; of another one, only when its time is up."""
-    host, *process = holder.split(_APART)
+    """Checked directly for a process of this host; on another host, by the time limit."""
+    host, *process = holder.split(_SEPARATOR)
     if host != this_host() or len(process) != 3:
         return held_until is None or held_until < now
     boot, pid, started = process

@@ -1,7 +1,6 @@
-"""The rules as people see them: a line for each, and one word about all; nothing is changed."""
+"""Reads rules for pages, API and command line: a line per rule, and an indicator for all."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal
 
 from django.db.models import Count, Q
@@ -14,8 +13,8 @@ from agents_app.rules.language import (
     RulesSource,
     action_text,
     conditions_text,
+    parse_source,
     parse_stored,
-    parsed,
     read_source,
     trigger_text,
 )
@@ -25,7 +24,7 @@ NOT_UNDERSTOOD = "not understood"
 Tone = Literal["good", "wait", "bad", "none"]
 
 
-_SAME = (
+_ROW_FIELDS = (
     *("name", "line", "text", "reason", "failures", "backoff_until"),
     *("evaluated_at", "fired_at", "next_due_at", "exit_code", "tail"),
 )
@@ -33,7 +32,7 @@ _SAME = (
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """A row, and what its text says; no rule: this version of Drover does not understand it."""
+    """A row and its parsed text; `rule` is None if this version of Drover cannot parse it."""
 
     row: RuleState
     rule: Rule | None
@@ -52,16 +51,16 @@ class RuleLine:
 
     @property
     def status(self) -> str:
-        """In as few letters as a table has room for: `!3 bk` has failed three times in a row."""
+        """A short form for tables: `!3 bk` is backoff after three failures in a row."""
         failing = self.row.status == S.BACKOFF
         return f"!{self.row.failures} bk" if failing else str(self.row.status)
 
     @property
-    def told(self) -> dict[str, Any]:
-        """For programs."""
+    def as_dict(self) -> dict[str, Any]:
+        """The representation in the API and in JSON output."""
         parts = {"trigger": self.trigger, "condition": self.condition, "action": self.action}
-        same = {name: getattr(self.row, name) for name in _SAME}
-        return {**same, **parts, "status": str(self.row.status)}
+        fields = {name: getattr(self.row, name) for name in _ROW_FIELDS}
+        return {**fields, **parts, "status": str(self.row.status)}
 
 
 def rule_lines(tenant: Tenant) -> list[RuleLine]:
@@ -76,38 +75,22 @@ def line_of(row: RuleState) -> RuleLine:
 
 
 def book_of(tenant: Tenant) -> RuleBook:
-    """Where nobody has written one yet, an empty one that is not kept."""
+    """The tenant's row, or an unsaved empty one."""
     return RuleBook.objects.filter(tenant_id=tenant.pk).first() or RuleBook(tenant=tenant)
 
 
 def source_of(tenant: Tenant) -> RulesSource:
-    """The project's file belongs to its own tenant; others have none."""
+    """The rules file of the project belongs to the default tenant; other tenants have none."""
     return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else RulesSource()
 
 
-def not_read_yet(tenant: Tenant, book: RuleBook) -> str:
-    """That there are rules all the same, where nobody has ever read the file; else nothing."""
+def unread_file_notice(tenant: Tenant, book: RuleBook) -> str:
+    """A notice that the file has rules which no tick has loaded yet, or empty."""
     if book.loaded_at or book.disabled_at:
         return ""
-    count = len(parsed(source_of(tenant)).rules)
+    count = len(parse_source(source_of(tenant)).rules)
     rules = f"{count} rule{'' if count == 1 else 's'}"
-    return f"{rules} in the file, not read yet: is Drover running?" if count else ""
-
-
-def silence_told(book: RuleBook, now: datetime) -> dict[str, Any]:
-    """For programs; of a silence that is over nothing is said."""
-    if not book.is_silent(now):
-        return {"silent": False, "since": None, "until": None, "by": ""}
-    since, until, by = book.silenced_at, book.silent_until, book.silenced_by
-    return {"silent": True, "since": since, "until": until, "by": by}
-
-
-def silence_text(book: RuleBook, now: datetime, until: str) -> str:
-    """`until` is the end as the reader's eyes want it."""
-    if not book.is_silent(now):
-        return "messages are sent"
-    end = f"until {until}" if book.silent_until else "until somebody ends it"
-    return f"messages are silenced {end} (by {book.silenced_by})"
+    return f"{rules} in the file, not loaded yet: is Drover running?" if count else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +101,7 @@ class Indicator:
 
 
 def indicator(tenant_name: str) -> Indicator:
-    """One query, because every page has it."""
+    """The indicator of the navigation bar; one query, because every page shows it."""
     in_file = Q(rules__next_due_at__isnull=False)
     found = (
         Tenant.objects.filter(name=tenant_name)

@@ -1,4 +1,4 @@
-"""What came of what a rule did, written down: success, failure and backoff, or an early end."""
+"""Records the outcome of a rule's action: success, failure with backoff, or an early end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,80 +13,80 @@ from agents_app.rules.engine.decide import RuleAction
 from agents_app.rules.language import backoff, due_after_failure, rule_text
 
 S = RuleState.Status
-# What came of another rule that had its name says nothing of the one that has it now.
+# For a rule whose text changed while the action of the old text was running.
 _FRESH: Mapping[str, object] = {"status": S.WAITING, "reason": "", "fired_at": None}
 
 
 @dataclass(frozen=True, slots=True)
 class ActionOutcome:
-    """`sentence` is for people; `problem` makes it a failure, `left` says that it was not done."""
+    """`problem` makes the action a failure; `skipped` and `stopped` say why it did not finish."""
 
-    sentence: str = ""
+    done: str = ""
     problem: str = ""
-    left: str = ""
+    skipped: str = ""
     stopped: str = ""
     exit_code: int | None = None
     tail: str = ""
 
 
-def write_down(errand: RuleAction, outcome: ActionOutcome, now: datetime) -> None:
-    """Only for the firing it belongs to: a late answer finds the row moved on."""
-    in_transaction(lambda: _write(errand, outcome, now))
+def record_outcome(action: RuleAction, outcome: ActionOutcome, now: datetime) -> None:
+    """Write the outcome to the row, if the row still belongs to the firing of this action."""
+    in_transaction(lambda: _write(action, outcome, now))
 
 
-def _write(errand: RuleAction, outcome: ActionOutcome, now: datetime) -> None:
-    mine = RuleState.objects.filter(
-        pk=errand.rule_id, fired_at=errand.at, held_by=errand.look.holder
+def _write(action: RuleAction, outcome: ActionOutcome, now: datetime) -> None:
+    held = RuleState.objects.filter(
+        pk=action.rule_id, fired_at=action.at, held_by=action.evaluation.holder
     ).select_for_update()
-    row = mine.first()
+    row = held.first()
     if row is None:
         return
     if row.next_due_at is None:
-        # Its rule has left the file, and this was the last that anybody wanted to know.
+        # The rule was removed from the file while its action was running.
         row.delete()
         return
-    changed = row.text != rule_text(errand.rule)
-    columns = dict(_FRESH) if changed else _columns(errand, outcome, row, now)
-    mine.update(**columns, held_by="", held_until=None, revision=F("revision") + 1)
+    changed = row.text != rule_text(action.rule)
+    columns = dict(_FRESH) if changed else _columns(action, outcome, row, now)
+    held.update(**columns, held_by="", held_until=None, revision=F("revision") + 1)
     if outcome.problem and not changed:
-        _note_failure(row, errand, outcome, columns, now)
+        _record_failure(row, action, outcome, columns, now)
 
 
 def _columns(
-    errand: RuleAction, outcome: ActionOutcome, row: RuleState, now: datetime
+    action: RuleAction, outcome: ActionOutcome, row: RuleState, now: datetime
 ) -> dict[str, object]:
-    said = {"exit_code": outcome.exit_code, "tail": outcome.tail}
+    output = {"exit_code": outcome.exit_code, "tail": outcome.tail}
     if outcome.stopped:
-        return {"status": S.ABANDONED, "reason": outcome.stopped[:500], **said}
-    if outcome.left:
-        status = S.ABANDONED if errand.abandoned else S.SKIP
-        return {"status": status, "reason": outcome.left[:500]}
+        return {"status": S.ABANDONED, "reason": outcome.stopped[:500], **output}
+    if outcome.skipped:
+        status = S.ABANDONED if action.abandoned else S.SKIP
+        return {"status": status, "reason": outcome.skipped[:500]}
     if not outcome.problem:
-        well = {"status": S.OK, "reason": outcome.sentence[:500], **said}
-        return {**well, "failures": 0, "backoff_until": None, "seen": ""}
+        succeeded = {"status": S.OK, "reason": outcome.done[:500], **output}
+        return {**succeeded, "failures": 0, "backoff_until": None, "seen": ""}
     assert row.next_due_at is not None
-    failures, zone = row.failures + 1, errand.look.zone
+    failures, zone = row.failures + 1, action.evaluation.zone
     until = now + backoff(failures)
     return {
         "status": S.BACKOFF,
         "reason": outcome.problem[:500],
         "failures": failures,
         "backoff_until": until,
-        "next_due_at": due_after_failure(errand.rule.trigger, row.next_due_at, until, zone),
-        "seen": errand.seen,
-        **said,
+        "next_due_at": due_after_failure(action.rule.trigger, row.next_due_at, until, zone),
+        "seen": action.seen,
+        **output,
     }
 
 
-def _note_failure(
+def _record_failure(
     row: RuleState,
-    errand: RuleAction,
+    action: RuleAction,
     outcome: ActionOutcome,
     columns: dict[str, object],
     now: datetime,
 ) -> None:
     times = "" if row.failures == 0 else f" ({row.failures + 1} times in a row)"
-    about = f"rule {errand.rule.name}: {outcome.problem}{times}"
-    wait = f"; not again before {columns['backoff_until']:%H:%M:%S %Z}"
-    detail = about[: 500 - len(wait)] + wait
+    failure = f"rule {action.rule.name}: {outcome.problem}{times}"
+    wait = f"; next attempt after {columns['backoff_until']:%H:%M:%S %Z}"
+    detail = failure[: 500 - len(wait)] + wait
     journal.record(journal.JournalEntry("rule.failed", now, row.tenant_id, detail=detail))

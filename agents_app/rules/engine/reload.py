@@ -1,4 +1,4 @@
-"""The file becomes rows: what is unchanged carries on, what is new or other begins afresh."""
+"""Loads the rules file into rows: unchanged rules keep their state, new and changed ones reset."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -10,78 +10,81 @@ from django.db.models import F
 from agents_app.database import in_transaction
 from agents_app.events import journal
 from agents_app.models import RuleBook, RuleState
-from agents_app.rules.engine.decide import Standing
+from agents_app.rules.engine.decide import RuleColumns
 from agents_app.rules.engine.holder import is_gone
 from agents_app.rules.language import (
     FILE_NAME,
     Rule,
     RulesSource,
     next_due,
-    parsed,
-    placed,
+    parse_source,
+    problem_with_position,
     rule_text,
 )
 
 log = structlog.get_logger("drover.rules")
-# In the place of a fingerprint; none is like it.
-BLANK_ONCE = "blank at the last look"
+# Stored in the place of a fingerprint; no hash is equal to it.
+BLANK_FINGERPRINT = "blank at the last look"
 
 
 def reload(book: RuleBook, source: RulesSource, zone: ZoneInfo, now: datetime) -> None:
-    """In one transaction: nobody sees half of a file. A file that cannot be read changes nothing
-    but what people are told of it; one without a word must be so for two looks in a row."""
-    if source.is_blank and book.fingerprint != BLANK_ONCE:
+    """Load the file in one transaction.
+
+    A file that cannot be read changes only the stored errors; the rules stay. A blank or missing
+    file removes the rules only if it is blank at two ticks in a row.
+    """
+    if source.is_blank and book.fingerprint != BLANK_FINGERPRINT:
         in_transaction(lambda: _remember_blank(book))
         return
     errors = source.errors
 
     def change() -> bool:
-        # Of several beats that see the change one makes it; the others find it made.
+        # Locked: of several beats that see the change, one loads it.
         current = RuleBook.objects.select_for_update().get(pk=book.pk)
         if current.fingerprint == source.fingerprint:
             return False
         if not source.problem:
-            _sync(book.tenant_id, parsed(source).rules, zone, now)
+            _sync(book.tenant_id, parse_source(source).rules, zone, now)
         RuleBook.objects.filter(pk=book.pk).update(
             fingerprint=source.fingerprint, errors=errors, loaded_at=now
         )
         if not errors or errors == current.errors:
             return False
         journal.record(
-            journal.JournalEntry("rules.invalid", now, book.tenant_id, detail=_told(source))
+            journal.JournalEntry("rules.invalid", now, book.tenant_id, detail=_first_error(source))
         )
         return True
 
     if in_transaction(change):
-        # Whoever waits for the rows does not wait for the log as well.
+        # After the commit, so that the locks are not held while the log is written.
         for error in errors:
             log.warning("rules.line_invalid", **error)
-    file = parsed(source)
+    file = parse_source(source)
     log.info("rules.loaded", rules=len(file.rules), errors=len(file.errors) or len(errors))
 
 
 def _remember_blank(book: RuleBook) -> None:
-    """Editors empty or remove a file before they write it: its rules must not lose what they are.
+    """Note that the file was blank at this tick, in the row so that it survives a restart.
 
-    In the row, so that a restart between the two looks changes nothing.
+    Editors truncate or remove a file before they write it: the rules must keep their state.
     """
     unchanged = RuleBook.objects.filter(pk=book.pk, fingerprint=book.fingerprint)
-    unchanged.update(fingerprint=BLANK_ONCE)
+    unchanged.update(fingerprint=BLANK_FINGERPRINT)
 
 
-def _told(source: RulesSource) -> str:
-    """The first that is wrong, and how many more."""
-    first, count = source.errors[0], len(parsed(source).errors)
+def _first_error(source: RulesSource) -> str:
+    """The first error, and the number of further ones."""
+    first, count = source.errors[0], len(parse_source(source).errors)
     more = f", and {count - 1} more" if count > 1 else ""
-    about = ": ".join(filter(None, (FILE_NAME, placed(first), first["raw"][:200])))
-    return about[:400] + more
+    text = ": ".join(filter(None, (FILE_NAME, problem_with_position(first), first["raw"][:200])))
+    return text[:400] + more
 
 
 # --- rows -----------------------------------------------------------------------------------
 
 
 def _sync(tenant_id: int, rules: Iterable[Rule], zone: ZoneInfo, now: datetime) -> None:
-    # Locked in one order, as whoever else writes several of them.
+    # Locked by id, in the same order as in every other statement that locks several rules.
     rows = RuleState.objects.filter(tenant=tenant_id).order_by("pk").select_for_update()
     known = {row.name: row for row in rows}
     named = {rule.name: rule for rule in rules}
@@ -97,7 +100,7 @@ def _sync(tenant_id: int, rules: Iterable[Rule], zone: ZoneInfo, now: datetime) 
                 )
             )
         elif row.text != rule_text(rule) or row.next_due_at is None:
-            _begin_afresh(row, rule, next_due(rule.trigger, now, zone))
+            _reset(row, rule, next_due(rule.trigger, now, zone))
         elif row.line != rule.line:
             RuleState.objects.filter(pk=row.pk).update(line=rule.line)
     RuleState.objects.bulk_create(new, batch_size=500)
@@ -106,22 +109,22 @@ def _sync(tenant_id: int, rules: Iterable[Rule], zone: ZoneInfo, now: datetime) 
 def _remove(known: Mapping[str, RuleState], named: Mapping[str, Rule]) -> None:
     gone = [row for name, row in known.items() if name not in named]
     RuleState.objects.filter(pk__in=[row.pk for row in gone if not row.held_by]).delete()
-    # What it began may end; then nobody knows it any more.
-    still = RuleState.objects.filter(pk__in=[row.pk for row in gone if row.held_by])
-    still.update(next_due_at=None, revision=F("revision") + 1)
+    # A rule whose action is still running is deleted when the action ends.
+    running = RuleState.objects.filter(pk__in=[row.pk for row in gone if row.held_by])
+    running.update(next_due_at=None, revision=F("revision") + 1)
 
 
-def forget(left: Iterable[Standing], now: datetime) -> None:
-    """Of the rules that have left the file those whose beat died before what they began ended."""
-    dead = [one for one in left if is_gone(one.held_by, one.held_until, now)]
-    if dead:
-        # Another beat may have put one of them back to work meanwhile.
-        same = RuleState.objects.filter(next_due_at=None, pk__in=[one.id for one in dead])
-        in_transaction(same.filter(held_by__in=[one.held_by for one in dead]).delete)
+def delete_removed_rules(removed: Iterable[RuleColumns], now: datetime) -> None:
+    """Delete rules that were removed from the file and whose performing process is gone."""
+    gone = [one for one in removed if is_gone(one.held_by, one.held_until, now)]
+    if gone:
+        # Conditional: another beat may have loaded one of the rules again meanwhile.
+        same = RuleState.objects.filter(next_due_at=None, pk__in=[one.id for one in gone])
+        in_transaction(same.filter(held_by__in=[one.held_by for one in gone]).delete)
 
 
-def _begin_afresh(row: RuleState, rule: Rule, due: datetime) -> None:
-    """What the old rule began goes on, and the new one waits for its end like any other."""
+def _reset(row: RuleState, rule: Rule, due: datetime) -> None:
+    """Reset a changed rule; a running action of the old text continues and holds the rule."""
     fresh: dict[str, object] = {} if row.held_by else {"status": RuleState.Status.WAITING}
     RuleState.objects.filter(pk=row.pk).update(
         **fresh,

@@ -1,7 +1,7 @@
-"""One look at the fleet, by which all rules of a tick are judged.
+"""Reads the snapshot of the fleet against which all rules of a tick are evaluated.
 
-The number of queries is the same whatever the number of agents, runs and rules, as long as they
-count failures within no more than 500 different times.
+The number of queries does not depend on the number of agents, runs and rules, as long as rules
+have no more than 500 different windows for failures.
 """
 
 import json
@@ -17,40 +17,40 @@ from agents_app.budgets import day_of, month_window, percent_used
 from agents_app.conf import CONF
 from agents_app.database import ENGINE, fetch_each, from_database_time, to_database_time
 from agents_app.models import Run, Tenant
-from agents_app.rules.language import AgentState, Needs, Snapshot
+from agents_app.rules.language import AgentState, RequiredData, Snapshot
 
 Rows = Sequence[tuple[Any, ...]]
-Question = tuple[str, list[Any]]
-# What no rule needs is not looked up.
-_NOTHING: Question = ("SELECT 0, 0 WHERE 1 = 0", [])
+Query = tuple[str, list[Any]]
+# In the place of a query whose data no rule needs.
+_NOTHING: Query = ("SELECT 0, 0 WHERE 1 = 0", [])
 _AGENTS = """
 SELECT id, name, paused_at IS NOT NULL, scale > 0, {budget} FROM drover_agent
 WHERE tenant_id = %s AND removed_at IS NULL ORDER BY name"""
-# Indexes of a tenant's and of an agent's runs have all that ever were: a plus keeps them out of it.
+# The unary plus keeps the planner from the indexes by tenant and agent, which contain all runs.
 _QUEUED = """
 SELECT agent_id, count(*) FROM drover_work_item
 WHERE state = 'queued' AND +tenant_id = %s GROUP BY agent_id"""
 _FAILED = """
 SELECT +agent_id, {counts} FROM drover_run
 WHERE finished_at > %s AND +tenant_id = %s AND state IN ({states}) GROUP BY 1"""
-_BADLY = ", ".join(f"'{state}'" for state in Run.ENDED_BADLY)
+_FAILED_STATES = ", ".join(f"'{state}'" for state in Run.ENDED_BADLY)
 _USED = """
 SELECT agent_id, coalesce(sum(tokens) FILTER (WHERE day = %s), 0),
   coalesce(sum(cost_usd) FILTER (WHERE day = %s), 0), sum(tokens), sum(cost_usd)
 FROM drover_usage WHERE day BETWEEN %s AND %s AND tenant_id = %s GROUP BY agent_id"""
-# Pieces of output are in an index by their order, so the last one of a run is one step away.
+# Pieces of output are indexed by run and order, so the last one of a run is one index lookup.
 _PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
-_SIGNS = ("r.started_at", "r.signaled_at", "r.printed_at")
-_LAST_SIGNS = """
+_ACTIVITY_COLUMNS = ("r.started_at", "r.signaled_at", "r.printed_at")
+_LAST_ACTIVITY = """
 SELECT r.agent_id, max({latest})
 FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
 _NONE: Mapping[int, int] = MappingProxyType({})
 # A query has no more than 1,600 columns in PostgreSQL and 2,000 in SQLite.
-WINDOWS_IN_ONE_QUERY = 500
+MAX_WINDOWS_PER_QUERY = 500
 
 
-class Fate(NamedTuple):
-    """What may change about an agent so that a rule that failed deserves another chance."""
+class AgentAvailability(NamedTuple):
+    """The state of an agent whose change ends the backoff of rules that name it."""
 
     alive: bool
     paused: bool
@@ -59,29 +59,29 @@ class Fate(NamedTuple):
 
 @dataclass(frozen=True)
 class FleetView:
-    """What rules are judged by, and how it is with each agent apart from that."""
+    """The snapshot, and the rows of the agents."""
 
     snapshot: Snapshot
-    # As they were read.
     agents: Rows
 
     @cached_property
-    def fates(self) -> Mapping[str, Fate]:
-        """Only rules that fail ask for them."""
+    def availability(self) -> Mapping[str, AgentAvailability]:
+        """Computed on demand: only rules that failed need it."""
         alive = self.snapshot.idle
         return {
-            name: Fate(name in alive, bool(paused), bool(enabled))
+            name: AgentAvailability(name in alive, bool(paused), bool(enabled))
             for _, name, paused, enabled, _ in self.agents
         }
 
 
-def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> FleetView:
+def read_fleet(tenant: Tenant, needs: RequiredData, now: datetime) -> FleetView:
+    """Read the data that the rules need, and no more."""
     windows = [
-        needs.failed_within[start : start + WINDOWS_IN_ONE_QUERY]
-        for start in range(0, len(needs.failed_within), WINDOWS_IN_ONE_QUERY)
+        needs.failed_within[start : start + MAX_WINDOWS_PER_QUERY]
+        for start in range(0, len(needs.failed_within), MAX_WINDOWS_PER_QUERY)
     ]
-    asked = [*_questions(tenant, needs, now), *(_ended_badly(tenant, w, now) for w in windows)]
-    agents, active, waiting, used, *ended = fetch_each(asked)
+    queries = [*_queries(tenant, needs, now), *(_failed_runs(tenant, w, now) for w in windows)]
+    agents, active, waiting, used, *ended = fetch_each(queries)
     idle = {pk: max(0.0, (now - from_database_time(at)).total_seconds()) for pk, at in active}
     queued: dict[int, int] = dict(waiting)
     failed = _failures(windows, ended)
@@ -94,21 +94,21 @@ def look_at_fleet(tenant: Tenant, needs: Needs, now: datetime) -> FleetView:
     return FleetView(Snapshot(now, CONF.project.name, states), agents)
 
 
-# --- what is asked --------------------------------------------------------------------------
+# --- queries --------------------------------------------------------------------------------
 
 
-def _questions(tenant: Tenant, needs: Needs, now: datetime) -> Iterator[Question]:
+def _queries(tenant: Tenant, needs: RequiredData, now: datetime) -> Iterator[Query]:
     yield _AGENTS.format(budget="CAST(budget AS text)" if needs.spent else "''"), [tenant.pk]
-    yield _last_signs(needs), [tenant.pk]
+    yield _last_activity(needs), [tenant.pk]
     yield (_QUEUED, [tenant.pk]) if needs.queued else _NOTHING
     yield (_USED, [*_days(tenant, now), tenant.pk]) if needs.spent else _NOTHING
 
 
-def _last_signs(needs: Needs) -> str:
-    """Of each agent that has unfinished runs: when the last of them did anything."""
-    signs = (*_SIGNS, f"({_PIECE})") if needs.idle else _SIGNS
-    times = (f"coalesce({sign}, r.created_at)" for sign in signs)
-    return _LAST_SIGNS.format(latest=ENGINE.greatest("r.created_at", *times))
+def _last_activity(needs: RequiredData) -> str:
+    """The time of the last activity of each agent with unfinished runs."""
+    columns = (*_ACTIVITY_COLUMNS, f"({_PIECE})") if needs.idle else _ACTIVITY_COLUMNS
+    times = (f"coalesce({column}, r.created_at)" for column in columns)
+    return _LAST_ACTIVITY.format(latest=ENGINE.greatest("r.created_at", *times))
 
 
 def _days(tenant: Tenant, now: datetime) -> list[str]:
@@ -116,20 +116,20 @@ def _days(tenant: Tenant, now: datetime) -> list[str]:
     return [str(day) for day in (today, today, month.first, month.last)]
 
 
-def _ended_badly(tenant: Tenant, windows: tuple[int, ...], now: datetime) -> Question:
+def _failed_runs(tenant: Tenant, windows: tuple[int, ...], now: datetime) -> Query:
     since = [to_database_time(now - timedelta(seconds=seconds)) for seconds in windows]
     counts = ", ".join(["count(*) FILTER (WHERE finished_at > %s)"] * len(since))
-    sql = _FAILED.format(counts=counts, states=_BADLY)
+    sql = _FAILED.format(counts=counts, states=_FAILED_STATES)
     return sql, [*since, min(since), tenant.pk]
 
 
-# --- what that says -------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------
 
 
 def _failures(
     windows: Sequence[tuple[int, ...]], ended: Sequence[Rows]
 ) -> Mapping[int, Mapping[int, int]]:
-    """Of each agent with failures; a window that is not there has none."""
+    """Failures by agent and window; agents and windows without failures are left out."""
     failed: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for some, found in zip(windows, ended, strict=True):
         for agent_id, *numbers in found:
@@ -140,7 +140,7 @@ def _failures(
 def _spent(
     tenant: Tenant, caps: Mapping[int, Mapping[str, Any]], found: Rows
 ) -> dict[int, float | None]:
-    """Of the tightest cap that counts: the agent's own of the day, the project's of the month."""
+    """Percent used of the tightest cap: the agent's of the day or the project's of the month."""
     used = {agent_id: sums for agent_id, *sums in found}
     tokens, cost = (sum(sums[at] for sums in used.values()) for at in (2, 3))
     project = percent_used(tenant.settings.get("budget", {}), "month", tokens, cost)

@@ -1,4 +1,4 @@
-"""One look at all rules, every ten seconds; what they say is done elsewhere, and meanwhile."""
+"""One tick: evaluates all due rules and submits the actions of those that fire."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -19,49 +19,54 @@ from agents_app.database import (
 )
 from agents_app.events import journal
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Scheduler, Tenant
-from agents_app.rules.engine.decide import Decision, Evaluation, RuleAction, Standing, decide
+from agents_app.rules.engine.decide import Decision, Evaluation, RuleAction, RuleColumns, decide
 from agents_app.rules.engine.holder import is_gone, this_process
-from agents_app.rules.engine.outcome import ActionOutcome, write_down
-from agents_app.rules.engine.reload import forget, reload
-from agents_app.rules.engine.snapshot import look_at_fleet
+from agents_app.rules.engine.outcome import ActionOutcome, record_outcome
+from agents_app.rules.engine.reload import delete_removed_rules, reload
+from agents_app.rules.engine.snapshot import read_fleet
 from agents_app.rules.language import (
     FILE_NAME,
     Rule,
     RulesSource,
-    needs_of,
-    nobody_looked,
     parse_stored,
+    printable_line,
     read_source,
-    shown,
+    required_data,
+    ticks_were_missed,
 )
 from agents_app.runs import find_blocks
 
 log = structlog.get_logger("drover.rules")
-MOST_CRASHES = 5
+MAX_CRASHES = 5
 Submit = Callable[[RuleAction, int], None]
 
-_READ = Standing._fields
-_MOMENTS = frozenset(name for name in _READ if name.endswith(("_at", "_until")))
+_COLUMNS = RuleColumns._fields
+_TIMES = frozenset(name for name in _COLUMNS if name.endswith(("_at", "_until")))
 _RULES = """
 SELECT name, text, {columns} FROM drover_rule
-WHERE tenant_id = %s{some} ORDER BY line, id"""
-_SOME = " AND (next_due_at <= %s OR failures > 0 OR held_by <> '' OR next_due_at IS NULL)"
-_TYPES = {
+WHERE tenant_id = %s{filter} ORDER BY line, id"""
+_NEEDS_EVALUATION = (
+    " AND (next_due_at <= %s OR failures > 0 OR held_by <> '' OR next_due_at IS NULL)"
+)
+_SQL_TYPES = {
     **dict.fromkeys(("id", "revision", "failures"), "bigint"),
-    **dict.fromkeys(_MOMENTS, "timestamptz"),
+    **dict.fromkeys(_TIMES, "timestamptz"),
 }
-_WRITTEN = {name: _TYPES.get(name, "text") for name in _READ}
+_COLUMN_TYPES = {name: _SQL_TYPES.get(name, "text") for name in _COLUMNS}
 
 
 def evaluate_rules(now: datetime, project: Path, submit: Submit) -> int:
-    """How many rules fired. Never raises but for a database that is away: a look that breaks again
-    and again is the last one, until somebody has changed something."""
+    """Evaluate the rules and return how many fired.
+
+    Raises only database errors. After repeated crashes the evaluation is disabled until the file
+    changes or Drover is started again.
+    """
     source = read_source(project / FILE_NAME)
     book = _book(source)
     if book is None:
         return 0
     started_at = Scheduler.objects.filter(pk=1).values_list("started_at", flat=True).first()
-    if book.disabled_at and not _may_try_again(book, source, started_at):
+    if book.disabled_at and not _may_be_enabled(book, source, started_at):
         return 0
     try:
         fired = _tick(book, source, started_at, now, submit)
@@ -69,7 +74,7 @@ def evaluate_rules(now: datetime, project: Path, submit: Submit) -> int:
         raise
     except Exception as error:
         log.exception("rules.look_failed")
-        _note_crash(book, source, f"{type(error).__name__}: {error}", now)
+        _record_crash(book, source, f"{type(error).__name__}: {error}", now)
         return 0
     if book.crashes or book.disabled_at:
         _enable(book)
@@ -77,7 +82,7 @@ def evaluate_rules(now: datetime, project: Path, submit: Submit) -> int:
 
 
 def _book(source: RulesSource) -> RuleBook | None:
-    """With its tenant; where there was never a file nobody needs one."""
+    """The book with its tenant; None for a project that never had a rules file."""
     found = RuleBook.objects.filter(tenant__name=DEFAULT_TENANT).select_related("tenant").first()
     if found or not source.fingerprint:
         return found
@@ -90,41 +95,42 @@ def _book(source: RulesSource) -> RuleBook | None:
 def _tick(
     book: RuleBook, source: RulesSource, started_at: datetime | None, now: datetime, submit: Submit
 ) -> int:
-    tenant, place = book.tenant, book.tenant.zone
+    tenant, zone = book.tenant, book.tenant.zone
     if source.fingerprint != book.fingerprint:
-        reload(book, source, place, now)
-    resumes = nobody_looked(book.ticked_at, started_at, now)
-    rules = _rules_to_look_at(tenant, now, all_of_them=resumes)
+        reload(book, source, zone, now)
+    ticks_missed = ticks_were_missed(book.ticked_at, started_at, now)
+    rules = _rules_to_evaluate(tenant, now, every_rule=ticks_missed)
     decisions: list[Decision] = []
     if rules:
-        look = Evaluation(
+        evaluation = Evaluation(
             now=now,
-            last=book.ticked_at or now,
-            zone=place,
-            fleet=look_at_fleet(tenant, needs_of(rule for rule, _ in rules), now),
+            last_tick_at=book.ticked_at or now,
+            zone=zone,
+            fleet=read_fleet(tenant, required_data(rule for rule, _ in rules), now),
             holder=this_process(),
-            abandoned=_abandoned((standing for _, standing in rules), now),
-            resumes=resumes,
+            abandoned=_abandoned((columns for _, columns in rules), now),
+            ticks_missed=ticks_missed,
             silent=book.is_silent(now),
-            closed=blocked_reason(tenant),
+            blocked_reason=blocked_reason(tenant),
         )
-        decisions = [decide(rule, standing, look) for rule, standing in rules]
-    moved = in_transaction(lambda: _write(book, decisions, rules, now))
-    errands = [errand for _, errand in decisions if errand and errand.rule_id in moved]
-    begun = [(errand, _begin(errand, tenant.pk, submit)) for errand in errands]
-    for errand, problem in begun:
+        decisions = [decide(rule, columns, evaluation) for rule, columns in rules]
+    written = in_transaction(lambda: _write(book, decisions, rules, now))
+    actions = [action for _, action in decisions if action and action.rule_id in written]
+    submitted = [(action, _submit(action, tenant.pk, submit)) for action in actions]
+    for action, problem in submitted:
         if problem:
-            # The rule must not be held for ever by nobody.
-            write_down(errand, ActionOutcome(problem=f"it could not begin: {problem}"), now)
-    return len(errands)
+            # Otherwise the rule would be held for ever by an action that never runs.
+            outcome = ActionOutcome(problem=f"the action could not start: {problem}")
+            record_outcome(action, outcome, now)
+    return len(actions)
 
 
-def _begin(errand: RuleAction, tenant_id: int, submit: Submit) -> str:
-    """Why it did not begin, if so: there may be no room for another thread."""
+def _submit(action: RuleAction, tenant_id: int, submit: Submit) -> str:
+    """Why the action could not start, or empty; a thread may not be available."""
     try:
-        submit(errand, tenant_id)
+        submit(action, tenant_id)
     except Exception as error:
-        log.exception("rule.not_begun", rule=errand.rule.name)
+        log.exception("rule.not_begun", rule=action.rule.name)
         return str(error) or type(error).__name__
     return ""
 
@@ -132,64 +138,71 @@ def _begin(errand: RuleAction, tenant_id: int, submit: Submit) -> str:
 # --- rows -----------------------------------------------------------------------------------
 
 
-def _rules_to_look_at(
-    tenant: Tenant, now: datetime, *, all_of_them: bool
-) -> list[tuple[Rule, Standing]]:
-    """In the file's order: what is due, has failed, or has something going on.
+def _rules_to_evaluate(
+    tenant: Tenant, now: datetime, *, every_rule: bool
+) -> list[tuple[Rule, RuleColumns]]:
+    """Rules that are due, have failed or have a running action, in the order of the file.
 
-    What has left the file is no rule any more, and forgotten when nobody does it."""
-    some = "" if all_of_them else _SOME
-    values = [tenant.pk, *([] if all_of_them else [to_database_time(now)])]
-    rows = fetch_all(_RULES.format(columns=", ".join(select_columns(_READ)), some=some), values)
+    Rows of rules that were removed from the file are deleted once no process performs them.
+    """
+    selected = ", ".join(select_columns(_COLUMNS))
+    condition = "" if every_rule else _NEEDS_EVALUATION
+    values = [tenant.pk, *([] if every_rule else [to_database_time(now)])]
+    rows = fetch_all(_RULES.format(columns=selected, filter=condition), values)
     if not rows:
         return []
     names, texts, *columns = zip(*rows, strict=True)
     read = (
-        from_database_times(column) if name in _MOMENTS else column
-        for name, column in zip(_READ, columns, strict=True)
+        from_database_times(column) if name in _TIMES else column
+        for name, column in zip(_COLUMNS, columns, strict=True)
     )
-    standings = list(map(Standing, *read))
-    forget([one for one in standings if one.next_due_at is None], now)
+    read_rules = list(map(RuleColumns, *read))
+    delete_removed_rules([one for one in read_rules if one.next_due_at is None], now)
     return [
         (rule, one)
-        for name, text, one in zip(names, texts, standings, strict=True)
+        for name, text, one in zip(names, texts, read_rules, strict=True)
         if one.next_due_at is not None and (rule := _rule(name, text))
     ]
 
 
 @lru_cache(maxsize=8192)
 def _rule(name: str, text: str) -> Rule | None:
-    """One that is not understood any more leaves the others as they are, and is told of once."""
+    """The parsed rule; one that cannot be parsed any more is logged once and left out."""
     rule = parse_stored(text)
     if rule is None:
-        log.warning("rule.not_understood", rule=name, text=shown(text), advice=f"save {FILE_NAME}")
+        advice = f"save {FILE_NAME} again"
+        log.warning("rule.not_understood", rule=name, text=printable_line(text), advice=advice)
     return rule and replace(rule, name=name)
 
 
-def _abandoned(standings: Iterable[Standing], now: datetime) -> frozenset[int]:
-    held = (one for one in standings if one.held_by)
+def _abandoned(rules: Iterable[RuleColumns], now: datetime) -> frozenset[int]:
+    """Ids of rules whose performing process is gone."""
+    held = (one for one in rules if one.held_by)
     return frozenset(one.id for one in held if is_gone(one.held_by, one.held_until, now))
 
 
 def _write(
     book: RuleBook,
     decisions: Sequence[Decision],
-    rules: Sequence[tuple[Rule, Standing]],
+    rules: Sequence[tuple[Rule, RuleColumns]],
     now: datetime,
 ) -> set[int]:
-    """Those that nobody else has moved since they were read: another beat, or a new file."""
-    # The book first, as whoever reads a new file into the rows does.
+    """Write the decisions; returns the ids of rules that have not changed since they were read.
+
+    Another beat or a reload may have changed a rule meanwhile.
+    """
+    # The book first: a reload locks the book before the rules, too.
     if rules or book.ticked_at is None or RuleState.objects.filter(tenant=book.tenant_id).exists():
         RuleBook.objects.filter(pk=book.pk).update(ticked_at=now)
-    looked = [
-        (errand, new, read)
-        for (new, errand), (_, read) in zip(decisions, rules, strict=True)
+    changed = [
+        (action, new, read)
+        for (new, action), (_, read) in zip(decisions, rules, strict=True)
         if new != read
     ]
-    # Apart, because what fires has much in common, and so has what does not.
-    fired = [(new, read) for errand, new, read in looked if errand]
-    other = [(new, read) for errand, new, read in looked if not errand]
-    return update_many("drover_rule", _WRITTEN, (fired, other))
+    # Two groups, because the rows of each change the same columns.
+    fired = [(new, read) for action, new, read in changed if action]
+    other = [(new, read) for action, new, read in changed if not action]
+    return update_many("drover_rule", _COLUMN_TYPES, (fired, other))
 
 
 def blocked_reason(tenant: Tenant) -> str:
@@ -198,32 +211,32 @@ def blocked_reason(tenant: Tenant) -> str:
     return blocks[0].text if blocks else ""
 
 
-# --- looks that break -----------------------------------------------------------------------
+# --- crashes --------------------------------------------------------------------------------
 
 
-def _may_try_again(book: RuleBook, source: RulesSource, started_at: datetime | None) -> bool:
-    """Somebody has saved another text since, or started Drover."""
+def _may_be_enabled(book: RuleBook, source: RulesSource, started_at: datetime | None) -> bool:
+    """Whether since the crash the file has changed or Drover has been started."""
     assert book.disabled_at is not None
     started = started_at is not None and started_at > book.disabled_at
     return started or source.fingerprint != book.crash_fingerprint
 
 
-def _note_crash(book: RuleBook, source: RulesSource, error: str, now: datetime) -> None:
+def _record_crash(book: RuleBook, source: RulesSource, error: str, now: datetime) -> None:
     def change() -> None:
         row = RuleBook.objects.filter(pk=book.pk)
         again = source.fingerprint == book.crash_fingerprint
         crashes = book.crashes + 1 if again and not book.disabled_at else 1
-        off = crashes >= MOST_CRASHES
+        disable = crashes >= MAX_CRASHES
         row.update(
             crashes=crashes,
             crash=error[:500],
             crash_fingerprint=source.fingerprint,
-            disabled_at=now if off else None,
+            disabled_at=now if disable else None,
         )
-        if off:
-            about = f"after {crashes} looks in a row that broke: {error}"
+        if disable:
+            detail = f"after {crashes} failed evaluations in a row: {error}"
             journal.record(
-                journal.JournalEntry("rules.disabled", now, book.tenant_id, detail=about)
+                journal.JournalEntry("rules.disabled", now, book.tenant_id, detail=detail)
             )
 
     in_transaction(change)

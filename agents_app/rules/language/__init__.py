@@ -4,13 +4,17 @@ Belongs here: parsing, checking and printing rules.
 Does not belong here: rows, clocks and actions (rules.engine).
 """
 
-from agents_app.rules.language.errors import placed
-from agents_app.rules.language.line import shown
-from agents_app.rules.language.lint import warnings
-from agents_app.rules.language.needs import Needs, concerned, needs_of, started_by
+from agents_app.rules.language.analysis import (
+    RequiredData,
+    named_agents,
+    required_data,
+    rule_warnings,
+    started_agents,
+)
+from agents_app.rules.language.line_reader import printable_line
 from agents_app.rules.language.parse import parse_stored
 from agents_app.rules.language.rule import (
-    BY_RULE,
+    REQUESTED_BY_PREFIX,
     Action,
     AgentState,
     AliveCondition,
@@ -24,17 +28,18 @@ from agents_app.rules.language.rule import (
     Resume,
     Rule,
     Scale,
-    Shell,
+    SendMessage,
+    ShellCommand,
     Snapshot,
     Summon,
     Targets,
-    Tell,
     Trigger,
 )
 from agents_app.rules.language.source import (
     FILE_NAME,
     RulesSource,
-    parsed,
+    parse_source,
+    problem_with_position,
     read_source,
     source_of_text,
 )
@@ -46,11 +51,11 @@ from agents_app.rules.language.text import (
     span_text,
     trigger_text,
 )
-from agents_app.rules.language.timing import backoff, due_after_failure, next_due, nobody_looked
+from agents_app.rules.language.timing import backoff, due_after_failure, next_due, ticks_were_missed
 
 __all__ = [
-    "BY_RULE",
     "FILE_NAME",
+    "REQUESTED_BY_PREFIX",
     "Action",
     "AgentState",
     "AliveCondition",
@@ -58,38 +63,38 @@ __all__ = [
     "Condition",
     "Every",
     "IdleCondition",
-    "Needs",
     "Pause",
     "QueueCondition",
     "Release",
+    "RequiredData",
     "Resume",
     "Rule",
     "RulesSource",
     "Scale",
-    "Shell",
+    "SendMessage",
+    "ShellCommand",
     "Snapshot",
     "Summon",
     "Targets",
-    "Tell",
     "Trigger",
     "action_text",
     "backoff",
-    "concerned",
     "conditions_text",
     "due_after_failure",
     "duration_text",
-    "needs_of",
+    "named_agents",
     "next_due",
-    "nobody_looked",
+    "parse_source",
     "parse_stored",
-    "parsed",
-    "placed",
+    "printable_line",
+    "problem_with_position",
     "read_source",
+    "required_data",
     "rule_text",
-    "shown",
+    "rule_warnings",
     "source_of_text",
     "span_text",
-    "started_by",
+    "started_agents",
+    "ticks_were_missed",
     "trigger_text",
-    "warnings",
 ]

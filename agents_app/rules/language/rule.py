@@ -1,4 +1,4 @@
-"""A rule as it was written, and the state of the fleet that it is judged by; pure."""
+"""A parsed rule, and the state of the fleet against which it is evaluated; pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-# Before its name: who asked, in all that rules ask for.
-BY_RULE = "rule "
+# `requested_by` of everything that a rule requests is this prefix and the name of the rule.
+REQUESTED_BY_PREFIX = "rule "
 
-# --- when -----------------------------------------------------------------------------------
+# --- triggers -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Five cron fields, in the zone of the project."""
+    """Five cron fields, in the time zone of the project."""
 
     expression: str
 
@@ -28,12 +28,12 @@ class At:
 Trigger = Every | At
 
 
-# --- if -------------------------------------------------------------------------------------
+# --- conditions -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AliveCondition:
-    """Each of the agents has an unfinished run; negated: at least one of them has none."""
+    """Each of the agents has an unfinished run; negated: at least one of the agents has none."""
 
     agents: tuple[str, ...]
     negate: bool = False
@@ -52,7 +52,7 @@ class QueueCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedCondition:
     agent: str
     more_than: int
     within_seconds: int
@@ -60,23 +60,23 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class BudgetCondition:
-    """More than so many percent of the tightest budget that counts for the agent."""
+    """The agent has used more than `percent` of the tightest budget that applies to it."""
 
     agent: str
     percent: int
 
 
-Condition = AliveCondition | IdleCondition | QueueCondition | Failed | BudgetCondition
+Condition = AliveCondition | IdleCondition | QueueCondition | FailedCondition | BudgetCondition
 
 
-# --- then -----------------------------------------------------------------------------------
+# --- actions --------------------------------------------------------------------------------
 
-# Agents by name, all of them, or those that the idle condition found.
+# Agents by name, all agents, or the agents that the idle condition found.
 Targets = Literal["all", "{idle}"] | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class SendMessage:
     targets: Targets
     message: str
 
@@ -93,7 +93,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Shell:
+class ShellCommand:
     command: str
 
 
@@ -113,7 +113,7 @@ class Scale:
     copies: int
 
 
-Action = Tell | Summon | Release | Shell | Pause | Resume | Scale
+Action = SendMessage | Summon | Release | ShellCommand | Pause | Resume | Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Rule:
     conditions: tuple[Condition, ...]
     action: Action
     auto_named: bool = False
-    # Where it stands is not part of what it says: a rule that moved is the same rule.
+    # Not compared: a rule that moved to another line is the same rule.
     line: int = field(default=0, compare=False)
 
 
@@ -131,11 +131,11 @@ class Rule:
 
 
 class AgentState(NamedTuple):
-    """`idle_seconds` is None when the agent has no unfinished run: nobody is there to be idle."""
+    """`idle_seconds` is None when the agent has no unfinished run."""
 
     idle_seconds: float | None = None
     queued: int = 0
-    # Failures of runs by window: seconds -> how many ended badly within them.
+    # Window in seconds -> number of runs that failed within it.
     failed: Mapping[int, int] = MappingProxyType({})
     spent_percent: float | None = None
 
@@ -146,7 +146,7 @@ class AgentState(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All conditions of one tick are judged by the same one."""
+    """The state of the fleet at one time; all conditions of a tick are evaluated against it."""
 
     at: datetime
     crew: str
@@ -154,11 +154,11 @@ class Snapshot:
 
     @cached_property
     def idle(self) -> Mapping[str, float]:
-        """Who is alive, and for how long nothing was heard of it; found once for all rules."""
-        known = ((name, state.idle_seconds) for name, state in self.agents.items())
-        return {name: seconds for name, seconds in known if seconds is not None}
+        """Idle seconds of each agent that is alive; computed once for all rules."""
+        states = ((name, state.idle_seconds) for name, state in self.agents.items())
+        return {name: seconds for name, seconds in states if seconds is not None}
 
     @cached_property
-    def known(self) -> dict[Any, Any]:
-        """What was found out about it already, by question."""
+    def idle_results(self) -> dict[Any, Any]:
+        """Cache for the evaluation of idle conditions, by target and seconds."""
         return {}

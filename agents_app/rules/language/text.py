@@ -1,4 +1,4 @@
-"""A rule as text that reads back as the same rule, and times as its messages say them."""
+"""Prints a rule as text that parses to the same rule, and formats durations for messages."""
 
 from datetime import timedelta
 from functools import lru_cache
@@ -10,7 +10,7 @@ from agents_app.rules.language.rule import (
     BudgetCondition,
     Condition,
     Every,
-    Failed,
+    FailedCondition,
     IdleCondition,
     Pause,
     QueueCondition,
@@ -18,10 +18,10 @@ from agents_app.rules.language.rule import (
     Resume,
     Rule,
     Scale,
-    Shell,
+    SendMessage,
+    ShellCommand,
     Summon,
     Targets,
-    Tell,
     Trigger,
 )
 from agents_app.triggers import IntervalTrigger
@@ -30,7 +30,7 @@ _SPANS = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def rule_text(rule: Rule) -> str:
-    """The whole line; a name that nobody wrote is left out."""
+    """The whole line; an automatic name is left out."""
     return body_text(rule) if rule.auto_named else f"[{rule.name}] {body_text(rule)}"
 
 
@@ -60,7 +60,7 @@ def condition_text(condition: Condition) -> str:
             return f"idle({targets_text(target)}) > {duration_text(seconds)}"
         case QueueCondition(agent, more_than):
             return f"queue({agent}) > {more_than}"
-        case Failed(agent, more_than, within):
+        case FailedCondition(agent, more_than, within):
             return f"failed({agent}) > {more_than} in {duration_text(within)}"
         case BudgetCondition(agent, percent):
             return f"budget({agent}) > {percent}%"
@@ -68,13 +68,13 @@ def condition_text(condition: Condition) -> str:
 
 def action_text(action: Action) -> str:
     match action:
-        case Tell(targets, message):
+        case SendMessage(targets, message):
             return f"msg {targets_text(targets)} {_quoted(message)}"
         case Summon(agent, message):
             return f"summon {agent}" + (f" {_quoted(message)}" if message else "")
         case Release(targets):
             return f"release {targets_text(targets)}"
-        case Shell(command):
+        case ShellCommand(command):
             return f"run {_quoted(command)}"
         case Pause(targets):
             return f"pause {targets_text(targets)}"
@@ -90,12 +90,12 @@ def targets_text(targets: Targets | str | tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=1024)
 def duration_text(seconds: int) -> str:
-    """`5m`: in the largest unit that leaves no rest, as it can be written in a rule."""
+    """`5m`: a duration in the largest unit without a remainder, as it is written in a rule."""
     return IntervalTrigger("", timedelta(seconds=seconds)).expression
 
 
 def span_text(seconds: float) -> str:
-    """`4h 12m`: a measured time, in its two largest units."""
+    """`4h 12m`: a measured time in its two largest units."""
     return _span_text(int(seconds))
 
 

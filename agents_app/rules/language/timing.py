@@ -1,4 +1,4 @@
-"""When a rule is due: by its trigger, after a failure, after a time without a look; pure."""
+"""When a rule is due: by its trigger, after a failure, and after missed ticks; pure."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -8,14 +8,14 @@ from agents_app.rules.language.rule import Every, Trigger
 from agents_app.triggers import CronTrigger, next_fire, parse_cron
 
 FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 60, 3600
-# The minute of a cron rule: who comes later than that was down, and makes up for nothing.
-AWAY = timedelta(seconds=60)
-# Of a date that never comes, such as a 30th of February.
+# The minute of a cron rule: after a longer gap Drover was down, and nothing is made up for.
+MAX_TICK_GAP = timedelta(seconds=60)
+# The due time of a trigger without a next fire, such as a 30th of February.
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def next_due(trigger: Trigger, after: datetime, zone: ZoneInfo) -> datetime:
-    """Strictly after that; of an interval the end of a whole one that begins then."""
+    """The first due time strictly after `after`; an interval is counted from `after`."""
     if isinstance(trigger, Every):
         return after + timedelta(seconds=trigger.seconds)
     return _next_minute(trigger.expression, after, zone)
@@ -24,28 +24,28 @@ def next_due(trigger: Trigger, after: datetime, zone: ZoneInfo) -> datetime:
 def due_after_failure(
     trigger: Trigger, planned: datetime, backoff_until: datetime, zone: ZoneInfo
 ) -> datetime:
-    """An interval ends when the backoff does; a cron rule waits for its own next minute."""
+    """An interval is due when the backoff ends; a cron rule at its next minute after that."""
     if planned >= backoff_until or isinstance(trigger, Every):
         return max(planned, backoff_until)
     return next_due(trigger, backoff_until - timedelta(seconds=1), zone)
 
 
 def backoff(failures: int) -> timedelta:
-    """1, 2, 4 ... minutes, at most an hour, after so many failures in a row."""
+    """The wait after `failures` failures in a row: 1, 2, 4 ... minutes, at most an hour."""
     doubled = FIRST_BACKOFF_SECONDS * 2 ** min(failures - 1, 10)
     return timedelta(seconds=min(doubled, LONGEST_BACKOFF_SECONDS))
 
 
-def nobody_looked(last: datetime | None, started: datetime | None, now: datetime) -> bool:
-    """Since the last look Drover was started, or down, or the clock was set back."""
+def ticks_were_missed(last: datetime | None, started: datetime | None, now: datetime) -> bool:
+    """Whether since the last tick Drover was down or started, or the clock was set back."""
     if last is None or (started is not None and last < started):
         return True
-    return not now - AWAY <= last <= now
+    return not now - MAX_TICK_GAP <= last <= now
 
 
 @lru_cache(maxsize=1024)
 def _next_minute(expression: str, after: datetime, zone: ZoneInfo) -> datetime:
-    """Of many rules that are due at one look most have the same expression."""
+    """Cached because most of the rules that are due at one tick have the same expression."""
     return next_fire(_cron(expression), after, zone) or NEVER
 
 

@@ -51,7 +51,7 @@ def test_rules_that_nobody_has_read_yet_are_not_none(boss: Client):
         page = shown(boss)
     finally:
         file.unlink()
-    assert "1 rule in the file, not read yet: is Drover running?" in page
+    assert "1 rule in the file, not loaded yet: is Drover running?" in page
     assert "No rules yet" not in page
 
 

@@ -14,7 +14,7 @@ def test_lines_of_the_rules_that_are_none_are_found(fleet: Fleet, project: Path)
     rules.write_text("[a] every 1m => summon forge\nevery 5x => pause forge\n[a] at noon => x\n")
     found = findings(fleet_checks.check_rules)
     assert [verdict for verdict, _ in found] == ["wrong", "wrong", "ok"]
-    assert found[0][1].startswith('line 2, column 7: "5x" is no duration (expected ')
+    assert found[0][1].startswith('line 2, column 7: "5x" is not a valid duration (expected ')
     assert found[-1] == ("ok", "1 in scheduler.rules")
 
 
@@ -40,7 +40,7 @@ def test_rules_that_may_not_mean_what_they_say_are_found_by_their_line(fleet: Fl
     lines = ["# ours", "every 1m => summon forge", "every 5s => summon ghost", "at noon => x"]
     (project / "scheduler.rules").write_text("\n".join([*lines, "every 1m => pause gone"]))
     _, *found = findings(fleet_checks.check_rules)
-    often = "rules are looked at every 10 s: it fires no more often than that"
+    often = "rules are evaluated every 10 s: the rule cannot fire more often"
     assert found == [
         ("warning", f"line 3: {often}"),
         ("warning", "line 3: there is no agent ghost"),

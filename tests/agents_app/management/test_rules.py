@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents_app.models import Message, RuleBook, RuleState, Run, RunEvent, Tenant, WorkItem
-from agents_app.rules.engine.rehearse import dry_run_rules
+from agents_app.rules.engine.dry_run import dry_run_rules
 from agents_app.rules.language.parse import parse_file
 from tests.agents_app.fleet import Fleet
 from tests.agents_app.management.calling import call
@@ -113,9 +113,9 @@ def test_each_reason_why_a_rule_would_not_fire_is_named(fleet: Fleet, project: P
         "early": ["not due"],
         "false": ["forge is not alive"],
         "quiet": ["messages are silenced"],
-        "tired": ["it failed 3 times in a row and waits: no such agent", "not due"],
-        "busy": ["what it began last still goes on"],
-        "new": ["not due: it is new or has changed"],
+        "tired": ["the rule failed 3 times in a row and waits: no such agent", "not due"],
+        "busy": ["the previous action is still running"],
+        "new": ["not due: the rule is new or has changed"],
     }
 
 
@@ -147,8 +147,8 @@ def test_a_summon_that_would_be_left_out_says_why_as_the_rule_itself_would(
         "b": ["early was summoned less than 60 seconds ago"],
         "c": [],
         "d": [],
-        "asked": ["forge was summoned before, and that still waits"],
-        "same": ["forge was summoned before, and that still waits"],
+        "asked": ["an earlier summon of forge is still queued"],
+        "same": ["an earlier summon of forge is still queued"],
         "new": ["forge was summoned less than 60 seconds ago"],
     }
 
@@ -171,7 +171,7 @@ def test_a_line_that_does_not_parse_is_shown_with_its_place_and_the_code_is_1(
     (project / FILE).write_text("[a] every 1m => summon forge\n[b] every 5x => summon forge\n")
     said = call("rules", "test")
     assert said.code == 1
-    assert 'scheduler.rules:2:11: "5x" is no duration (expected a whole number' in said.out
+    assert 'scheduler.rules:2:11: "5x" is not a valid duration (expected a whole number' in said.out
     assert "    [b] every 5x => summon forge\n              ^\n" in said.out
     told = call("rules", "test", "--json").json
     assert not told["ok"]
@@ -200,7 +200,7 @@ def test_rules_that_nobody_has_read_yet_are_not_none(
     fleet: Fleet, project: Path, lines: int, said: str
 ):
     (project / FILE).write_text("every 1m => summon forge\n" * lines)
-    unread = f"SCH --: {said} in the file, not read yet: is Drover running?\n"
+    unread = f"SCH --: {said} in the file, not loaded yet: is Drover running?\n"
     assert call("rules", "list").out == unread
     book = RuleBook.objects.create(tenant=fleet.tenant)
     assert call("rules", "list").out == unread
@@ -240,7 +240,7 @@ def test_the_state_table_says_what_is_wrong_with_the_file(fleet: Fleet):
         crash="ZeroDivisionError: division by zero",
     )
     out = call("rules", "list").out
-    assert 'scheduler.rules:3:7: "5x" is no duration (expected 5m' in out
+    assert 'scheduler.rules:3:7: "5x" is not a valid duration (expected 5m' in out
     assert "not obeyed: ZeroDivisionError" in out
     assert out.splitlines()[-1].startswith("SCH X: ")
 
@@ -262,7 +262,7 @@ def test_silence_is_switched_on_for_a_while_and_off(fleet: Fleet):
 
 
 def test_silence_without_an_end_lasts(fleet: Fleet):
-    assert "until somebody ends it" in call("rules", "silence", "on").out
+    assert "until it is ended" in call("rules", "silence", "on").out
     assert RuleBook.objects.get().silent_until is None
 
 
@@ -271,10 +271,10 @@ def test_silence_without_an_end_lasts(fleet: Fleet):
     [
         (["on", "--for", "soon"], "invalid duration"),
         (["on", "--until", "never"], "cannot read"),
-        (["on", "--until", "2020-01-01"], "give a time to come"),
+        (["on", "--until", "2020-01-01"], "give a time in the future"),
         (["on", "--for", "1h", "--until", "tomorrow"], "give one of them"),
         (["off", "--for", "1h"], "write silence on --for 2h"),
-        (["on", "--for", "0"], "give a time to come"),
+        (["on", "--for", "0"], "give a time in the future"),
         (["on", "--for", "90000000h"], "after the year 9999"),
     ],
 )

@@ -91,7 +91,7 @@ def test_the_file_is_tried_and_nothing_is_done(fleet: Fleet, reader: Api, file: 
     assert [(error["line"], error["code"]) for error in tried["errors"]] == [(2, "bad_duration")]
     keep, tell = tried["rules"]
     assert (keep["fires"], keep["because"], keep["why_not"]) == (True, "forge is not alive", [])
-    assert (tell["fires"], tell["why_not"]) == (False, ["not due: it is new or has changed"])
+    assert (tell["fires"], tell["why_not"]) == (False, ["not due: the rule is new or has changed"])
     assert not Message.objects.exists()
 
 
@@ -100,7 +100,7 @@ def test_an_edit_can_be_tried_before_it_is_saved(fleet: Fleet, reader: Api, file
     tried = reader.post("/rules/test", {"text": "[new] every 2m if alive(all) => pause forge"}).json
     (rule,) = tried["rules"]
     assert (rule["name"], rule["condition"], rule["because"]) == ("new", False, "all is not alive")
-    assert rule["warnings"][0].startswith('"all" is an agent of that name here')
+    assert rule["warnings"][0].startswith('"all" means an agent of that name here')
     assert tried["ok"]
     assert file.read_text() == TEXT
 
