@@ -22,20 +22,20 @@ from agents_app.output.reader import (
     stored_lines,
     whole_text,
 )
-from agents_app.output.transcript import AfterWhatIsStored, Transcript
+from agents_app.output.transcript import Transcript, UnstoredOutputSink
 from agents_app.output.watchers import STDOUT, LineSplitter, WatchedSink
 
 __all__ = [
     "MARKER_STREAM",
     "POLL_SECONDS",
     "STDOUT",
-    "AfterWhatIsStored",
     "Excerpt",
     "LineSplitter",
     "LogLine",
     "LogReader",
     "Progress",
     "Transcript",
+    "UnstoredOutputSink",
     "WatchedSink",
     "last_lines",
     "lines_after",

@@ -1,7 +1,7 @@
-"""What a program says to a terminal about the looks of a line, as spans of plain text; pure.
+"""Turns a line for a terminal into spans of plain text with styles; pure.
 
-Colours, bold, underline and the like count, and what carriage returns and "erase to the end of the
-line" do to a progress bar. Every other control is dropped, and none of it is ever markup. (Rich
+Colours, bold, underline and the like are kept, and the effect of carriage returns and of "erase in
+line" on a progress bar. Every other control sequence is dropped, and no text becomes markup. (Rich
 reads colours too, but shows an empty line for a bar that ends with a carriage return, and hostile
 sequences make it slow or raise.)
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from agents_app.text import CONTROLS, CSI
 
-# Of one line: each is an element of a page.
+# Of one line: each span is an element of a page.
 MOST_SPANS = 500
 
 _TOKEN = re.compile(
@@ -35,7 +35,7 @@ _STEPS = (0, 95, 135, 175, 215, 255)
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A colour is a number up to 15, whose shade the page chooses, or #rrggbb; empty: its own."""
+    """A colour is a number up to 15, shown as the page chooses, or #rrggbb; empty: the default."""
 
     color: str = ""
     background: str = ""
@@ -53,7 +53,7 @@ class StyledSpan:
 
     @property
     def classes(self) -> str:
-        """Names for a stylesheet; which, is up to this module alone and never to the text."""
+        """Names for a stylesheet; they never depend on the text."""
         color, background = self._colors
         named = [f"fg-{color}" if color[:1] not in {"", "#"} else ""]
         named += [f"bg-{background}" if background[:1] not in {"", "#"} else ""]
@@ -75,16 +75,16 @@ class StyledSpan:
         return style.color, style.background
 
     def shown(self) -> dict[str, Any]:
-        """As JSON; what is not special is left out."""
-        looks = {"look": self.classes, "color": self.color, "background": self.background}
-        return {"text": self.text, **{name: look for name, look in looks.items() if look}}
+        """For JSON; defaults are left out."""
+        style = {"look": self.classes, "color": self.color, "background": self.background}
+        return {"text": self.text, **{name: value for name, value in style.items() if value}}
 
 
 # --- a line ---------------------------------------------------------------------------------
 
 
 def read_line(text: str, style: Style) -> tuple[tuple[StyledSpan, ...], Style]:
-    """A line without its end, beginning in the style in which the one before it ended."""
+    """The spans of a line without its end, and the style after it; `style` is the one before it."""
     passes: list[list[StyledSpan]] = [[]]
     place = 0
     for token in _TOKEN.finditer(text):
@@ -92,31 +92,31 @@ def read_line(text: str, style: Style) -> tuple[tuple[StyledSpan, ...], Style]:
             passes[-1].append(StyledSpan(text[place : token.start()], style))
         place = token.end()
         if token["sgr"] is not None:
-            style = _styled(style, token["sgr"])
+            style = _apply(style, token["sgr"])
         elif token["back"]:
             passes.append([])
         elif token["erase"] is not None:
             passes = [[] if token["erase"] == "2" else passes[-1]]
     if place < len(text):
         passes[-1].append(StyledSpan(text[place:], style))
-    return _bounded(_left(passes)), style
+    return _bounded(_visible(passes)), style
 
 
 def style_after(text: str, style: Style) -> Style:
-    """The same style as reading all of it line by line would end in, and sooner."""
+    """The style after a text of any number of lines; faster than reading each line."""
     if "\x1b" not in text and "\x9b" not in text:
         return style
     last_reset = max(0, *(text.rfind(reset) for reset in _RESETS))
     for token in _TOKEN.finditer(text, last_reset):
         if token["sgr"] is not None:
-            style = _styled(style, token["sgr"])
+            style = _apply(style, token["sgr"])
     return style
 
 
-def _left(passes: Sequence[Sequence[StyledSpan]]) -> Iterator[StyledSpan]:
-    """Each pass was written from the line's start and covers as much of those before it.
+def _visible(passes: Sequence[Sequence[StyledSpan]]) -> Iterator[StyledSpan]:
+    """The spans that a terminal shows: each pass overwrites the passes before it from the start.
 
-    From the last one back, so that each span is looked at once, however often it was covered.
+    From the last pass back, so that each span is visited once, however often it was overwritten.
     """
     covered = 0
     for spans in reversed(passes):
@@ -129,7 +129,7 @@ def _left(passes: Sequence[Sequence[StyledSpan]]) -> Iterator[StyledSpan]:
 
 
 def _bounded(spans: Iterable[StyledSpan]) -> tuple[StyledSpan, ...]:
-    """Neighbours that look alike are one; what is past the bound is all there, but plain."""
+    """Merges neighbours of one style; the text after MOST_SPANS spans is kept, but plain."""
     alike = groupby(spans, key=attrgetter("style"))
     merged = [StyledSpan(_joined(group), style) for style, group in alike]
     if len(merged) <= MOST_SPANS:
@@ -144,27 +144,27 @@ def _joined(spans: Iterable[StyledSpan]) -> str:
 # --- a style --------------------------------------------------------------------------------
 
 
-def _styled(style: Style, parameters: str) -> Style:
-    """What is unknown or incomplete changes nothing."""
+def _apply(style: Style, parameters: str) -> Style:
+    """Unknown and incomplete codes change nothing."""
     codes = _codes(parameters)
     for code in codes:
-        style = _with_code(style, code, codes)
+        style = _apply_code(style, code, codes)
     return style
 
 
 def _codes(parameters: str) -> Iterator[list[int]]:
-    """Each with what a colon ties to it; nothing means 0."""
+    """Each code with its parts after colons; an empty one means 0."""
     for code in parameters.split(";"):
         yield [int(part or 0) for part in code.split(":")]
 
 
-def _with_code(style: Style, code: list[int], rest: Iterator[list[int]]) -> Style:
+def _apply_code(style: Style, code: list[int], rest: Iterator[list[int]]) -> Style:
     number = code[0]
     if number == 0:
         return Style()
     if number in {38, 48}:
-        color = _color_of(code[1:] if len(code) > 1 else _following(rest))
-        return _on(style, number == 48, color) if color else style
+        color = _color_of(code[1:] if len(code) > 1 else _color_codes(rest))
+        return _set_color(style, number == 48, color) if color else style
     if number in _FLAGS:
         # 4:0 is no underline; 4:3 is a wavy one.
         ends = code[1:] == [0]
@@ -172,26 +172,26 @@ def _with_code(style: Style, code: list[int], rest: Iterator[list[int]]) -> Styl
         return replace(style, flags=style.flags - flag if ends else style.flags | flag)
     if number in _ENDS:
         return replace(style, flags=style.flags - _ENDS[number])
-    return _with_color(style, number)
+    return _apply_color(style, number)
 
 
-def _with_color(style: Style, number: int) -> Style:
+def _apply_color(style: Style, number: int) -> Style:
     if number in {39, 49}:
-        return _on(style, number == 49, "")
+        return _set_color(style, number == 49, "")
     for first, background in ((30, False), (40, True)):
         if first <= number <= first + 7:
-            return _on(style, background, str(number - first))
+            return _set_color(style, background, str(number - first))
         if first + 60 <= number <= first + 67:
-            return _on(style, background, str(number - first - 60 + 8))
+            return _set_color(style, background, str(number - first - 60 + 8))
     return style
 
 
-def _on(style: Style, background: bool, color: str) -> Style:
+def _set_color(style: Style, background: bool, color: str) -> Style:
     return replace(style, background=color) if background else replace(style, color=color)
 
 
-def _following(rest: Iterator[list[int]]) -> list[int]:
-    """5 and one number, or 2 and three of them, as the codes that come next."""
+def _color_codes(rest: Iterator[list[int]]) -> list[int]:
+    """The codes of a colour in the codes that follow: 5 and one number, or 2 and three numbers."""
     kind = next(rest, [0])[0]
     return [kind, *(next(rest, [-1])[0] for _ in range({5: 1, 2: 3}.get(kind, 0)))]
 
@@ -199,7 +199,7 @@ def _following(rest: Iterator[list[int]]) -> list[int]:
 def _color_of(parts: list[int]) -> str:
     if parts[:1] == [5] and len(parts) == 2 and 0 <= parts[1] <= 255:
         return _of_256(parts[1])
-    # Between the 2 and the colours a colour space may be named.
+    # A colour space may stand between the 2 and the colours.
     values = parts[-3:]
     if parts[:1] == [2] and len(parts) in {4, 5} and all(0 <= value <= 255 for value in values):
         return "#" + "".join(f"{value:02x}" for value in values)
@@ -207,7 +207,7 @@ def _color_of(parts: list[int]) -> str:
 
 
 def _of_256(number: int) -> str:
-    """16 named ones, a cube of 6 steps, 24 greys."""
+    """16 named colours, a cube of 6 steps, 24 greys."""
     if number < 16:
         return str(number)
     if number >= 232:

@@ -1,4 +1,4 @@
-"""Keeps a run's output in order, within bounds and byte for byte; stores nothing itself."""
+"""Collects the output of a run into numbered segments, within limits and byte for byte; pure."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MARKER_STREAM = 0
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of one stream: 1 stdout, 2 stderr, 0 a remark of Drover's."""
+    """A piece of one stream: 1 stdout, 2 stderr, 0 texts of Drover."""
 
     seq: int
     stream: int
@@ -36,13 +36,13 @@ class _Piece:
         self.stream, self.at, self.last_at = stream, at, at
         self.data = bytearray()
 
-    def room_for(self, stream: int, at: float) -> int:
+    def free_bytes(self, stream: int, at: float) -> int:
         joins = stream == self.stream and at - self.last_at < MERGE_SECONDS
         return SEGMENT_BYTES - len(self.data) if joins else 0
 
 
 class OutputBuffer:
-    """The first 10 MB and the last 1 MB of what was fed; one thread feeds and takes.
+    """Keeps the first 10 MB and the last 1 MB of the output; one thread feeds and takes.
 
     `kept_segments`, `kept_bytes` and `numbering` say what an earlier buffer of the run has kept."""
 
@@ -68,7 +68,7 @@ class OutputBuffer:
 
     @property
     def head_is_full(self) -> bool:
-        """From here on only the end is kept, and nothing can be taken before it."""
+        """From now on only the end of the output is kept, and `take` returns nothing."""
         return bool(self._tail)
 
     def take(self) -> list[Segment]:
@@ -77,7 +77,7 @@ class OutputBuffer:
         return [self._seal(piece) for piece in pieces]
 
     def finish(self) -> list[Segment]:
-        """All that was not taken before: the end of the head, a marker if need be, the tail."""
+        """All that was not taken before: the end of the head, a marker for a gap, the tail."""
         rest = self.take()
         if self.left_out_bytes:
             rest.append(self._marker())
@@ -88,7 +88,7 @@ class OutputBuffer:
     def _head_piece(self, stream: int, at: float) -> _Piece | None:
         if self._head_left == 0 or self._tail:
             return None
-        if self._head and self._head[-1].room_for(stream, at):
+        if self._head and self._head[-1].free_bytes(stream, at):
             return self._head[-1]
         if self._head_segments == HEAD_SEGMENTS:
             return None
@@ -97,12 +97,12 @@ class OutputBuffer:
         return self._head[-1]
 
     def _tail_piece(self, stream: int, at: float) -> _Piece:
-        if not (self._tail and self._tail[-1].room_for(stream, at)):
+        if not (self._tail and self._tail[-1].free_bytes(stream, at)):
             self._tail.append(_Piece(stream, at))
         return self._tail[-1]
 
     def _fill(self, piece: _Piece, view: memoryview, at: float) -> memoryview:
-        """Puts in what fits and returns the rest."""
+        """Adds what fits and returns the rest."""
         size = min(len(view), SEGMENT_BYTES - len(piece.data))
         if self._tail:
             self._tail_bytes += size

@@ -1,4 +1,4 @@
-"""Where a run's output goes: pieces into the database while it runs, the rest when it ends."""
+"""Stores the output of a run: segments while the run goes on, the rest with its end."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,12 +18,12 @@ _INSERT = (
     "(tenant_id, run_id, seq, stream, at, data, first_line, carried) "
     "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
 )
-# What a superseded worker still reads from its program is nobody's business any more.
+# A worker that has lost the run to another worker must not add output.
 _OWNED = "SELECT 1 FROM drover_run WHERE id = %s AND worker_id = %s AND state = 'running'"
 _PRINTED = (
     "UPDATE drover_run SET printed_at = %s WHERE id = %s AND worker_id = %s AND slot IS NOT NULL"
 )
-TELL_EVERY_SECONDS = 5.0
+PRINTED_AT_SECONDS = 5.0
 _STORED = (
     "SELECT stream, length(data), CASE WHEN stream = 0 THEN data END FROM drover_run_output "
     "WHERE run_id = %s ORDER BY seq"
@@ -36,7 +36,7 @@ _PRE_HOOKS_DONE = b"[hooks.pre: done]\n"
 
 
 class Transcript:
-    """The sink of one run; it never raises into the runner."""
+    """The output sink of one run; errors of the database are never raised into the runner."""
 
     def __init__(self, tenant_id: int, run_id: int, worker_id: int) -> None:
         self.tenant_id = tenant_id
@@ -45,20 +45,22 @@ class Transcript:
         self.buffer = OutputBuffer()
         self.total_bytes = 0
         self._unstored: list[Segment] = []
-        self._printed_at = self._told_at = 0.0
+        self._printed_at = self._printed_at_stored = 0.0
 
-    def go_on(self) -> dict[int, int]:
-        """After what a worker that died has stored: how many bytes of each stream are the
-        program's own, whose log does not have what hooks printed before it."""
-        segments, programs = 0, dict[int, int]()
+    def resume(self) -> dict[int, int]:
+        """Continues after the rows that a dead worker has stored.
+
+        Returns how many bytes of each stream are from the program, without those from hooks
+        before it, which are not in the log of a container."""
+        segments, stored_bytes = 0, dict[int, int]()
         for stream, size, remark in execute(_STORED, [self.run_id]).fetchall():
             segments += 1
             self.total_bytes += size
-            programs[stream] = programs.get(stream, 0) + size
+            stored_bytes[stream] = stored_bytes.get(stream, 0) + size
             if stream == MARKER_STREAM and bytes(remark).endswith(_PRE_HOOKS_DONE):
-                programs.clear()
+                stored_bytes.clear()
         self.buffer = OutputBuffer(segments, self.total_bytes, self._stored_numbering())
-        return programs
+        return stored_bytes
 
     def _stored_numbering(self) -> Numbering:
         """The numbering of lines after the last stored row."""
@@ -75,7 +77,7 @@ class Transcript:
         self.buffer.feed(stream, data, at)
 
     def remark(self, text: str, at: float) -> None:
-        """Drover's own words between those of the program."""
+        """Adds a text of Drover to the output of the program."""
         self.buffer.feed(MARKER_STREAM, text.encode(errors="replace"), at)
 
     def flush(self) -> None:
@@ -83,32 +85,33 @@ class Transcript:
         try:
             if self._unstored:
                 in_transaction(self.store_rest)
-                self.forget()
+                self.drop_unstored()
             elif self.buffer.head_is_full:
-                self._say_it_prints()
+                self._store_printed_at()
         except DatabaseError as error:
-            # Kept for the next try: memory is bounded by what a run may keep at all.
+            # Kept for the next flush; the limits of a run's output also limit this memory.
             log.warning("output.not_stored", run_id=self.run_id, error=str(error))
 
-    def _say_it_prints(self) -> None:
-        """Nothing more of it is stored before it ends: all that can be seen is that it prints."""
-        if self._printed_at - self._told_at >= TELL_EVERY_SECONDS:
+    def _store_printed_at(self) -> None:
+        """No output is stored until the run ends, so this time alone shows that the run prints."""
+        if self._printed_at - self._printed_at_stored >= PRINTED_AT_SECONDS:
             at = to_database_time(datetime.fromtimestamp(self._printed_at, UTC))
             in_transaction(partial(execute, _PRINTED, [at, self.run_id, self.worker_id]))
-            self._told_at = self._printed_at
+            self._printed_at_stored = self._printed_at
 
     def close(self) -> None:
-        """What is left is stored by `store_rest`, in the transaction that ends the run."""
+        """Ends the output; `store_rest` stores the rest in the transaction that ends the run."""
         self._unstored += self.buffer.finish()
 
     @property
     def is_stored(self) -> bool:
         return not self._unstored
 
-    def forget(self) -> None:
+    def drop_unstored(self) -> None:
         self._unstored = []
 
     def store_rest(self) -> None:
+        """Stores what is left, if the run still belongs to this worker; needs a transaction."""
         if self._unstored and fetch_one(_OWNED, [self.run_id, self.worker_id]):
             insert_output(self.tenant_id, self.run_id, self._unstored)
 
@@ -131,8 +134,8 @@ def insert_output(tenant_id: int, run_id: int, segments: Sequence[Segment]) -> N
         cursor.executemany(_INSERT, rows)
 
 
-class AfterWhatIsStored:
-    """A sink for output that is read once more from its beginning: lets only the rest pass."""
+class UnstoredOutputSink:
+    """A sink for output that is read again from its beginning: skips the bytes stored before."""
 
     def __init__(self, sink: OutputSink, stored_bytes: Mapping[int, int]) -> None:
         self._sink = sink

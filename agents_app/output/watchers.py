@@ -1,4 +1,4 @@
-"""Those who look at a run's output while it comes: whole lines of stdout, of a bounded length."""
+"""Shows the lines of stdout to watchers while a run prints them, up to a length; pure."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,19 +10,19 @@ STDOUT = 1
 LONGEST_LINE = 2**20
 
 
-class Watcher(Protocol):
-    """It must not raise, and it must not keep the program waiting."""
+class LineWatcher(Protocol):
+    """Must not raise, and must not delay the program."""
 
     def line(self, text: bytes, at: float) -> None:
-        """Without its end; a longer line than LONGEST_LINE is not shown to anybody."""
+        """Called with each line, without its end; lines longer than LONGEST_LINE are left out."""
         ...
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines."""
+    """Cuts a stream of bytes into lines and calls a function with each."""
 
-    def __init__(self, tell: Callable[[bytes, float], None]) -> None:
-        self._tell = tell
+    def __init__(self, call: Callable[[bytes, float], None]) -> None:
+        self._call = call
         self._begun = bytearray()
         self._too_long = False
 
@@ -46,15 +46,15 @@ class LineSplitter:
 
     def _end(self, at: float) -> None:
         if not self._too_long:
-            self._tell(bytes(self._begun).removesuffix(b"\r"), at)
+            self._call(bytes(self._begun).removesuffix(b"\r"), at)
         self._begun.clear()
         self._too_long = False
 
 
 class WatchedSink:
-    """A sink that passes everything on, and shows the lines of stdout to watchers."""
+    """A sink that passes all output on and shows the lines of stdout to watchers."""
 
-    def __init__(self, sink: OutputSink, watchers: Sequence[Watcher]) -> None:
+    def __init__(self, sink: OutputSink, watchers: Sequence[LineWatcher]) -> None:
         self._sink = sink
         self._watchers = watchers
         self._lines = LineSplitter(self._show)

@@ -11,7 +11,7 @@ from agents_app.redaction.redact import (
     SHORTEST_SECRET,
     RedactingRunner,
     Redactor,
-    parts_of,
+    secret_parts,
 )
 
 __all__ = [
@@ -21,5 +21,5 @@ __all__ = [
     "Redactor",
     "clean_line",
     "log_filter",
-    "parts_of",
+    "secret_parts",
 ]

@@ -1,4 +1,4 @@
-"""The forms a secret may take in an output, and ways to look at bytes that see through them."""
+"""The encodings in which a secret may occur in output, and how to search bytes for each."""
 
 import base64
 import html
@@ -15,13 +15,13 @@ _KEPT = re.compile(rb"[^\r\n]+")
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _ESCAPES = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _BEGUN_ESCAPE = re.compile(rb"%[0-9A-Fa-f]?\Z")
-# A shorter one may be the end of a line whose beginning has been shown already.
+# A shorter one may be the end of a line whose beginning has been passed on already.
 _WRAPPED = re.compile(rb"(?:\A|[A-Za-z0-9+/_-]{%d})[A-Za-z0-9+/_-]*\r?\n\Z" % SHORTEST_WRAPPED_LINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where each byte that is seen begins and ends in what is looked at."""
+    """Where each decoded byte begins and ends in the raw bytes."""
 
     starts: Sequence[int]
     ends: Sequence[int]
@@ -37,19 +37,19 @@ def _as_it_is(data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`see` is fast, because it is done to all output; `places` only where something was seen."""
+    """One encoding: `see` decodes all output and must be fast; `places` is called for hits only."""
 
     forms: Callable[[bytes], Iterable[bytes]]
     see: Callable[[bytes], bytes]
     places: Callable[[bytes], Places]
-    is_worth_it: Callable[[bytes], bool] = _always
-    # Of an output that has got this far: what a form may begin in, to go on in what is to come.
-    may_go_on: Callable[[bytes], bytes | None] = _as_it_is
-    # How many bytes may stand for one that is seen.
+    may_contain: Callable[[bytes], bool] = _always
+    # The part of the end of an output in which a form may begin that continues in later output.
+    searched_end: Callable[[bytes], bytes | None] = _as_it_is
+    # How many raw bytes one decoded byte may take.
     width: int = 1
 
 
-# --- as it is, or in other letters ----------------------------------------------------------
+# --- plain and escaped texts ------------------------------------------------------------
 
 
 def _plain_forms(secret: bytes) -> set[bytes]:
@@ -58,7 +58,7 @@ def _plain_forms(secret: bytes) -> set[bytes]:
     texts = {
         escaped,
         escaped.replace("/", "\\/"),
-        # A log line that is JSON, about an output that was JSON.
+        # A JSON log line that quotes JSON output.
         json.dumps(escaped)[1:-1],
         json.dumps(text, ensure_ascii=False)[1:-1],
         repr(text)[1:-1],
@@ -77,7 +77,7 @@ def _all_places(data: bytes) -> Places:
 
 
 def _base64_forms(secret: bytes) -> set[bytes]:
-    """Whatever stands before and after it: only the letters that depend on nothing else."""
+    """Only the letters that do not depend on the bytes before and after the secret."""
     forms = set()
     for before in range(3):
         letters = base64.b64encode(bytes(before) + secret)
@@ -86,7 +86,7 @@ def _base64_forms(secret: bytes) -> set[bytes]:
 
 
 def _joined(data: bytes) -> bytes:
-    """Without line ends, and with one alphabet for both kinds."""
+    """Without line ends, and both alphabets of base64 as one."""
     return data.translate(_ONE_ALPHABET, _LINE_ENDS)
 
 
@@ -96,7 +96,7 @@ def _joined_places(data: bytes) -> Places:
 
 
 def _unless_a_text_line(data: bytes) -> bytes | None:
-    """Or every line that happens to end with the right letter would be kept back."""
+    """None for lines of text: otherwise all that end with a certain letter would be held back."""
     ends = data.endswith(b"\n") and not _WRAPPED.search(data[-SHORTEST_WRAPPED_LINE - 2 :])
     return None if ends else data
 
@@ -109,7 +109,7 @@ def _percent_forms(secret: bytes) -> set[bytes]:
 
 
 def _unquoted(data: bytes) -> bytes:
-    # Not urllib's, which takes a step for each escape: an output may consist of them.
+    # urllib takes a step for each escape, and an output may consist of escapes.
     return _ESCAPES.sub(_letters, data)
 
 
@@ -132,7 +132,7 @@ def _has_escapes(data: bytes) -> bool:
 
 
 def _before_begun_escape(data: bytes) -> bytes | None:
-    """What is to come may make any letter of it."""
+    """Later output may complete an unfinished escape to any letter."""
     if b"%" not in data:
         return None
     begun = _BEGUN_ESCAPE.search(data)
@@ -140,11 +140,11 @@ def _before_begun_escape(data: bytes) -> bytes | None:
 
 
 PLAIN = View(_plain_forms, _as_it_is, _all_places)
-BASE64 = View(_base64_forms, _joined, _joined_places, may_go_on=_unless_a_text_line, width=2)
+BASE64 = View(_base64_forms, _joined, _joined_places, searched_end=_unless_a_text_line, width=2)
 PERCENT = View(
     *(_percent_forms, _unquoted, _unquoted_places),
-    is_worth_it=_has_escapes,
-    may_go_on=_before_begun_escape,
+    may_contain=_has_escapes,
+    searched_end=_before_begun_escape,
     width=3,
 )
 VIEWS = (PLAIN, BASE64, PERCENT)

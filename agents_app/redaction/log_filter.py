@@ -1,4 +1,4 @@
-"""Keeps secrets out of Drover's own log lines: those of live runs, and whatever looks like one."""
+"""Replaces secrets in the log lines of Drover: those of live runs, and known shapes of tokens."""
 
 import re
 
@@ -16,25 +16,25 @@ _NAMES = {f"_{number}": name for number, name in enumerate(_SHAPES)}
 _SHAPE = re.compile(
     "|".join(f"(?P<{group}>{_SHAPES[name]})" for group, name in _NAMES.items()), re.DOTALL
 )
-# Looked for first: an expression takes ten times as long to find that there is nothing.
+# Searched first: the regular expression takes ten times as long to find nothing.
 _HINTS = ("gh", "github_pat_", "xox", "sk-", "AKIA", "ASIA", "drover_run_", "-----BEGIN")
-# Of the runs that go on in this process and were given credentials.
+# By the id of each run in this process that was given credentials.
 _live: dict[int, Redactor] = {}
 
 
-def watch_for(run_id: int, redactor: Redactor) -> Redactor:
-    """From now on, until the run is forgotten."""
+def add_redactor(run_id: int, redactor: Redactor) -> Redactor:
+    """Log lines are cleaned of the secrets of the run until `remove_redactor`."""
     _live[run_id] = redactor
     return redactor
 
 
-def forget(run_id: int) -> None:
+def remove_redactor(run_id: int) -> None:
     _live.pop(run_id, None)
 
 
 def clean_line(line: str) -> str:
     if _live:
-        # A copy: another thread may begin or end a run meanwhile.
+        # A copy: another thread may start or end a run at the same time.
         for redactor in list(_live.values()):
             line = redactor.clean_text(line)
     return _SHAPE.sub(_mark, line) if any(hint in line for hint in _HINTS) else line

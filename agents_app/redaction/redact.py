@@ -1,4 +1,4 @@
-"""Takes secrets out of what a run prints and says, in all their disguises; knows no tables."""
+"""Replaces secrets in the output and errors of runs, in every encoding; knows no tables."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +8,7 @@ from functools import cached_property
 from agents_app.redaction.encodings import PLAIN, VIEWS, View
 from agents_app.runners import Outcome, OutputSink, RunControl, Runner, RunSpec
 
-# A shorter text may turn up by chance, and taking it out would spoil what people read.
+# A shorter text may occur by chance, and replacing it would make output unreadable.
 SHORTEST_SECRET = 8
 SHORTEST_LINE = 16
 _BETWEEN_WORDS = str.maketrans(dict.fromkeys("\"'=:,;", " "))
@@ -21,10 +21,10 @@ class SecretSpan:
     name: str
 
 
-def parts_of(secret: str) -> set[str]:
-    """What must not be seen of it: one line as a whole, of several those that say something.
+def secret_parts(secret: str) -> set[str]:
+    """The texts of a secret to replace: a single line as a whole, of several lines the long ones.
 
-    Also the long words in these lines: a file of settings is printed value by value."""
+    Also the long words in these lines: programs print the values of a settings file one by one."""
     if "\n" not in secret.strip():
         # A key file's content in one line, as JSON has it.
         return {secret.strip(), *_lines(secret.replace("\\n", "\n"))}
@@ -39,44 +39,44 @@ def _lines(secret: str) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is looked for in one view: each form, and the name it is replaced by."""
+class _Forms:
+    """The forms of all secrets in one encoding, and the name that replaces each."""
 
     view: View
     forms: Mapping[bytes, str]
-    # So many bytes at the end of an output may be the beginning of one.
+    # The beginning of a form may be in this many bytes at the end of an output.
     reach: int
     letters: frozenset[int]
 
     @classmethod
-    def of(cls, view: View, parts: Iterable[tuple[bytes, str]]) -> "_Wanted":
+    def of(cls, view: View, parts: Iterable[tuple[bytes, str]]) -> "_Forms":
         forms = {form: name for part, name in parts for form in view.forms(part)}
         return cls(view, forms, max(map(len, forms)) * view.width, frozenset(b"".join(forms)))
 
     def unfinished_bytes(self, data: bytes) -> int:
-        # Most pieces end with a line, and few secrets have line ends in them.
+        # Most pieces end with a line end, and few secrets contain line ends.
         if self.view is PLAIN and data[-1:] and data[-1] not in self.letters:
             return 0
         return _unfinished(self.view, self.forms, data[-self.reach :])
 
 
 class Redactor:
-    """The secrets of one run, each by the name that people see instead."""
+    """The secrets of one run, each with the name that is shown instead."""
 
     def __init__(self, secrets: Mapping[str, Iterable[str]]) -> None:
         self._secrets = secrets
 
     @cached_property
-    def _wanted(self) -> list[_Wanted]:
-        """Made when it is needed: many a run prints nothing."""
+    def _encoded(self) -> list[_Forms]:
+        """Computed on first use: many runs print nothing."""
         parts = [
             (part.encode(errors="surrogateescape"), name)
             for name, texts in self._secrets.items()
             for text in texts
-            for part in parts_of(text)
+            for part in secret_parts(text)
             if len(part) >= SHORTEST_SECRET
         ]
-        return [_Wanted.of(view, parts) for view in VIEWS] if parts else []
+        return [_Forms.of(view, parts) for view in VIEWS] if parts else []
 
     def clean(self, data: bytes) -> bytes:
         return _without(data, self.spans(data))
@@ -87,57 +87,57 @@ class Redactor:
         return _without(data, spans).decode(errors="surrogateescape") if spans else text
 
     def spans(self, data: bytes) -> list[SecretSpan]:
-        """Where something stands that must not; in order, and without overlaps."""
+        """The places of secrets, in order and without overlaps."""
         found: list[SecretSpan] = []
-        for wanted in self._wanted:
-            if wanted.view.is_worth_it(data):
-                found += _spans(wanted.view, wanted.forms, data)
+        for forms in self._encoded:
+            if forms.view.may_contain(data):
+                found += _spans(forms.view, forms.forms, data)
         return _merged(found) if found else found
 
     def unfinished_bytes(self, data: bytes) -> int:
-        """How much at its end may become a secret with what is to come."""
-        return max((wanted.unfinished_bytes(data) for wanted in self._wanted), default=0)
+        """The number of bytes at the end that may be the beginning of a secret."""
+        return max((forms.unfinished_bytes(data) for forms in self._encoded), default=0)
 
 
-class Redacting:
-    """A sink that passes everything on but secrets, wherever the pieces of an output end."""
+class RedactingSink:
+    """A sink that passes output on without secrets, wherever the output is cut into pieces."""
 
     def __init__(self, sink: OutputSink, redactor: Redactor) -> None:
         self._sink = sink
         self._redactor = redactor
-        self._kept_back: dict[int, bytes] = {}
+        self._held_back: dict[int, bytes] = {}
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
-        if stream in self._kept_back:
-            data = self._kept_back.pop(stream) + data
+        if stream in self._held_back:
+            data = self._held_back.pop(stream) + data
         spans = self._redactor.spans(data)
         after = spans[-1].end if spans else 0
         if unfinished := self._redactor.unfinished_bytes(data[after:] if after else data):
-            self._kept_back[stream] = data[-unfinished:]
+            self._held_back[stream] = data[-unfinished:]
             data = data[:-unfinished]
         if data:
             self._sink.feed(stream, _without(data, spans), at)
 
     def flush(self) -> None:
-        """What may be the beginning of a secret is not shown before it is known not to be one."""
+        """What may be the beginning of a secret stays held back."""
         self._sink.flush()
 
     def finish(self, at: float) -> None:
-        """Nothing is to come that could make a secret of what was kept back."""
-        kept_back, self._kept_back = self._kept_back, {}
-        for stream, data in kept_back.items():
+        """Passes on what was held back: the output has ended, so it is no secret."""
+        held_back, self._held_back = self._held_back, {}
+        for stream, data in held_back.items():
             self._sink.feed(stream, data, at)
 
 
 class RedactingRunner:
-    """A runner whose output and errors have no secrets in them, whatever kind of runner it is."""
+    """A runner of any kind whose output and errors are passed on without secrets."""
 
     def __init__(self, runner: Runner, redactor: Redactor) -> None:
         self._runner = runner
         self._redactor = redactor
 
     def run(self, spec: RunSpec, control: RunControl, sink: OutputSink) -> Outcome:
-        redacting = Redacting(sink, self._redactor)
+        redacting = RedactingSink(sink, self._redactor)
         try:
             outcome = self._runner.run(spec, control, redacting)
         finally:
@@ -152,15 +152,15 @@ class RedactingRunner:
 
 def _spans(view: View, forms: Mapping[bytes, str], data: bytes) -> Iterator[SecretSpan]:
     seen = view.see(data)
-    # One search for each, because bytes.find skips: it is many times faster than one expression.
-    hits = [(at, len(form), name) for form, name in forms.items() for at in _everywhere(form, seen)]
+    # One search for each form: bytes.find is many times faster than one regular expression.
+    hits = [(at, len(form), name) for form, name in forms.items() for at in _places_of(form, seen)]
     if hits:
         places = view.places(data)
         for at, length, name in hits:
             yield SecretSpan(places.starts[at], places.ends[at + length - 1], name)
 
 
-def _everywhere(form: bytes, seen: bytes) -> Iterator[int]:
+def _places_of(form: bytes, seen: bytes) -> Iterator[int]:
     at = seen.find(form)
     while at >= 0:
         yield at
@@ -190,18 +190,18 @@ def _without(data: bytes, spans: list[SecretSpan]) -> bytes:
 
 
 def _unfinished(view: View, forms: Iterable[bytes], tail: bytes) -> int:
-    begun = view.may_go_on(tail)
+    begun = view.searched_end(tail)
     if begun is None:
         return 0
     seen = view.see(begun)
-    first = min(_beginning(form, seen) for form in forms)
+    first = min(_unfinished_place(form, seen) for form in forms)
     if first == len(seen):
         return len(tail) - len(begun)
     return len(tail) - view.places(begun).starts[first]
 
 
-def _beginning(form: bytes, seen: bytes) -> int:
-    """Where in it the form begins that does not end in it; its length, if nowhere."""
+def _unfinished_place(form: bytes, seen: bytes) -> int:
+    """Where a form begins that does not end in `seen`; the length of `seen` if nowhere."""
     first = form[:1]
     at = seen.find(first, max(0, len(seen) - len(form) + 1))
     while at >= 0 and not form.startswith(seen[at:]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents_app.errors import Refused
-from agents_app.redaction import SHORTEST_LINE, SHORTEST_SECRET, parts_of
+from agents_app.redaction import SHORTEST_LINE, SHORTEST_SECRET, secret_parts
 from agents_app.runners import PASSED_ON
 
 DEFAULT_INSTANCE = "default"
@@ -164,7 +164,7 @@ def _check(what: str, text: str, of: CredentialField) -> None:
         raise Refused(f"{what}: it must be text of at most {LONGEST_VALUE} bytes, without NUL")
     if not of.is_secret:
         return
-    if "\n" in text and not parts_of(text):
+    if "\n" in text and not secret_parts(text):
         raise Refused(
             f"{what}: of several lines one must have {SHORTEST_LINE} characters, or it could "
             "not be told apart from other output, and would be shown there"

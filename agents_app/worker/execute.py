@@ -115,7 +115,7 @@ def _finish(
             connection.close()
         except DatabaseError:
             log.exception("run.finish_refused", **job.log_context)
-            transcript.forget()
+            transcript.drop_unstored()
             error = "the database refused the result of this run"
             ending = replace(ending, error=error, report=None, said=None)
         time.sleep(1)

@@ -22,7 +22,7 @@ from agents_app.launch import (
     run_pre_hooks,
     signal_directory,
 )
-from agents_app.output import AfterWhatIsStored, Transcript, WatchedSink
+from agents_app.output import Transcript, UnstoredOutputSink, WatchedSink
 from agents_app.redaction import RedactingRunner, Redactor, log_filter
 from agents_app.runners import RUNNERS, Outcome, OutputSink, RunControl, Runner, RunSpec, verdict
 from agents_app.runs import Ending, Job
@@ -61,7 +61,7 @@ def perform(
         definition = definition_of(job.agent_id, job.revision)
         secrets = for_run(job.tenant_id, definition.credentials)
         if secrets is not NO_SECRETS:
-            redactor = log_filter.watch_for(job.run_id, secrets.redactor(job.token))
+            redactor = log_filter.add_redactor(job.run_id, secrets.redactor(job.token))
         ctx = RunContext(job, definition, secrets, redactor, control, transcript)
         return _run_from_start(ctx) if adopted is None else _run_adopted(ctx, adopted)
     except DroverError as error:
@@ -73,7 +73,7 @@ def perform(
         message = f"not_performed: {type(error).__name__}: {error}"
         return Ending("failed", error=redactor.clean_text(message))
     finally:
-        log_filter.forget(job.run_id)
+        log_filter.remove_redactor(job.run_id)
         remove_workdir(job.run_id)
         transcript.close()
 
@@ -97,9 +97,9 @@ def _run_adopted(ctx: RunContext, adopted: Runner) -> Ending:
     instructions = ctx.definition.instructions
     spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, instructions, begun=True)
     runner = RedactingRunner(adopted, ctx.redactor)
-    stored = ctx.transcript.go_on()
+    stored = ctx.transcript.resume()
     with _schedule_line_sink(ctx) as sink:
-        rest = AfterWhatIsStored(sink, stored)
+        rest = UnstoredOutputSink(sink, stored)
         ending = _run_and_read_report(ctx, rest, partial(runner.run, spec, ctx.control))
     return _finish_run(ctx, ctx.timed_runner(), spec, ending)
 

@@ -173,7 +173,10 @@ def test_streams_times_and_lines_are_shown_as_people_choose(
     assert "row 250\na late needle\nthe end\n" in Path(download.value.path()).read_text()
 
 
-def test_a_search_says_how_far_it_looked_and_enter_looks_further_back(
+EARLIER = ": press Enter to search earlier lines"
+
+
+def test_a_search_says_what_it_searched_and_enter_searches_earlier_lines(
     page: Page, stack: PrivateStack
 ):
     run = started(stack, "talker")
@@ -183,14 +186,14 @@ def test_a_search_says_how_far_it_looked_and_enter_looks_further_back(
     lines, count = page.locator("#dv-log .dv-line"), page.locator("#dv-log-count")
     expect(lines).to_have_count(300)
     page.fill("#dv-log-find", "row 150")
-    expect(count).to_have_text("not found in the last 300 lines: Enter looks further back")
+    expect(count).to_have_text(f"not found in the last 300 lines{EARLIER}")
     page.keyboard.press("Enter")
     # No further than to the match.
     expect(count).to_have_text("1 of 1 line in the last 600")
     expect(page.locator(".dv-current")).to_contain_text("row 150")
     expect(lines).to_have_count(600)
     page.fill("#dv-log-find", "nowhere")
-    expect(count).to_have_text("not found in the last 600 lines: Enter looks further back")
+    expect(count).to_have_text(f"not found in the last 600 lines{EARLIER}")
     page.keyboard.press("Enter")
     expect(count).to_have_text("not found")
     page.fill("#dv-log-find", "hidden needle")

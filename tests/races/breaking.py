@@ -51,10 +51,8 @@ def claims_without_guards() -> None:
 
     _replace(due, "_due", a_little_later)
     QuerySet.select_for_update = lambda self, *_, **__: self  # type: ignore[method-assign]
-    assert " AND next_fire_at = %s" in due._ARM
-    due._ARM = due._ARM.replace(" AND next_fire_at = %s", " AND %s IS NOT NULL")
-    assert " AND s.next_fire_at = v.was" in due._ARM_ALL
-    due._ARM_ALL = due._ARM_ALL.replace(" AND s.next_fire_at = v.was", "")
+    assert " AND s.next_fire_at = v.was" in due._ARM
+    due._ARM = due._ARM.replace(" AND s.next_fire_at = v.was", "")
 
 
 def admissions_without_guards() -> None:
@@ -67,13 +65,13 @@ def admissions_without_guards() -> None:
         time.sleep(0.01)  # between having seen a free slot and taking it
         return place
 
-    _replace(dispatch, "free_place", a_little_later)
+    _replace(dispatch, "find_free_slots", a_little_later)
 
 
 def moves_without_a_condition() -> None:
     """A move no longer asks for the state it starts from."""
     _replace(execute, "in_transaction", _straight_on)
-    _replace(lifecycle, "move", _move_anyway)
+    _replace(lifecycle, "move_state", _move_anyway)
 
 
 def _move_anyway(
@@ -108,10 +106,16 @@ def die_at(at_sql: str, *, after: bool) -> None:
     connection_created.connect(install, weak=False)
     connection.close()
     plain = rows.execute
-    for module in (rows, due):
-        _replace(module, "run", lambda sql, values: watch(plain, sql, values))
+    _replace(rows, "execute", lambda sql, values: watch(plain, sql, values))
+    fetch_each = due.fetch_each
+
+    def fetch_watched(queries: Any) -> Any:
+        queries = list(queries)
+        return watch(lambda _: fetch_each(queries), "; ".join(sql for sql, _ in queries))
+
+    _replace(due, "fetch_each", fetch_watched)
     insert = due.insert_many
     _replace(
         due, "insert_many", lambda table, *rest: watch(_inserting(insert), f"INTO {table}", *rest)
     )
-    assert transactions._current is None
+    assert transactions._writer._thread is None, "its connection would not be watched"

@@ -15,7 +15,7 @@ from tests.agents_app.fleet import Fleet, live_run
 
 @pytest.fixture
 def run(fleet: Fleet) -> Run:
-    """One that is running."""
+    """A running run."""
     item = fleet.ask(fleet.agent())
     fleet.start(item)
     return live_run(item)
@@ -55,7 +55,7 @@ def test_lines_are_shown_in_order_with_times_and_both_streams_apart(boss: Client
 
 
 @pytest.mark.fault("F35")
-def test_what_is_printed_is_text_and_never_markup_or_an_escape_sequence(boss: Client, run: Run):
+def test_output_is_text_and_never_markup_or_an_escape_sequence(boss: Client, run: Run):
     tell(run.pk, b"<script>alert(1)</script>\x1b[31m<b>red\x1b[0m\x1b]52;c;aGk=\x07\n")
     shown = page(boss, run)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
@@ -63,7 +63,7 @@ def test_what_is_printed_is_text_and_never_markup_or_an_escape_sequence(boss: Cl
     assert "\x1b" not in shown
 
 
-def test_any_colour_is_shown_as_a_style_that_this_side_wrote(boss: Client, run: Run):
+def test_any_colour_is_shown_as_a_style_that_the_server_wrote(boss: Client, run: Run):
     tell(run.pk, b"\x1b[1;38;2;1;2;3;48;5;208mx\n")
     shown = page(boss, run)
     assert '<span class="dv-bold" style="color:#010203;background:#ff8700">x</span>' in shown
@@ -84,7 +84,7 @@ def test_a_line_that_has_not_ended_is_shown_open_until_the_run_ends(boss: Client
     assert texts(run) == ["one", " 20%"]
 
 
-def test_only_the_end_of_a_long_log_is_on_the_page_and_what_was_before_comes_in_parts(
+def test_only_the_end_of_a_long_log_is_on_the_page_and_earlier_lines_are_loaded_in_parts(
     boss: Client, run: Run
 ):
     total = SHOWN_LINES * 2 + 10
@@ -100,7 +100,7 @@ def test_only_the_end_of_a_long_log_is_on_the_page_and_what_was_before_comes_in_
     assert (len(before["lines"]), before["earlier"]) == (SHOWN_LINES, 10)
     assert before["lines"][0]["spans"] == [{"text": "line 10;"}]
     assert len(lines(boss, run, before=10)["lines"]) == 10
-    # Whoever asks for what is new has all of it in the end, however much came at once.
+    # A client that requests new lines gets all of them in the end, however many came at once.
     new = lines(boss, run, after=5)
     assert [line["number"] for line in new["lines"]] == list(range(6, SHOWN_LINES + 6))
     assert not new["ended"]
@@ -121,7 +121,7 @@ def test_a_page_of_heavy_lines_stays_light_and_says_that_there_are_earlier_ones(
     assert 0 < on_it < 40
     assert f"Earlier lines ({40 - on_it})" in shown
     assert len(lines(boss, run, before=40 - on_it)["lines"]) == min(on_it, 40 - on_it)
-    # Those who ask for what is new begin with the oldest, and come to the end.
+    # Requests for new lines begin with the oldest one and come to the end.
     seen, ended = [0], False
     while not ended:
         answer = lines(boss, run, after=seen[-1])
@@ -131,7 +131,7 @@ def test_a_page_of_heavy_lines_stays_light_and_says_that_there_are_earlier_ones(
     assert seen == list(range(40))
 
 
-def test_what_is_new_can_be_asked_for_by_those_who_get_no_stream(boss: Client, run: Run):
+def test_new_lines_can_be_requested_without_a_stream(boss: Client, run: Run):
     tell(run.pk, b"one\ntwo\nthr")
     answer = lines(boss, run, after=0)
     assert [(line["number"], line["open"]) for line in answer["lines"]] == [(1, False), (2, True)]
@@ -141,7 +141,9 @@ def test_what_is_new_can_be_asked_for_by_those_who_get_no_stream(boss: Client, r
 
 
 @pytest.mark.parametrize("asked", ["", "-1", "x", "1e9", "٣", "99999999999999999999999"])
-def test_a_strange_question_is_answered_with_the_end_of_the_log(boss: Client, run: Run, asked: str):
+def test_a_request_without_a_valid_number_gets_the_end_of_the_log(
+    boss: Client, run: Run, asked: str
+):
     tell(run.pk, b"one\n")
     assert len(lines(boss, run, after=asked, before=asked)["lines"]) == 1
 
@@ -154,12 +156,12 @@ def test_bytes_that_are_no_text_are_replaced_at_the_very_end_too(run: Run):
 
 
 def test_a_run_that_printed_nothing_says_so(boss: Client, run: Run):
-    assert "It has printed nothing yet" in page(boss, run)
+    assert "No output yet." in page(boss, run)
     end(run)
-    assert "It printed nothing." in page(boss, run)
+    assert "No output." in page(boss, run)
 
 
-def test_the_log_is_for_those_who_may_see_runs(client: Client, visitor: Client, run: Run):
+def test_the_log_needs_the_permission_to_view_runs(client: Client, visitor: Client, run: Run):
     tell(run.pk, b"secret\n")
     assert "secret" in page(visitor, run)
     for name in ("lines", "text", "facts", "story"):
@@ -168,7 +170,7 @@ def test_the_log_is_for_those_who_may_see_runs(client: Client, visitor: Client, 
         assert client.get(url).status_code == 302
 
 
-def test_staff_without_the_permission_get_no_part_of_it(
+def test_staff_without_the_permission_get_no_part_of_the_log(
     client: Client, run: Run, django_user_model: Any
 ):
     client.force_login(django_user_model.objects.create_user("new", is_staff=True))

@@ -1,4 +1,4 @@
-"""Output as it was printed, made safe for a terminal, whatever was cut where."""
+"""`manage.py logs`: output made safe for a terminal, wherever it was cut into pieces."""
 
 from collections.abc import Iterator
 
@@ -62,7 +62,7 @@ def test_escape_sequences_and_broken_bytes_do_not_reach_the_terminal(durable_fle
     assert call("logs", str(run_id)).out == "ab\ufffdc\ufffd\n"
 
 
-def test_times_stand_before_lines_not_before_pieces(durable_fleet: Fleet):
+def test_the_time_is_printed_before_each_line(durable_fleet: Fleet):
     run_id = running(durable_fleet)
     printed(run_id, (OUT, b"a\nb"), (OUT, "c\u2028d\n\n".encode()), (ERR, b"e"))
     stamps = [local(at(second)) for second in (0, 0, 1, 2)]
@@ -100,7 +100,7 @@ def test_json_is_one_document(durable_fleet: Fleet):
     ]
 
 
-def test_more_pieces_than_are_read_at_once_all_come(durable_fleet: Fleet, monkeypatch):
+def test_a_log_of_several_batches_of_rows_is_printed_whole(durable_fleet: Fleet, monkeypatch):
     monkeypatch.setattr("agents_app.output.reader.ROWS_AT_ONCE", 2)
     run_id = running(durable_fleet)
     printed(run_id, *[(OUT, b"%d " % number) for number in range(7)])
@@ -125,7 +125,7 @@ def test_following_ends_with_the_run_and_misses_nothing(durable_fleet: Fleet, mo
     assert said.err == f"run {job.run_id} failed: exit code 3\n"
 
 
-def test_following_in_json_is_a_line_each(durable_fleet: Fleet):
+def test_following_in_json_prints_an_object_for_each_line(durable_fleet: Fleet):
     job = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
     printed(job.run_id, (OUT, b"one\n"), (ERR, b"two\n"))
     durable_fleet.finish(job)
@@ -133,7 +133,7 @@ def test_following_in_json_is_a_line_each(durable_fleet: Fleet):
     assert len(lines) == 2 and '"text": "two"' in lines[1]
 
 
-def test_retries_are_followed_until_the_work_is_settled(durable_fleet: Fleet, monkeypatch):
+def test_retries_are_followed_until_the_work_item_has_ended(durable_fleet: Fleet, monkeypatch):
     agent = durable_fleet.agent(retries=1)
     item = durable_fleet.ask(agent)
     first = durable_fleet.start(item)
@@ -160,7 +160,7 @@ def test_several_agents_are_followed_with_the_runs_that_start_meanwhile(
     printed(first.run_id, (OUT, b"one\nand a "))
 
     def step() -> Iterator[None]:
-        # It begins and ends between two looks.
+        # It begins and ends between two polls.
         brief = durable_fleet.start(durable_fleet.ask(other))
         printed(brief.run_id, (OUT, b"two\n"))
         durable_fleet.finish(brief)

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from agents_app.models import RunOutput
+from agents_app.models import Run, RunOutput
 from agents_app.output import reader as reader_module
 from agents_app.output.ansi import Style, read_line, style_after
 from agents_app.output.lines import LONGEST_BYTES, STREAM_NAMES, LogLine, shown_part
@@ -22,10 +22,12 @@ from agents_app.output.reader import (
     last_lines,
     lines_after,
     lines_before,
+    stored_lines,
 )
+from agents_app.output.transcript import Transcript
 from agents_app.text import as_text
 from tests.agents_app.fleet import Fleet
-from tests.agents_app.output.stored import store_output
+from tests.agents_app.output.stored import FIRST_AT, store_output
 
 BITS = [
     *(b"a", b"bc", b"\n", b"\n", b"\r", b"\r\n", b"\x1b[31m", b"\x1b[0m", b"\x1b[1", b";4m"),
@@ -192,6 +194,20 @@ def test_a_reader_that_waits_for_rows_reads_the_same_lines(run_id: int, pieces: 
         store_output(run_id, *pieces[cut:])
         lines += [*reader.read(), *reader.unfinished(ended=True)]
     assert facts(lines, terminal=False) == whole
+
+
+def test_a_transcript_that_another_worker_resumes_goes_on_with_the_numbers(fleet: Fleet):
+    job = fleet.start(fleet.ask(fleet.agent()))
+    worker_id = Run.objects.values_list("worker", flat=True).get(pk=job.run_id)
+    pieces = [(1, b"one\ntw"), (2, b"10%\r20"), (1, b"o\nthr"), (2, b"%\r"), (1, b"ee\n")]
+    for number, (stream, data) in enumerate(pieces):
+        # A transcript for each piece, as if every worker died after one.
+        transcript = Transcript(job.tenant_id, job.run_id, worker_id)
+        transcript.resume()
+        transcript.feed(stream, data, FIRST_AT.timestamp() + number)
+        transcript.flush()
+    lines = stored_lines(job.run_id, ended=True)
+    assert facts(list(lines), terminal=False) == read_as_a_whole(pieces, terminal=False, ended=True)
 
 
 # --- cost -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from agents_app.output import watchers
 from agents_app.output.watchers import WatchedSink
 
 
-class Listener:
+class Recorder:
     def __init__(self) -> None:
         self.lines: list[bytes] = []
 
@@ -27,11 +27,11 @@ class Sink:
 
 
 def watched(*pieces: bytes, stream: int = 1) -> tuple[list[bytes], bytes]:
-    listener, sink = Listener(), Sink()
-    with WatchedSink(sink, [listener]) as both:
+    recorder, sink = Recorder(), Sink()
+    with WatchedSink(sink, [recorder]) as both:
         for piece in pieces:
             both.feed(stream, piece, 0.0)
-    return listener.lines, sink.fed
+    return recorder.lines, sink.fed
 
 
 @given(st.lists(st.binary(max_size=5)))
@@ -43,7 +43,7 @@ def test_lines_are_the_same_wherever_the_pieces_are_cut(pieces):
     assert lines == (expected if whole and not whole.endswith(b"\n") else expected[:-1])
 
 
-def test_what_goes_to_stderr_is_passed_on_but_not_shown():
+def test_stderr_is_passed_on_but_not_shown_to_watchers():
     assert watched(b"one\ntwo\n", stream=2) == ([], b"one\ntwo\n")
 
 

@@ -1,4 +1,4 @@
-"""What a run prints has no secrets in it: whatever they look like, wherever the pieces end."""
+"""The output of a run contains no secrets, in whatever encoding and wherever it is cut."""
 
 import base64
 import json
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from agents_app.redaction.redact import Redacting, Redactor, parts_of
+from agents_app.redaction.redact import RedactingSink, Redactor, secret_parts
 
 SECRET = 'canary/7f3+Qz "w" ü&9~kX2'
 OTHER = "0123456789abcdef0123456789abcdef"
@@ -43,7 +43,7 @@ def wrapped(secret: str, before: int, width: int) -> str:
     return "\n".join(letters[i : i + width] for i in range(0, len(letters), width))
 
 
-DISGUISES = {
+ENCODED = {
     "raw": SECRET,
     "JSON": json.dumps(SECRET)[1:-1],
     "JSON in UTF-8": json.dumps(SECRET, ensure_ascii=False)[1:-1],
@@ -71,26 +71,26 @@ DISGUISES = {
 
 
 def core(text: str) -> bytes:
-    """Its middle, which must be gone with it."""
+    """The middle of a text, which must not be in the output either."""
     data = text.encode()
     return data[len(data) // 3 : -len(data) // 3]
 
 
-@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
-def test_no_disguise_hides_a_secret(disguise: str):
-    cleaned = REDACTOR.clean(f"before {disguise} after".encode())
+@pytest.mark.parametrize("encoded", ENCODED.values(), ids=ENCODED)
+def test_a_secret_is_found_in_every_encoding(encoded: str):
+    cleaned = REDACTOR.clean(f"before {encoded} after".encode())
     assert cleaned.startswith(b"before ") and cleaned.endswith(b" after")
     assert cleaned.count(MARK) == 1
-    assert core(disguise) not in cleaned
+    assert core(encoded) not in cleaned
 
 
-@pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
-def test_wherever_an_output_is_cut_the_secret_is_found(disguise: str):
-    """Guard: what may be the beginning of a secret waits for the rest of it."""
-    text = f"before {disguise} after\n".encode()
+@pytest.mark.parametrize("encoded", ENCODED.values(), ids=ENCODED)
+def test_wherever_an_output_is_cut_the_secret_is_found(encoded: str):
+    """Guard: what may be the beginning of a secret is held back until the rest comes."""
+    text = f"before {encoded} after\n".encode()
     for at in range(1, len(text)):
         kept = Kept()
-        sink = Redacting(kept, REDACTOR)
+        sink = RedactingSink(kept, REDACTOR)
         sink.feed(1, text[:at], 0.0)
         sink.flush()
         sink.feed(2, b"meanwhile on the other stream\n", 0.5)
@@ -100,14 +100,14 @@ def test_wherever_an_output_is_cut_the_secret_is_found(disguise: str):
 
 
 def test_a_secret_that_comes_byte_by_byte_is_found():
-    for disguise in DISGUISES.values():
+    for encoded in ENCODED.values():
         kept = Kept()
-        sink = Redacting(kept, REDACTOR)
-        for byte in f"before {disguise} after\n".encode():
+        sink = RedactingSink(kept, REDACTOR)
+        for byte in f"before {encoded} after\n".encode():
             sink.feed(1, bytes([byte]), 0.0)
             sink.flush()
         sink.finish(1.0)
-        assert MARK in kept.streams[1], disguise
+        assert MARK in kept.streams[1], encoded
 
 
 def test_everything_else_passes_unchanged_whatever_it_looks_like():
@@ -117,7 +117,7 @@ def test_everything_else_passes_unchanged_whatever_it_looks_like():
     for _ in range(300):
         pieces = [bytes(chance.choices(letters, k=chance.randrange(40))) for _ in range(5)]
         kept = Kept()
-        sink = Redacting(kept, REDACTOR)
+        sink = RedactingSink(kept, REDACTOR)
         for piece in pieces:
             sink.feed(1, piece, 0.0)
         sink.finish(1.0)
@@ -128,20 +128,20 @@ def test_everything_else_passes_unchanged_whatever_it_looks_like():
     "line", ["Done.\n", "it is done\n", "50 %\n", "naïve Z2\n", "100%\r\n", "> "]
 )
 def test_a_line_of_text_is_shown_at_once(line: str):
-    """Guard: people follow a run by its lines; only what may become a secret is kept back."""
+    """Guard: users follow a run by its lines; only what may become a secret is held back."""
     kept = Kept()
-    Redacting(kept, REDACTOR).feed(1, line.encode(), 0.0)
+    RedactingSink(kept, REDACTOR).feed(1, line.encode(), 0.0)
     assert kept.streams[1] == line.encode()
 
 
-def test_no_more_is_kept_back_than_the_longest_form_may_be_long():
+def test_at_most_the_length_of_the_longest_form_is_held_back():
     kept = Kept()
-    sink = Redacting(kept, REDACTOR)
+    sink = RedactingSink(kept, REDACTOR)
     sink.feed(1, fully_escaped(SECRET[:-1]).encode() * 50, 0.0)
     assert len(kept.streams[1]) > 40 * len(fully_escaped(SECRET[:-1]))
 
 
-def test_secrets_that_overlap_go_both():
+def test_secrets_that_overlap_are_both_replaced():
     redactor = Redactor({"one": ["abcdefghij"], "two": ["ghijklmnop"], "three": ["cdefghijkl"]})
     assert redactor.clean(b"-abcdefghijklmnop-") == b"-[redacted one]-"
     assert redactor.clean(b"-abcdefghij-ghijklmnop-") == b"-[redacted one]-[redacted two]-"
@@ -150,7 +150,7 @@ def test_secrets_that_overlap_go_both():
 def test_each_long_line_of_a_key_counts():
     line = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9u"
     key = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{line}\nZQAA\n-----END-----\n"
-    assert parts_of(key) == {line}
+    assert secret_parts(key) == {line}
     redactor = Redactor({"git_ssh": [key]})
     assert b"b3Blbn" not in redactor.clean(json.dumps({"key": key}).encode())
     assert b"b3Blbn" not in redactor.clean(key.replace("\n", "\r\n").encode())
@@ -171,7 +171,7 @@ def test_a_key_in_one_line_is_found_in_several_too():
     assert redactor.clean(b"MIIEvQIBADANBgkqhkiG9w0B\n") == b"[redacted gcp]\n"
 
 
-def test_texts_are_cleaned_as_well():
+def test_texts_are_cleaned_like_bytes():
     assert REDACTOR.clean_text(f"cannot log in with {SECRET}: é\udcff") == (
         "cannot log in with [redacted door]: é\udcff"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.conf import ROOT
-from agents_app.output.transcript import AfterWhatIsStored
+from agents_app.output.transcript import UnstoredOutputSink
 from agents_app.runners.base import Mount, Outcome, RunSpec, Runtime, verdict
 from agents_app.runners.containers.frames import Frames
 from agents_app.runners.containers.options import environment, limits, options
@@ -44,7 +44,7 @@ def test_bytes_read_before_are_skipped_in_each_stream():
 
 def test_stored_output_does_not_reach_the_sink_again():
     sink = Sink()
-    rest = AfterWhatIsStored(sink, {1: 7})
+    rest = UnstoredOutputSink(sink, {1: 7})
     for data in (b"hello", b" world", b"!"):
         rest.feed(1, data, 0.0)
     rest.feed(2, b"oh", 0.0)

@@ -223,13 +223,13 @@ def lines():
 
 
 def test_a_log_line_says_no_secret_of_a_live_run(lines: list[str]):
-    log_filter.watch_for(1, Redactor({"door": [CANARY]}))
+    log_filter.add_redactor(1, Redactor({"door": [CANARY]}))
     try:
         raise ValueError(CANARY)
     except ValueError:
         logging.getLogger("drover.canary").exception("failed for %s", json.dumps([CANARY]))
     finally:
-        log_filter.forget(1)
+        log_filter.remove_redactor(1)
     logging.getLogger("drover.canary").warning("nobody holds %s any more", CANARY)
     assert "canary-of" not in lines[0] and lines[0].count("[redacted door]") == 2
     assert CANARY in lines[1]

@@ -83,7 +83,7 @@ def test_output_goes_on_after_what_is_stored(fleet: Fleet, host: Host):
     insert_output(run.tenant_id, run.pk, stored)
     Run.objects.update(worker=host.worker_id)
     transcript = Transcript(run.tenant_id, run.pk, host.worker_id)
-    assert transcript.go_on() == {1: 8, 2: 2}
+    assert transcript.resume() == {1: 8, 2: 2}
     transcript.feed(1, b" there", 0.0)
     transcript.close()
     in_transaction(transcript.store_rest)
@@ -197,7 +197,7 @@ def test_output_of_pre_hooks_is_not_counted_as_output_of_the_program(fleet: Flee
     pieces = [Segment(seq, stream, 0.0, data) for seq, (stream, data) in enumerate(said, 1)]
     insert_output(run.tenant_id, run.pk, pieces)
     transcript = Transcript(run.tenant_id, run.pk, run.worker_id or 0)
-    assert transcript.go_on() == {1: 4, 2: 3}
+    assert transcript.resume() == {1: 4, 2: 3}
     assert transcript.total_bytes == sum(len(data) for _, data in said)
 
 

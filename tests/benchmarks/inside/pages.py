@@ -166,7 +166,15 @@ def _write_the_rest(run: Run, now: datetime) -> None:
     newest = Run.objects.latest("pk")
     RunOutput.objects.bulk_create(
         [
-            RunOutput(**same, run=newest, stream=1, at=now, seq=n, data=b"a line of the log\n" * 50)
+            RunOutput(
+                **same,
+                run=newest,
+                stream=1,
+                at=now,
+                seq=n,
+                data=b"a line of the log\n" * 50,
+                first_line=50 * (n - 1),
+            )
             for n in range(1, 200)
         ]
     )

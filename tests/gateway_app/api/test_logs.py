@@ -1,4 +1,4 @@
-"""/v1/runs/{id}/logs and /output: what a run printed, by lines or byte for byte."""
+"""/v1/runs/{id}/logs and /output: the output of a run, by lines or byte for byte."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -25,7 +25,7 @@ def texts(reply: Reply) -> list[str]:
 # --- lines ----------------------------------------------------------------------------------
 
 
-def test_lines_are_numbered_and_say_when_and_from_where(reader: Api, run_id: int):
+def test_lines_have_a_number_a_time_and_a_stream(reader: Api, run_id: int):
     tell(run_id, b"one\ntwo\n")
     tell(run_id, b"oops\n", ERR)
     reply = reader.get(f"/runs/{run_id}/logs")
@@ -50,7 +50,7 @@ def test_a_line_is_shown_when_it_is_whole_or_the_run_is_over(fleet: Fleet, reade
     assert reply.json["complete"] is True
 
 
-def test_offset_and_limit_give_a_part_and_where_it_goes_on(fleet: Fleet, reader: Api):
+def test_offset_and_limit_give_a_part_and_the_next_offset(fleet: Fleet, reader: Api):
     job = fleet.start(fleet.ask(fleet.agent()))
     tell(job.run_id, b"".join(b"line %d\n" % number for number in range(10)))
     fleet.finish(job)
@@ -64,7 +64,7 @@ def test_offset_and_limit_give_a_part_and_where_it_goes_on(fleet: Fleet, reader:
     assert (texts(beyond), beyond.json["complete"]) == ([], True)
 
 
-def test_what_is_not_text_is_made_safe_to_show(reader: Api, run_id: int):
+def test_bytes_that_are_not_text_are_made_safe_to_show(reader: Api, run_id: int):
     tell(run_id, b"\x1b[31mred\x1b[0m \xff\x00\n")
     assert texts(reader.get(f"/runs/{run_id}/logs")) == ["red \N{REPLACEMENT CHARACTER}"]
 
@@ -91,7 +91,7 @@ def raw(api: Api, run_id: int, header: str = "") -> Any:
     return api.client.get(f"/v1/runs/{run_id}/output", headers=headers)
 
 
-def test_the_bytes_come_as_they_were_printed(reader: Api, run_id: int):
+def test_the_bytes_are_those_that_were_printed(reader: Api, run_id: int):
     tell(run_id, b"\x1b[31m\xff\x00")
     tell(run_id, b"oops", ERR)
     response = raw(reader, run_id)

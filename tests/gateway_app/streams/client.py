@@ -1,4 +1,4 @@
-"""A client of event streams that reads the wire itself, and remembers where it was."""
+"""A client of event streams that parses the bytes itself and keeps the last event id."""
 
 import http.client
 import json
@@ -73,7 +73,7 @@ class Stream:
         return [next(events) for _ in range(count)]
 
     def cut(self) -> None:
-        """At once and without good-bye, whatever is being read at this moment."""
+        """Breaks the connection at once, also during a read."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 

@@ -1,4 +1,4 @@
-"""A real gateway for all of these, and somebody who writes the journal behind its back."""
+"""A real gateway, and journal entries that are written without it."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 from tests.gateway_app.streams.client import NOTIFICATIONS, Stream, listen
 from tests.parts.stack_part import PrivateStack
 
-# What only one database can suffer from is collected on that one.
+# The ids of entries are committed out of order on PostgreSQL only.
 collect_ignore = (
     [] if os.environ.get("DROVER_TEST_DATABASE") == "postgres" else ["test_out_of_order.py"]
 )
@@ -51,7 +51,7 @@ print(json.dumps({"tenants": {t.name: t.pk for t in tenants}, "tokens": tokens, 
 
 
 class Gateway:
-    """With two tenants; nothing else runs, so nothing happens but what a test writes."""
+    """A gateway with two tenants. No other process runs: a test writes all that happens."""
 
     def __init__(self, stack: PrivateStack) -> None:
         self.stack = stack

@@ -1,4 +1,4 @@
-"""From an entry of the journal to what a listener is told."""
+"""Which journal entries become events of a notification stream, and what the events say."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ def data_of(event: bytes) -> Any:
     return json.loads(event.decode().splitlines()[1].removeprefix("data: "))
 
 
-def test_an_ending_says_how_it_went():
+def test_the_end_of_a_run_says_how_the_run_ended():
     event = JournalFilter(1).events([ENDED])
     assert event.startswith(b"event: notification\ndata: {") and event.endswith(b"\nid: 9\n\n")
     assert data_of(event) == {
@@ -47,7 +47,7 @@ def test_an_ending_says_how_it_went():
     }
 
 
-def test_a_start_does_not_know_yet_how_it_ends_although_the_row_does():
+def test_the_start_of_a_run_says_nothing_about_its_end_although_the_row_does():
     data = data_of(JournalFilter(1).events([replace(ENDED, name="run.started")]))
     assert (data["kind"], data["status"]) == ("run.started", "running")
     assert (data["completed_at"], data["result_summary"]) == (None, "")
@@ -63,7 +63,7 @@ def test_a_start_does_not_know_yet_how_it_ends_although_the_row_does():
         JournalFilter(1, everything=True, kinds=frozenset({"run.completed"})),
     ],
 )
-def test_what_is_not_wanted_is_not_told(wanted: JournalFilter):
+def test_an_entry_that_the_filter_leaves_out_becomes_no_event(wanted: JournalFilter):
     assert wanted.events([ENDED]) == b""
 
 
@@ -74,12 +74,12 @@ def test_what_is_not_wanted_is_not_told(wanted: JournalFilter):
         JournalFilter(1, everything=True, kinds=frozenset({"run.succeeded"})),
     ],
 )
-def test_what_is_wanted_is_told(wanted: JournalFilter):
+def test_an_entry_that_the_filter_includes_becomes_one_event(wanted: JournalFilter):
     assert wanted.events([ENDED]).count(b"event:") == 1
 
 
 @pytest.mark.parametrize("text", ["", "x" * 4096, "\N{BUG}" * 1024])
-def test_a_short_result_is_told_as_it_is(text: str):
+def test_a_short_result_is_not_cut(text: str):
     assert summary(text) == text
 
 

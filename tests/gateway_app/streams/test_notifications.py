@@ -1,4 +1,4 @@
-"""/v1/notifications/stream on a real server: what is told, to whom, in which order, how it ends."""
+"""/v1/notifications/stream on a real server: which events, for which client, in which order."""
 
 import json
 from typing import Any
@@ -21,10 +21,10 @@ def kinds(events: list[Event]) -> list[str]:
     return [event.data["kind"] for event in events]
 
 
-# --- how it begins --------------------------------------------------------------------------
+# --- opening --------------------------------------------------------------------------------
 
 
-def test_the_first_thing_is_that_it_is_open(gateway: Gateway):
+def test_the_first_event_says_that_the_stream_is_open(gateway: Gateway):
     with Stream(gateway.port, gateway.token) as stream:
         assert stream.status == 200
         assert stream.response.headers["Content-Type"] == "text/event-stream"
@@ -54,7 +54,7 @@ def test_silence_is_filled_with_heartbeats(gateway: Gateway):
         ("/v1/nothing/stream", None, None, 404, "not_found"),
     ],
 )
-def test_what_goes_wrong_before_it_begins_has_the_shape_of_all_errors(
+def test_a_refused_stream_is_answered_like_every_other_error(
     gateway: Gateway, path: str, token: str | None, after: Any, status: int, code: str
 ):
     token = gateway.token if token is None else token
@@ -62,7 +62,7 @@ def test_what_goes_wrong_before_it_begins_has_the_shape_of_all_errors(
         assert (stream.status, stream.problem()["code"]) == (status, code)
 
 
-# --- what is told ---------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------
 
 
 def test_every_ending_but_success_is_a_failure(gateway: Gateway):
@@ -77,7 +77,7 @@ def test_every_ending_but_success_is_a_failure(gateway: Gateway):
     assert statuses == ["running", "succeeded", *endings]
 
 
-def test_filters_leave_out_what_is_not_asked_for(gateway: Gateway):
+def test_filters_leave_out_other_entries(gateway: Gateway):
     asked = f"{NOTIFICATIONS}?kinds=run.completed,%20run.failed"
     with gateway.listen(asked) as stream, gateway.listen(f"{NOTIFICATIONS}?events=all") as all_of:
         for name in ("run.started", "agent.paused", "run.succeeded"):
@@ -89,21 +89,21 @@ def test_filters_leave_out_what_is_not_asked_for(gateway: Gateway):
     assert events[1].data["status"] is None
 
 
-def test_nobody_hears_what_happens_to_another_tenant(gateway: Gateway):
+def test_a_client_gets_no_entries_of_another_tenant(gateway: Gateway):
     with gateway.listen(f"{NOTIFICATIONS}?events=all") as stream:
         before = gateway.tell("run.started", 1, tenant="acme")
         mine = gateway.tell("run.started", 2)
         (event,) = stream.take(1)
         assert (event.id, event.data["run_id"]) == (mine, 2)
-    # Nor afterwards, when it is read from the table.
+    # Nor when the history is read from the table.
     with gateway.listen(after=before - 1) as stream:
         assert [event.id for event in stream.take(1)] == [mine]
 
 
-# --- coming back ----------------------------------------------------------------------------
+# --- resuming -------------------------------------------------------------------------------
 
 
-def test_who_comes_back_hears_what_was_missed_and_nothing_twice(gateway: Gateway):
+def test_a_client_that_resumes_gets_the_missed_entries_and_none_twice(gateway: Gateway):
     with gateway.listen() as stream:
         first = gateway.tell("run.started", 1)
         assert stream.next().id == first
@@ -116,7 +116,7 @@ def test_who_comes_back_hears_what_was_missed_and_nothing_twice(gateway: Gateway
         assert [event.id for event in stream.take(2)] == [missed[-1], live]
 
 
-def test_who_has_heard_nothing_but_the_opening_can_come_back_to_it(gateway: Gateway):
+def test_a_client_can_resume_after_the_opening_event(gateway: Gateway):
     with gateway.listen() as stream:
         opened_at = stream.last_id
     missed = gateway.tell("run.started", 1)
@@ -132,11 +132,11 @@ def test_a_number_from_another_database_means_from_now_on(gateway: Gateway):
         assert stream.next().id == mine
 
 
-# --- how it ends ----------------------------------------------------------------------------
+# --- ending ---------------------------------------------------------------------------------
 
 
 @pytest.mark.fault("F73")
-def test_who_reads_too_slowly_is_cut_off_and_nobody_else_notices(gateway: Gateway):
+def test_a_client_that_reads_too_slowly_is_disconnected_and_no_other_client_is(gateway: Gateway):
     all_of_it = f"{NOTIFICATIONS}?events=all"
     with gateway.listen(all_of_it) as slow, gateway.listen(all_of_it) as quick:
         count, one = 8000, gateway.columns("agent.noted", detail="x" * 450)
@@ -153,7 +153,7 @@ def test_who_reads_too_slowly_is_cut_off_and_nobody_else_notices(gateway: Gatewa
             assert len(again.take(count - len(events) + 1)) == count - len(events) + 1
 
 
-def test_a_token_that_is_revoked_hears_no_more(gateway: Gateway):
+def test_the_stream_of_a_revoked_token_ends(gateway: Gateway):
     made = gateway.ask("POST", "/tokens", {"name": "soon gone", "scope": "read"})
     spent = made["token"]
     with Stream(gateway.port, spent) as stream, gateway.listen() as other:
@@ -165,18 +165,18 @@ def test_a_token_that_is_revoked_hears_no_more(gateway: Gateway):
     assert Stream(gateway.port, spent).status == 401
 
 
-def test_a_tenant_that_is_disabled_hears_no_more(gateway: Gateway):
+def test_the_streams_of_a_disabled_tenant_end(gateway: Gateway):
     token = gateway.theirs
     with Stream(gateway.port, token) as stream:
         assert stream.next().name == "open"
-        # Behind the journal's back: it is asked again every few seconds anyway.
+        # Without a journal entry: rights are also checked every few seconds.
         sql = "UPDATE drover_tenant SET disabled_at = created_at WHERE name = 'acme'"
         gateway.stack.rows(sql)
         assert list(stream.events())[-1] == Event("error", UNAUTHORIZED)
     gateway.stack.rows("UPDATE drover_tenant SET disabled_at = NULL")
 
 
-def test_somebody_who_is_logged_in_listens_until_they_log_out(gateway: Gateway):
+def test_the_stream_of_a_session_ends_with_the_session(gateway: Gateway):
     with Stream(gateway.port, cookie=gateway.cookie) as stream:
         assert (stream.status, stream.next().name) == (200, "open")
         mine = gateway.tell("run.started", 3)
@@ -185,7 +185,7 @@ def test_somebody_who_is_logged_in_listens_until_they_log_out(gateway: Gateway):
         assert list(stream.events()) == [Event("error", UNAUTHORIZED)]
 
 
-# --- that it costs little -------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------
 
 
 def test_open_streams_hold_no_threads_and_no_connections_to_the_database(gateway: Gateway):
@@ -206,7 +206,7 @@ def test_open_streams_hold_no_threads_and_no_connections_to_the_database(gateway
         stream.close()
 
 
-def test_the_data_is_one_line_of_json_whatever_stands_in_it(gateway: Gateway):
+def test_the_data_of_an_event_is_one_line_of_json_whatever_the_text(gateway: Gateway):
     detail = 'a\r\nevent: b\n\ndata: "c"\N{LINE SEPARATOR}'
     with gateway.listen(f"{NOTIFICATIONS}?events=all") as stream:
         gateway.tell("agent.noted", detail=detail)

@@ -21,7 +21,7 @@ from tests.parts.waiting import wait_for
 
 @contextmanager
 def unfinished(gateway: Gateway) -> Iterator[tuple[psycopg.Connection, int]]:
-    """A transaction that has taken a number and is in no hurry."""
+    """A transaction that has taken an id and has not been committed."""
     with psycopg.connect(gateway.stack.database_url) as connection:
         yield connection, _insert(gateway, connection)
 
@@ -33,16 +33,16 @@ def _insert(gateway: Gateway, connection: "psycopg.Connection[tuple[int]]", run:
     return int(row[0])
 
 
-def test_a_late_lower_number_is_heard_before_the_higher(gateway: Gateway):
+def test_an_entry_with_a_lower_id_that_is_committed_later_is_sent_first(gateway: Gateway):
     with gateway.listen() as stream, unfinished(gateway) as (slow, lower):
         higher = gateway.tell("run.started", 2)
         assert higher > lower
-        assert next(stream.lines()) == ": heartbeat"  # half a second, and nothing was told
+        assert next(stream.lines()) == ": heartbeat"  # half a second without an event
         slow.commit()
         assert [event.id for event in stream.take(2)] == [lower, higher]
 
 
-def test_a_number_that_was_never_used_holds_up_nobody_for_long(gateway: Gateway):
+def test_an_id_that_was_rolled_back_delays_a_stream_only_shortly(gateway: Gateway):
     with gateway.listen() as stream, unfinished(gateway) as (slow, lower):
         higher = gateway.tell("run.started", 2)
         slow.rollback()
@@ -51,11 +51,11 @@ def test_a_number_that_was_never_used_holds_up_nobody_for_long(gateway: Gateway)
         assert time.monotonic() - began < 5
 
 
-def test_who_opens_or_comes_back_meanwhile_misses_nothing_either(gateway: Gateway):
+def test_a_client_that_opens_or_resumes_during_the_gap_misses_no_entry(gateway: Gateway):
     before = gateway.tell("run.started", 1)
     with unfinished(gateway) as (slow, lower), ThreadPoolExecutor(2) as pool:
         higher = gateway.tell("run.started", 2)
-        # The journal has no end that can be relied on yet: they are let in when it has.
+        # The end of the journal is not known yet: the streams open when it is.
         fresh = pool.submit(gateway.listen)
         back = pool.submit(gateway.listen, after=before)
         time.sleep(0.5)
@@ -68,8 +68,8 @@ def test_who_opens_or_comes_back_meanwhile_misses_nothing_either(gateway: Gatewa
             assert stream.next().id == last
 
 
-def test_many_writers_in_any_order_are_heard_in_one(gateway: Gateway):
-    """Some take their time, some change their minds; a client that breaks off comes back."""
+def test_the_entries_of_many_writers_are_sent_in_the_order_of_their_ids(gateway: Gateway):
+    """Some writers are slow, some roll back; the client disconnects and resumes."""
     stop = threading.Event()
     wrong = random.Random(7)
 
@@ -78,7 +78,7 @@ def test_many_writers_in_any_order_are_heard_in_one(gateway: Gateway):
         with psycopg.connect(gateway.stack.database_url) as connection:
             while not stop.is_set():
                 ids = {_insert(gateway, connection) for _ in range(chance.randint(1, 3))}
-                # Not more than somebody can read who breaks off all the time.
+                # Not more than a client can read that disconnects all the time.
                 time.sleep(chance.choice([0.01, 0.05, 0.1]))
                 if chance.random() < 0.2:
                     connection.rollback()
@@ -118,7 +118,7 @@ def entry(tenant: Tenant) -> int:
     return RunEvent.objects.create(tenant=tenant, name="run.started", at=NOON).pk
 
 
-def test_a_writer_that_hangs_is_given_up_in_the_end(
+def test_a_writer_that_hangs_is_not_waited_for_forever(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ):
     tail = Tail()
@@ -133,7 +133,7 @@ def test_a_writer_that_hangs_is_given_up_in_the_end(
     assert [told.id for told in tail.read(61.5)] == [first + 2]
 
 
-def test_writers_are_those_who_hold_the_table_and_nobody_else(tenant: Tenant):
+def test_writers_are_the_transactions_that_have_changed_the_journal(tenant: Tenant):
     from django.conf import settings
 
     address = settings.DATABASES["default"]

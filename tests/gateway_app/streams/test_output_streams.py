@@ -9,7 +9,7 @@ from agents_app.output.numbering import Numbering
 from tests.gateway_app.streams.client import Event, Stream
 from tests.gateway_app.streams.conftest import Gateway, NewGateway
 
-# Runs that a worker is busy with; there is none, so they do what a test says.
+# Running runs of a worker that does not exist: a test decides what they print and when they end.
 SETTLE = """
 from datetime import UTC, datetime
 from agents_app.runs import dispatch, lifecycle
@@ -74,7 +74,7 @@ def runs(gateway: Gateway) -> list[RunningRun]:
 
 @pytest.fixture
 def run(runs: list[RunningRun]) -> RunningRun:
-    """One that no other test has had."""
+    """A run that no other test has used."""
     return runs.pop()
 
 
@@ -102,7 +102,7 @@ def test_lines_come_as_they_are_printed_and_then_the_end(run: RunningRun):
     assert end.data["completed_at"] is not None
 
 
-def test_who_comes_back_goes_on_with_the_next_line(run: RunningRun):
+def test_a_client_that_resumes_gets_the_next_line(run: RunningRun):
     run.prints(b"".join(b"line %d\n" % number for number in range(5)))
     with run.follow() as stream:
         assert texts(stream.take(3)) == ["line 0", "line 1", "line 2"]
@@ -115,7 +115,7 @@ def test_who_comes_back_goes_on_with_the_next_line(run: RunningRun):
         assert [event.name for event in stream.events()] == ["open", "end"]
 
 
-def test_people_who_watch_get_colours_and_the_lines_that_still_grow(run: RunningRun):
+def test_a_styled_stream_has_colours_and_open_lines(run: RunningRun):
     run.prints(b"before\n\x1b[31mred")
     path = f"{run.path}?styled=true"
     with Stream(run.gateway.port, run.gateway.token, f"{path}&last_event_id=0") as stream:
@@ -133,7 +133,7 @@ def test_people_who_watch_get_colours_and_the_lines_that_still_grow(run: Running
         assert (last.id, last.data["open"], end.name) == (3, False, "end")
 
 
-def test_a_run_that_is_silent_is_followed_with_heartbeats(run: RunningRun):
+def test_the_stream_of_a_silent_run_has_heartbeats(run: RunningRun):
     with run.follow() as stream:
         lines = stream.lines()
         assert [next(lines) for _ in range(4)] == [": heartbeat", "", ": heartbeat", ""]
@@ -149,7 +149,7 @@ def test_a_long_output_comes_whole_however_slowly_it_is_read(run: RunningRun):
     assert end.name == "end"
 
 
-def test_a_run_that_is_removed_while_it_is_followed_is_gone(run: RunningRun):
+def test_the_stream_of_a_removed_run_ends_with_an_error(run: RunningRun):
     with run.follow() as stream:
         run.gateway.stack.rows("DELETE FROM drover_run_event WHERE run_id = ?", run.id)
         run.gateway.stack.rows("DELETE FROM drover_run WHERE id = ?", run.id)
@@ -158,7 +158,7 @@ def test_a_run_that_is_removed_while_it_is_followed_is_gone(run: RunningRun):
     assert error == Event("error", expected)
 
 
-def test_another_tenant_s_run_is_no_run_at_all(run: RunningRun):
+def test_a_run_of_another_tenant_is_answered_like_an_unknown_run(run: RunningRun):
     answers = []
     for number in (run.id, 987654):
         path = f"/v1/runs/{number}/logs/stream"

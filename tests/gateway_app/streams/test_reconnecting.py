@@ -27,7 +27,7 @@ HAPPENED = (
 
 
 class Reader:
-    """Breaks off after a few events, or in the middle of one, and comes back."""
+    """Disconnects after a few events or within an event, and resumes."""
 
     def __init__(self, port: int, token: str, number: int) -> None:
         self.port, self.token = port, token
@@ -87,7 +87,7 @@ def ask(stack: PrivateStack, token: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.fault("F73")
-def test_nothing_is_missed_and_nothing_is_heard_twice(stack: PrivateStack):
+def test_clients_that_reconnect_get_every_entry_once(stack: PrivateStack):
     token = stack.manage("token", "create", "test", "--scope", "operate").stdout.strip()
     readers = [Reader(stack.conf.port, token, number) for number in range(CLIENTS)]
     done = threading.Event()

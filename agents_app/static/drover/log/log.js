@@ -1,12 +1,12 @@
-// The log on the page of a run: what people choose, and the stream of what it prints.
+// The log on the page of a run: its options, and the stream of new lines.
 import { LogSearch } from "./search.js";
 import { LogView } from "./view.js";
 
-const ASK_AGAIN_MS = 2000;
+const POLL_MS = 2000;
 
-// --- what people choose, kept for the next log ------------------------------------------------
+// --- options, kept in the browser for the next log --------------------------------------------
 
-function choices(view, search) {
+function bindOptions(view, search) {
   const part = (name) => view.panel.querySelector(`#dv-log-${name}`);
   const toggle = (name, classes) => {
     const box = part(name), key = `drover-log-${name}`;
@@ -26,52 +26,52 @@ function choices(view, search) {
   streams.addEventListener("change", () => {
     view.lines.classList.toggle("dv-only-stdout", streams.value === "stdout");
     view.lines.classList.toggle("dv-only-stderr", streams.value === "stderr");
-    search.soon();
+    search.schedule();
     if (view.following) view.toEnd();
   });
 }
 
-// --- what it prints -----------------------------------------------------------------------------
+// --- new lines ----------------------------------------------------------------------------------
 
-class Growth {
+class LiveLines {
   constructor(view) {
     this.view = view;
-    this.sign = view.panel.querySelector("#dv-log-sign");
-    this.waiting = [];
+    this.status = view.panel.querySelector("#dv-log-sign");
+    this.received = [];
   }
 
   listen() {
     const { stream } = this.view.panel.dataset;
     const seen = this.view.last < 0 ? "" : `&last_event_id=${this.view.last}`;
     this.source = new EventSource(stream + seen);
-    this.source.addEventListener("open", () => this.say("live"));
-    this.source.addEventListener("line", (message) => this.take(JSON.parse(message.data)));
+    this.source.addEventListener("open", () => this.showStatus("live"));
+    this.source.addEventListener("line", (message) => this.receive(JSON.parse(message.data)));
     this.source.addEventListener("end", () => this.end());
-    this.source.addEventListener("error", () => this.broken());
+    this.source.addEventListener("error", () => this.handleError());
   }
 
-  // Thousands of lines in a moment are one change of the page.
-  take(line) {
-    this.waiting.push(line);
-    this.frame ||= setTimeout(() => this.flush(), 50);
+  // Lines that come within 50 ms are one change of the page.
+  receive(line) {
+    this.received.push(line);
+    this.timer ||= setTimeout(() => this.flush(), 50);
   }
 
   flush() {
-    this.frame = 0;
-    this.view.add(this.waiting.splice(0));
+    this.timer = 0;
+    this.view.add(this.received.splice(0));
   }
 
-  // The browser comes back by itself after a broken line; after a refusal the page asks instead.
-  broken() {
+  // The browser reconnects after a broken connection, but not after a refusal: then the page polls.
+  handleError() {
     if (this.source.readyState !== EventSource.CLOSED) {
-      this.say("reconnecting");
+      this.showStatus("reconnecting");
       return;
     }
-    this.ask();
+    this.poll();
   }
 
-  async ask() {
-    this.say("every 2 s");
+  async poll() {
+    this.showStatus("updated every 2 s");
     try {
       const answer = await fetch(`${this.view.panel.dataset.lines}?after=${this.view.last}`);
       const { lines, ended } = await answer.json();
@@ -81,34 +81,34 @@ class Growth {
         return;
       }
     } catch {
-      this.say("not reached, tries again");
+      this.showStatus("server not reachable, retrying");
     }
-    setTimeout(() => this.ask(), ASK_AGAIN_MS);
+    setTimeout(() => this.poll(), POLL_MS);
   }
 
   end() {
     this.source.close();
     this.flush();
-    this.say("");
-    this.view.empty.textContent = "It printed nothing.";
+    this.showStatus("");
+    this.view.empty.textContent = "No output.";
     this.view.followBox?.closest("label").remove();
     this.view.followBox = null;
   }
 
-  say(text) {
-    this.sign.textContent = text;
+  showStatus(text) {
+    this.status.textContent = text;
   }
 }
 
 const panel = document.getElementById("dv-log-panel");
 if (panel) {
   const view = new LogView(panel);
-  choices(view, new LogSearch(view));
+  bindOptions(view, new LogSearch(view));
   if ("growing" in panel.dataset) {
-    const growth = new Growth(view);
-    growth.listen();
-    window.addEventListener("pagehide", () => growth.source.close());
-    // A page that the browser had kept for "back" has missed something.
+    const live = new LiveLines(view);
+    live.listen();
+    window.addEventListener("pagehide", () => live.source.close());
+    // A page that the browser restores for "back" has missed lines.
     window.addEventListener("pageshow", (event) => event.persisted && window.location.reload());
   }
 }

@@ -1,6 +1,5 @@
-// Search in the lines on the page, also in those that come while it is open; what is before them is
-// looked at when somebody asks for more. Matches are marked with the browser's highlights, so what
-// was printed is never cut into pieces.
+// Searches the lines on the page, new lines too; earlier lines are loaded and searched on request.
+// Matches are marked with the highlights of the browser, so that no line is cut into elements.
 
 const MOST_MARKED = 2000;
 
@@ -11,8 +10,8 @@ export class LogSearch {
     this.field = part("find");
     this.count = part("count");
     this.rows = []; // lines with a match, in order
-    this.here = -1;
-    this.lookingBack = false;
+    this.current = -1; // index in rows
+    this.isLoading = false;
     this.marks = globalThis.Highlight ? { "dv-found": new Highlight(), "dv-found-here": new Highlight() } : {};
     for (const [name, mark] of Object.entries(this.marks)) CSS.highlights.set(name, mark);
     this.field.addEventListener("input", () => this.start());
@@ -25,31 +24,31 @@ export class LogSearch {
     });
     part("next").addEventListener("click", () => this.go(1));
     part("previous").addEventListener("click", () => this.go(-1));
-    view.changed.add(() => this.soon());
+    view.changed.add(() => this.schedule());
   }
 
-  get wanted() {
+  get term() {
     return this.field.value.toLowerCase();
   }
 
-  // Many lines may come at once: they are searched together.
-  soon() {
-    if (this.wanted && !this.frame) this.frame = requestAnimationFrame(() => this.again());
+  // Lines that come before the next frame are searched together.
+  schedule() {
+    if (this.term && !this.frame) this.frame = requestAnimationFrame(() => this.repeat());
   }
 
-  again() {
+  repeat() {
     this.frame = 0;
-    const current = this.rows[this.here];
-    this.look();
-    this.here = this.rows.indexOf(current);
+    const current = this.rows[this.current];
+    this.find();
+    this.current = this.rows.indexOf(current);
     this.show();
   }
 
   start() {
-    this.look();
-    this.here = -1;
+    this.find();
+    this.current = -1;
     this.show();
-    if (this.rows.length) this.go(-1); // the newest first: that is where people are
+    if (this.rows.length) this.go(-1); // the newest match first, near the end that the view follows
   }
 
   stop() {
@@ -57,59 +56,59 @@ export class LogSearch {
     this.start();
   }
 
-  look() {
-    const wanted = this.wanted;
+  find() {
+    const term = this.term;
     const visible = [...this.view.lines.children].filter((row) => row.checkVisibility?.() ?? true);
-    this.rows = wanted ? visible.filter((row) => textOf(row).textContent.toLowerCase().includes(wanted)) : [];
+    this.rows = term ? visible.filter((row) => textOf(row).textContent.toLowerCase().includes(term)) : [];
   }
 
   go(step) {
     if (!this.rows.length) {
-      this.lookBack();
+      this.searchEarlier();
       return;
     }
-    const from = this.here < 0 && step < 0 ? 0 : this.here;
-    this.here = (from + step + this.rows.length) % this.rows.length;
+    const from = this.current < 0 && step < 0 ? 0 : this.current;
+    this.current = (from + step + this.rows.length) % this.rows.length;
     this.view.follow(false);
-    this.view.reveal(this.rows[this.here]);
+    this.view.reveal(this.rows[this.current]);
     this.show();
   }
 
-  // A piece at a time, until there is a match, the beginning, or as much as a page can hold.
-  async lookBack() {
-    if (!this.wanted || this.lookingBack) return;
-    this.lookingBack = this.view.held = true;
+  // Loads earlier lines until there is a match, the beginning, or the limit of the page.
+  async searchEarlier() {
+    if (!this.term || this.isLoading) return;
+    this.isLoading = this.view.held = true;
     this.show();
     let came = true;
-    while (came && this.wanted && !this.rows.length && this.view.canLoadEarlier) {
+    while (came && this.term && !this.rows.length && this.view.canLoadEarlier) {
       came = await this.view.loadEarlier();
-      // In this frame what came is searched, and the page gets on with everything else.
+      // The next frame searches the loaded lines and lets the page do its other work.
       await new Promise(requestAnimationFrame);
     }
-    this.lookingBack = this.view.held = false;
+    this.isLoading = this.view.held = false;
     this.show();
-    if (this.rows.length && this.here < 0) this.go(-1);
+    if (this.rows.length && this.current < 0) this.go(-1);
   }
 
   show() {
     this.view.lines.querySelector(".dv-current")?.classList.remove("dv-current");
-    const current = this.rows[this.here];
+    const current = this.rows[this.current];
     current?.classList.add("dv-current");
     this.count.textContent = this.outcome();
     this.mark(current);
   }
 
-  // Whoever reads it must know that the beginning of the log was not looked at.
+  // Says how much of the log was searched, unless it was all of it.
   outcome() {
-    if (!this.wanted) return "";
+    if (!this.term) return "";
     const searched = this.view.earlier ? ` in the last ${this.view.lines.childElementCount.toLocaleString("en")}` : "";
     if (this.rows.length) {
-      const place = this.here < 0 ? "" : `${this.here + 1} of `;
+      const place = this.current < 0 ? "" : `${this.current + 1} of `;
       const unit = this.rows.length === 1 ? "line" : "lines";
       return `${place}${this.rows.length.toLocaleString("en")} ${unit}${searched}`;
     }
-    if (this.lookingBack) return "looking further back";
-    const more = this.view.canLoadEarlier ? ": Enter looks further back" : "";
+    if (this.isLoading) return "searching earlier lines";
+    const more = this.view.canLoadEarlier ? ": press Enter to search earlier lines" : "";
     return `not found${searched && `${searched} lines`}${more}`;
   }
 
@@ -118,24 +117,24 @@ export class LogSearch {
     if (!all) return;
     all.clear();
     one.clear();
-    // Around the current one, if there are too many to mark.
-    const from = Math.max(0, Math.min(this.here, this.rows.length) - MOST_MARKED / 2);
+    // Around the current match, if there are too many to mark.
+    const from = Math.max(0, Math.min(this.current, this.rows.length) - MOST_MARKED / 2);
     for (const row of this.rows.slice(from, from + MOST_MARKED)) {
-      for (const range of ranges(textOf(row), this.wanted)) (row === current ? one : all).add(range);
+      for (const range of ranges(textOf(row), this.term)) (row === current ? one : all).add(range);
     }
   }
 }
 
 const textOf = (row) => row.querySelector(".dv-text");
 
-function* ranges(element, wanted) {
+function* ranges(element, term) {
   const text = element.textContent.toLowerCase();
-  // Some letters have other lengths in lower case: then a mark could be anywhere.
+  // Some letters have another length in lower case, which would move the marks.
   if (text.length !== element.textContent.length) return;
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+  for (let at = text.indexOf(term); at >= 0; at = text.indexOf(term, at + term.length)) {
     const range = document.createRange();
     range.setStart(...placeIn(element, at));
-    range.setEnd(...placeIn(element, at + wanted.length));
+    range.setEnd(...placeIn(element, at + term.length));
     yield range;
   }
 }
