@@ -1,4 +1,4 @@
-"""Settings that cannot work are refused at start, each with an id and what to do."""
+"""System checks that refuse invalid settings at start, each with an id and a remedy."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @register()
-def leases_outlast_renewals(**_: Any) -> list[CheckMessage]:
+def check_lease_and_renewal(**_: Any) -> list[CheckMessage]:
     if CONF.lease_seconds >= 2 * CONF.renew_seconds:
         return []
     return [
         Error(
-            f"A lease of {CONF.lease_seconds:g} s renewed every {CONF.renew_seconds:g} s ends "
-            "when a single renewal is late.",
+            f"DROVER_LEASE_SECONDS is {CONF.lease_seconds:g} and DROVER_RENEW_SECONDS is "
+            f"{CONF.renew_seconds:g}: one late renewal would end a lease.",
             hint="Set DROVER_LEASE_SECONDS to at least twice DROVER_RENEW_SECONDS.",
             id="drover.E001",
         )
@@ -24,55 +24,55 @@ def leases_outlast_renewals(**_: Any) -> list[CheckMessage]:
 
 
 @register()
-def project_is_a_directory(**_: Any) -> list[CheckMessage]:
+def check_project_directory(**_: Any) -> list[CheckMessage]:
     if CONF.project.is_dir():
         return []
     return [
         Error(
             f"The project directory {CONF.project} does not exist.",
-            hint="Create it, or point DROVER_PROJECT to the directory that holds agents/.",
+            hint="Create it, or set DROVER_PROJECT to the directory that contains agents/.",
             id="drover.E002",
         )
     ]
 
 
 @register()
-def somebody_says_that_a_request_came_by_tls(**_: Any) -> list[CheckMessage]:
+def check_trusted_proxy(**_: Any) -> list[CheckMessage]:
     if not CONF.tls or CONF.trusted_proxies:
         return []
     return [
         Error(
-            f"DROVER_PUBLIC_URL is {CONF.public_url}, and no proxy is trusted to say that a "
-            "request came by https: each would be sent there again and again.",
-            hint="Set DROVER_TRUSTED_PROXIES to the address of the proxy that ends TLS.",
+            f"DROVER_PUBLIC_URL is {CONF.public_url}, but no proxy is trusted to mark requests as "
+            "https: every request would be redirected without end.",
+            hint="Set DROVER_TRUSTED_PROXIES to the address of the proxy that terminates TLS.",
             id="drover.E003",
         )
     ]
 
 
 @register()
-def strangers_are_expected(**_: Any) -> list[CheckMessage]:
+def check_reachable_host(**_: Any) -> list[CheckMessage]:
     if CONF.host in LOOPBACK or CONF.public_url or CONF.allowed_hosts:
         return []
     return [
         Warning(
-            f"DROVER_HOST is {CONF.host}, so other machines reach the gateway, but it answers to "
-            "the names of this one alone.",
-            hint="Set DROVER_PUBLIC_URL to the address that people type, https://..., and "
-            "DROVER_TRUSTED_PROXIES to the proxy that ends TLS.",
+            f"DROVER_HOST is {CONF.host}: other machines can reach the gateway, but it accepts "
+            "only local host names.",
+            hint="Set DROVER_PUBLIC_URL to the address in the browser, https://..., and "
+            "DROVER_TRUSTED_PROXIES to the proxy that terminates TLS.",
             id="drover.W001",
         )
     ]
 
 
 @register()
-def passwords_travel_sealed(**_: Any) -> list[CheckMessage]:
+def check_tls(**_: Any) -> list[CheckMessage]:
     if CONF.tls or not CONF.public_url or CONF.public_host in LOOPBACK:
         return []
     return [
         Warning(
-            f"DROVER_PUBLIC_URL is {CONF.public_url}: passwords and tokens travel in the clear.",
-            hint="Put a proxy with TLS in front, name it in DROVER_TRUSTED_PROXIES, and set "
+            f"DROVER_PUBLIC_URL is {CONF.public_url}: passwords and tokens are sent unencrypted.",
+            hint="Use a proxy with TLS, set DROVER_TRUSTED_PROXIES to its address, and "
             "DROVER_PUBLIC_URL to https://...",
             id="drover.W002",
         )

@@ -1,11 +1,11 @@
-"""Times as text: the zone of the host for people, UTC for programs."""
+"""Times as text: in the time zone of the host for display, in UTC for programs."""
 
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 import tzlocal
 
-# Read when settings are loaded: Django then puts its own zone into the environment.
+# Read before Django sets TZ in the environment.
 HOST_ZONE = tzlocal.get_localzone_name() or "UTC"
 
 

@@ -1,4 +1,4 @@
-"""Drover's own settings, read once from the environment into one typed value."""
+"""Drover's settings, read once from the environment."""
 
 import os
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Conf:
 
     @property
     def gateway_url(self) -> str:
-        """Where runs on this host find the gateway."""
+        """The address of the gateway for runs on this host."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104
         host = f"[{host}]" if ":" in host else host
         return self.gateway_address or f"http://{host}:{self.port}"
@@ -57,7 +57,7 @@ class Conf:
 
     @property
     def tls(self) -> bool:
-        """People come by https: a proxy of theirs ends it, and says so of each request."""
+        """Whether browsers use https, which a proxy terminates."""
         return self.public_url.startswith("https://")
 
 
@@ -104,7 +104,7 @@ def _yes(env: Mapping[str, str], name: str, default: str) -> bool:
 def _redis_url(url: str) -> str:
     scheme = url.partition("://")[0]
     if url and scheme not in {"redis", "rediss", "unix", "redis+socket", "sentinel"}:
-        # The URL may hold a password: say the scheme, never the whole text.
+        # The URL may contain a password: the message has only the scheme.
         raise ConfigError(
             f"REDIS_URL starts with {scheme!r}: expected redis://, rediss:// or unix://"
         )
@@ -119,7 +119,7 @@ def _public_url(url: str) -> str:
         usable = False
     if url and not (usable and parts._replace(scheme="", netloc="").geturl() == ""):
         raise ConfigError(
-            f"DROVER_PUBLIC_URL={url!r}: expected the address that people type, without a path: "
+            f"DROVER_PUBLIC_URL={url!r}: expected the address in the browser, without a path: "
             "https://drover.example.com"
         )
     return url.rstrip("/")
@@ -170,7 +170,7 @@ def database_settings(url: str) -> dict[str, Any]:
         return _sqlite(parts.path[1:] if parts.path.startswith("//") else parts.path)
     if parts.scheme in {"postgres", "postgresql"}:
         return _postgres(url)
-    # The URL may hold a password: say the scheme, never the whole text.
+    # The URL may contain a password: the message has only the scheme.
     raise ConfigError(
         f"DATABASE_URL starts with {parts.scheme or '(nothing)'!r}: "
         "expected sqlite:///path/to/file or postgresql://user:password@host:port/name"
@@ -179,12 +179,12 @@ def database_settings(url: str) -> dict[str, Any]:
 
 def _sqlite(path: str) -> dict[str, Any]:
     if not path.strip("/"):
-        raise ConfigError("DATABASE_URL names no file: expected sqlite:///path/to/file")
+        raise ConfigError("DATABASE_URL has no file name: expected sqlite:///path/to/file")
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
         "OPTIONS": {
-            # IMMEDIATE: a transaction that reads and then writes must not fail halfway.
+            # IMMEDIATE: a transaction that reads and then writes must not fail at its first write.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
@@ -200,7 +200,7 @@ def _postgres(url: str) -> dict[str, Any]:
     except ValueError as error:
         raise ConfigError(f"DATABASE_URL: {error}") from None
     if not parts.path.strip("/"):
-        raise ConfigError("DATABASE_URL names no database: expected postgresql://.../name")
+        raise ConfigError("DATABASE_URL has no database name: expected postgresql://.../name")
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path[1:]),

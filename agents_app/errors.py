@@ -1,15 +1,15 @@
-"""Every error Drover raises on purpose; the message is for people, the code for programs."""
+"""The errors of Drover: a message for users, and a code and HTTP status for programs."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
 class DroverError(Exception):
-    """Something a person can act on: what was wrong, where, what to do."""
+    """Base class; the message says what is wrong, where, and what to do."""
 
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 400
-    # A permanent error fails the same way next time; only the others are worth a retry.
+    # A permanent error would occur again; only other errors are retried.
     permanent: ClassVar[bool] = True
 
 
@@ -21,23 +21,23 @@ class ConfigError(DroverError):
 
 
 class NotFound(DroverError):
-    """There is no such object, or it belongs to another tenant."""
+    """The object does not exist, or belongs to another tenant."""
 
     code = "not_found"
     http_status = 404
 
 
 class Refused(DroverError):
-    """The object exists, and its state does not allow this."""
+    """The state of the object does not allow the operation."""
 
     code = "refused"
     http_status = 409
 
 
 class TriggerParseError(DroverError):
-    """A text that should say when does not; `accepted` lists what could be written, a form a line.
+    """A text is not a valid trigger; `accepted` lists the valid forms, one per line.
 
-    `position` is the index of the character at which the text stops making sense.
+    `position` is the index of the first invalid character.
     """
 
     code = "bad_trigger"
@@ -60,7 +60,7 @@ class TriggerParseError(DroverError):
 
 
 class SchedulerError(DroverError):
-    """Base of the errors offered to Python code that builds on Drover."""
+    """Base of the errors for Python code that uses Drover as a library."""
 
     code = "scheduler"
 
@@ -87,7 +87,7 @@ class ScheduleTriggerError(SchedulerError):
 
 
 class SchedulerShutdownError(SchedulerError):
-    """The scheduler was asked to stop and runs were still going on at the time limit."""
+    """Runs were unfinished at the time limit of a shutdown."""
 
     code = "shutdown_timeout"
     permanent = False

@@ -1,4 +1,4 @@
-"""The names people write: an agent's own, and the spellings of a field; nothing about values."""
+"""Names in files: valid agent names, spellings of fields, and suggestions; pure."""
 
 import re
 from collections.abc import Collection
@@ -11,21 +11,21 @@ _OTHER_SPELLINGS = {"max_work_queue_size": "work_queue_size", "cron": "expressio
 
 
 def agent_name_problem(name: str) -> str | None:
-    """Why this cannot be an agent's name, or None when it can."""
+    """Why the name is not a valid agent name, or None."""
     if name == "default":
         return "the agent name 'default' is reserved; rename the directory"
     if len(name) > MAX_NAME_LENGTH:
         return f"the agent name has {len(name)} characters; at most {MAX_NAME_LENGTH} are allowed"
     if not _AGENT_NAME.fullmatch(name):
         return (
-            f"{name!r} is no agent name; use a-z, 0-9 and single hyphens between them, "
+            f"{name!r} is not a valid agent name; use a-z, 0-9 and single hyphens between them, "
             "for example 'nightly-report'"
         )
     return None
 
 
 def canonical(key: str) -> str:
-    """The one spelling of a field: `maxReruns`, `max-reruns` and `max_reruns` are the same."""
+    """The canonical spelling: `maxReruns`, `max-reruns` and `max_reruns` are the same field."""
     snake = _CAMEL_HUMP.sub("_", key).replace("-", "_").lower()
     return _OTHER_SPELLINGS.get(snake, snake)
 
@@ -36,7 +36,7 @@ def closest(key: str, known: Collection[str], *, likeness: float = 0.6) -> str |
 
 
 def mistyped(key: str, known: Collection[str]) -> bool:
-    """Where people may keep keys of their own, only a near miss of ours is an error."""
+    """Whether the key is a likely typo; other unknown keys may be custom keys."""
     return closest(key, known, likeness=0.85) is not None
 
 

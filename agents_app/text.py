@@ -1,4 +1,4 @@
-"""Text for people: shortened, without terminal controls, and relative times; no tables."""
+"""Text for display: shortening, removal of terminal controls, relative times; pure."""
 
 import codecs
 import re
@@ -14,7 +14,7 @@ _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
 _STRING_BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f\r\n]*"
 _CSI_BODY = r"[0-?]*[ -/]*"
 CSI = r"(?:\x1b\[|\x9b)"
-# All that a terminal would act on, but for tabs and line ends.
+# Everything that controls a terminal, except tabs and line ends.
 CONTROLS = (
     rf"{_STRING}{_STRING_BODY}(?:\x07|\x1b\\|\x9c)?"
     rf"|{CSI}{_CSI_BODY}[@-~]?"
@@ -22,7 +22,7 @@ CONTROLS = (
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
 _REMOVED = re.compile(CONTROLS)
-# The groups are what must be kept of it for the rest to be understood later.
+# The groups are the part that is needed to recognise the rest of the sequence.
 _UNFINISHED = re.compile(
     rf"({_STRING}){_STRING_BODY}(\x1b?)\Z"
     rf"|({CSI})[0-?]*([ -/]?)[ -/]*\Z"
@@ -32,7 +32,7 @@ _LINE_END = re.compile(r"\r+\n?")
 
 
 def summary(text: str, longest_bytes: int = LONGEST_BYTES) -> str:
-    """Whole characters, and a mark where the rest was cut off; what was cut stays as it is."""
+    """The text cut at a character boundary, with a mark; text that was cut before is unchanged."""
     data = text.removesuffix(CUT).encode(errors="replace")
     if len(data) <= longest_bytes:
         return text
@@ -40,7 +40,7 @@ def summary(text: str, longest_bytes: int = LONGEST_BYTES) -> str:
 
 
 def rough(seconds: float) -> str:
-    """In the largest unit of which there are at least two."""
+    """The duration in the largest unit with a value of at least 2."""
     size, name = next((unit for unit in _UNITS if seconds >= 2 * unit[0]), _UNITS[-1])
     return f"{int(seconds // size)} {name}"
 
@@ -54,7 +54,7 @@ def relative(moment: datetime, now: datetime) -> str:
 
 
 class TextDecoder:
-    """Turns one stream's bytes into text for people, whatever was split where."""
+    """Decodes the bytes of one stream; sequences may be split between calls."""
 
     def __init__(self) -> None:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
@@ -65,7 +65,7 @@ class TextDecoder:
         text = self._escape + self._utf8.decode(data, final)
         self._escape = ""
         if not final and (unfinished := _UNFINISHED.search(text)):
-            # Not the whole of it: that is dropped anyway, and may be endless.
+            # Only its start: the rest is removed anyway, and may be very long.
             self._escape = "".join(group for group in unfinished.groups() if group)
             text = text[: unfinished.start()]
         return self._lines(_REMOVED.sub("", text), final)
@@ -84,5 +84,5 @@ def as_text(data: bytes) -> str:
 
 
 def harmless(text: str) -> str:
-    """Without what a terminal would obey: sentences quote what agents and senders wrote."""
+    """Removes terminal controls: messages quote texts of agents and senders."""
     return as_text(text.encode("utf-8", "replace"))

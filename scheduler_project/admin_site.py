@@ -1,14 +1,18 @@
-"""How the admin looks and what its sidebar leads to; settings.py takes UNFOLD from here."""
+"""Appearance and sidebar of the admin: the setting UNFOLD, which settings.py takes from here."""
 
 from collections.abc import Callable
 from typing import Any
 
+from django.apps import apps
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils.functional import lazy
+from django.utils.text import capfirst
 
 from agents_app.conf import CONF
+
+CALENDAR = "admin:agents_app_schedule_calendar"
 
 
 def _may_see(model: str) -> Callable[[HttpRequest], bool]:
@@ -20,9 +24,19 @@ def _may_see(model: str) -> Callable[[HttpRequest], bool]:
     return allowed
 
 
-def _table(title: str, icon: str, model: str) -> dict[str, Any]:
-    link = reverse_lazy(f"admin:{model.replace('.', '_')}_changelist")
-    return {"title": title, "icon": icon, "link": link, "permission": _may_see(model)}
+def _name(model: str) -> str:
+    """The table's only name; pages, browser tabs and addresses take it from the model, too."""
+    return capfirst(str(apps.get_model(model)._meta.verbose_name_plural))
+
+
+def _table(icon: str, model: str) -> dict[str, Any]:
+    return {
+        # Models are not loaded yet when settings are read.
+        "title": lazy(_name, str)(model),
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{model.replace('.', '_')}_changelist"),
+        "permission": _may_see(model),
+    }
 
 
 def _static(name: str) -> Callable[[HttpRequest], str]:
@@ -30,7 +44,7 @@ def _static(name: str) -> Callable[[HttpRequest], str]:
 
 
 def _live_script(request: HttpRequest) -> str:
-    """Its address says whether this person may read the stream of events."""
+    """Adds `?listen` for users who may read the stream of events."""
     from gateway_app.access import READ, scopes_of
 
     listens = READ in scopes_of(request.user)
@@ -38,85 +52,85 @@ def _live_script(request: HttpRequest) -> str:
 
 
 def _on_schedules(request: HttpRequest) -> bool:
-    """The calendar lies below them, and has a line of its own."""
-    below = "/agents_app/schedule/"
-    return below in request.path and not request.path.endswith(f"{below}calendar/")
+    """The calendar has an address below the schedules, and its own line in the sidebar."""
+    schedules, calendar = reverse("admin:agents_app_schedule_changelist"), reverse(CALENDAR)
+    return request.path.startswith(schedules) and request.path != calendar
 
 
 _FLEET = [
     {"title": "Overview", "icon": "dashboard", "link": reverse_lazy("admin:index")},
-    _table("Agents", "smart_toy", "agents_app.agent"),
-    {**_table("Schedules", "schedule", "agents_app.schedule"), "active": _on_schedules},
+    _table("smart_toy", "agents_app.agent"),
+    {**_table("schedule", "agents_app.schedule"), "active": _on_schedules},
     {
         "title": "Calendar",
         "icon": "calendar_month",
-        "link": reverse_lazy("admin:agents_app_schedule_calendar"),
+        "link": reverse_lazy(CALENDAR),
         "permission": _may_see("agents_app.schedule"),
     },
-    _table("Rules", "rule", "agents_app.rulestate"),
-    _table("Queue", "inbox", "agents_app.workitem"),
-    _table("Runs", "play_circle", "agents_app.run"),
-    _table("Credentials", "key", "agents_app.credential"),
+    _table("rule", "agents_app.rulestate"),
+    _table("inbox", "agents_app.workitem"),
+    _table("play_circle", "agents_app.run"),
+    _table("key", "agents_app.credential"),
 ]
-_TALK = [
-    _table("Calls", "call_split", "agents_app.agentcall"),
-    _table("Messages", "mail", "agents_app.message"),
-    _table("Locks", "lock", "agents_app.resourcelock"),
-    _table("Waiting for locks", "hourglass", "agents_app.lockwait"),
+_INTERACTION = [
+    _table("call_split", "agents_app.agentcall"),
+    _table("mail", "agents_app.message"),
+    _table("lock", "agents_app.resourcelock"),
+    _table("hourglass", "agents_app.lockwait"),
 ]
-_WEBHOOKS = [
-    _table("Deliveries", "webhook", "agents_app.delivery"),
-    _table("Sources", "rss_feed", "agents_app.webhooksource"),
-    _table("Who is told", "campaign", "agents_app.notifytarget"),
+_INTEGRATIONS = [
+    _table("webhook", "agents_app.delivery"),
+    _table("rss_feed", "agents_app.webhooksource"),
+    _table("campaign", "agents_app.notifytarget"),
 ]
 _HISTORY = [
-    _table("Firings", "event_available", "agents_app.firing"),
-    _table("Journal", "history", "agents_app.runevent"),
-    _table("Usage", "payments", "agents_app.usage"),
-    _table("Heartbeats", "ecg_heart", "agents_app.heartbeat"),
+    _table("event_available", "agents_app.firing"),
+    _table("history", "agents_app.runevent"),
+    _table("payments", "agents_app.usage"),
+    _table("ecg_heart", "agents_app.heartbeat"),
 ]
 
 
-def _wrong_lately() -> str:
-    from agents_app.admin.doctor import wrong_lately
+def _problem_count() -> str:
+    from agents_app.admin.doctor import problem_count
 
-    return wrong_lately()
+    return problem_count()
 
 
-_MACHINES = [
+_SYSTEM = [
     {
         "title": "Doctor",
         "icon": "stethoscope",
         "link": reverse_lazy("doctor"),
-        "permission": "agents_app.admin.doctor.may_ask",
-        # Looked at when a page is made; an empty one is not shown.
-        "badge": lazy(_wrong_lately, str)(),
+        "permission": "agents_app.admin.doctor.may_see_findings",
+        # Evaluated for each page; an empty text shows no badge.
+        "badge": lazy(_problem_count, str)(),
         "badge_variant": "danger",
     },
-    _table("Workers", "memory", "agents_app.worker"),
-    _table("Snapshots", "monitoring", "agents_app.machinesnapshot"),
-    _table("Scheduler", "timer", "agents_app.scheduler"),
+    _table("memory", "agents_app.worker"),
+    _table("monitoring", "agents_app.machinesnapshot"),
+    _table("timer", "agents_app.scheduler"),
 ]
 _FLOWER = [
     {
         "title": "Flower",
         "icon": "local_florist",
         "link": f"http://127.0.0.1:{CONF.flower_port}",
-        "permission": "agents_app.admin.flower.may_open",
+        "permission": "agents_app.admin.machines.may_open_flower",
     }
 ] * CONF.flower
 _DUTIES = [
-    _table("Periodic tasks", "update", "django_celery_beat.periodictask"),
-    _table("Intervals", "avg_pace", "django_celery_beat.intervalschedule"),
-    _table("Crontabs", "calendar_clock", "django_celery_beat.crontabschedule"),
-    _table("Clocked", "alarm", "django_celery_beat.clockedschedule"),
-    _table("Solar", "wb_sunny", "django_celery_beat.solarschedule"),
+    _table("update", "django_celery_beat.periodictask"),
+    _table("avg_pace", "django_celery_beat.intervalschedule"),
+    _table("calendar_clock", "django_celery_beat.crontabschedule"),
+    _table("alarm", "django_celery_beat.clockedschedule"),
+    _table("wb_sunny", "django_celery_beat.solarschedule"),
 ]
-_PEOPLE = [
-    _table("Tenants", "domain", "agents_app.tenant"),
-    _table("Users", "person", "auth.user"),
-    _table("Groups", "group", "auth.group"),
-    _table("Failed logins", "lock_clock", "agents_app.loginfailure"),
+_ACCOUNTS = [
+    _table("domain", "agents_app.tenant"),
+    _table("person", "auth.user"),
+    _table("group", "auth.group"),
+    _table("lock_clock", "agents_app.loginfailure"),
 ]
 
 UNFOLD: dict[str, Any] = {
@@ -170,12 +184,17 @@ UNFOLD: dict[str, Any] = {
         "show_all_applications": False,
         "navigation": [
             {"title": "Fleet", "items": _FLEET},
-            {"title": "Between agents", "separator": True, "collapsible": True, "items": _TALK},
-            {"title": "Webhooks", "separator": True, "items": _WEBHOOKS},
+            {
+                "title": "Between agents",
+                "separator": True,
+                "collapsible": True,
+                "items": _INTERACTION,
+            },
+            {"title": "Integrations", "separator": True, "items": _INTEGRATIONS},
             {"title": "History", "separator": True, "items": _HISTORY},
-            {"title": "Machines", "separator": True, "items": _MACHINES + _FLOWER},
+            {"title": "System", "separator": True, "items": _SYSTEM + _FLOWER},
             {"title": "System duties", "separator": True, "collapsible": True, "items": _DUTIES},
-            {"title": "People", "separator": True, "collapsible": True, "items": _PEOPLE},
+            {"title": "Accounts", "separator": True, "collapsible": True, "items": _ACCOUNTS},
         ],
     },
 }

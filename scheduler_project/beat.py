@@ -1,4 +1,4 @@
-"""Beat: Celery's, with our claim in its tick; agents' schedules are rows, not PeriodicTasks."""
+"""Celery beat that also claims due schedules; agents' schedules are rows, not PeriodicTasks."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ log = structlog.get_logger("drover.beat")
 LONGEST_SLEEP_SECONDS = 1.0
 SHORTEST_SLEEP_SECONDS = 0.005
 RETRY_SECONDS = 1.0
-# Clocks are corrected by less than this all the time.
+# Smaller corrections of the clock are normal.
 SET_BACK = timedelta(seconds=5)
 
 
@@ -33,9 +33,9 @@ def utc_now() -> datetime:
 
 
 class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
-    """Claims what is due, then lets its parent look after the system duties."""
+    """Claims due schedules, then lets the parent class process the system duties."""
 
-    # The parent would connect to Redis for each duty, and Redis may be away; duties run here.
+    # The parent would connect to Redis for each duty, which may be unreachable; duties run here.
     producer = None
     clock: Callable[[], datetime] = staticmethod(utc_now)
 
@@ -47,9 +47,9 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
-        """Celery calls this when beat really starts, not when it only looks at the class."""
+        """Called by Celery when beat starts."""
         super().setup_schedule()
-        self._forget_the_future(self.clock())
+        self._reset_future_times(self.clock())
         control.begin_if_stopped(self.clock())
         relay.connect_early()
         self.duties.submit("agents_app.tasks.reconcile")
@@ -66,16 +66,16 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
     def _tick(self) -> float:
         now = self.clock()
         if self.latest is not None and now < self.latest - SET_BACK:
-            self._forget_the_future(now)
+            self._reset_future_times(now)
         self.latest = now
-        claimed = self._fire(now) if _has_come(due.next_due_at(), now) else 0
+        claimed = self._fire(now) if _is_due(due.next_due_at(), now) else 0
         self.pulse.beat(now, claimed)
         if time.monotonic() >= self.duties_at:
             self.duties_at = time.monotonic() + super().tick()
         return self._sleep_seconds()
 
-    def _forget_the_future(self, now: datetime) -> None:
-        """A clock that was set back must not keep duties waiting for the hours it has lost."""
+    def _reset_future_times(self, now: datetime) -> None:
+        """After the clock was set back, duties must not wait until the old time has passed."""
         for entry in self.schedule.values():
             if entry.last_run_at > now + SET_BACK:
                 entry.last_run_at = entry.model.last_run_at = now
@@ -93,7 +93,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
             if next_due_at - self.clock() < due.AHEAD:
                 due.look_ahead(self.clock(), self.clock)
             seconds = (next_due_at - self.clock()).total_seconds()
-            # What is due and still there is in the hands of another beat.
+            # A due schedule that is still unclaimed is being claimed by another beat.
             until.append(max(seconds, SHORTEST_SLEEP_SECONDS))
         return max(0.0, min(until))
 
@@ -109,7 +109,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         RULES.stop()
 
 
-def _has_come(moment: datetime | None, now: datetime) -> bool:
+def _is_due(moment: datetime | None, now: datetime) -> bool:
     return moment is not None and moment <= now
 
 
@@ -121,10 +121,10 @@ def _watch() -> None:
 
 
 def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:
-    """Of several beats one does the duty: the row that moves decides."""
-    # A little less than the period, because two beats never tick at the same instant.
+    """True for one of several beats: the conditional update of the row decides."""
+    # Less than the period, because two beats do not tick at the same time.
     stale = now - timedelta(seconds=every_seconds * 0.7)
-    # By no clock of today: one that was set back must not keep the duty waiting.
+    # A later time was written before the clock was set back: the duty must not wait for it.
     future = now + timedelta(seconds=every_seconds)
     idle = PeriodicTask.objects.filter(name=name).exclude(
         last_run_at__gt=stale, last_run_at__lt=future
@@ -133,19 +133,19 @@ def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:
 
 
 class DutyRunner:
-    """Duties never delay a tick, and none overlaps with itself."""
+    """Runs duties in threads, so that they never delay a tick; none overlaps itself."""
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=len(DUTIES), thread_name_prefix="duty")
-        self.going_on: dict[str, Future[None]] = {}
+        self.running: dict[str, Future[None]] = {}
 
     def submit(self, task: str) -> None:
-        last = self.going_on.get(task)
+        last = self.running.get(task)
         if last is None or last.done():
-            self.going_on[task] = self.pool.submit(_do, task)
+            self.running[task] = self.pool.submit(_perform, task)
 
 
-def _do(task: str) -> None:
+def _perform(task: str) -> None:
     try:
         DUTIES[task](utc_now())
     except DatabaseError as error:

@@ -1,4 +1,4 @@
-"""The Celery application: a message means "look at this row" and nothing more."""
+"""The Celery application; messages contain only the number of a run."""
 
 import os
 from typing import Any
@@ -14,12 +14,12 @@ app.autodiscover_tasks()
 
 @signals.setup_logging.connect
 def _keep_our_logging(**_: Any) -> None:
-    """Celery leaves logging alone when somebody answers this."""
+    """A connected handler keeps Celery from configuring logging."""
 
 
 @signals.celeryd_init.connect
-def _become_a_drover_worker(**_: Any) -> None:
-    # Here, not above: only workers should pay for what a worker needs.
+def _install_worker(**_: Any) -> None:
+    # Imported here, because only workers need these modules.
     from scheduler_project.worker import install
 
     install(app)

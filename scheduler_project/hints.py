@@ -1,4 +1,4 @@
-"""Hints as Celery messages: each carries one run id in the queue of its agent."""
+"""Sends hints as Celery messages: one run id each, in the queue of the agent."""
 
 from collections.abc import Iterable
 from typing import Any

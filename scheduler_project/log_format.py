@@ -1,4 +1,4 @@
-"""How log lines look: JSON for machines and files, colours for people at a terminal."""
+"""Configuration of logging: JSON for files and programs, readable lines for a terminal."""
 
 import logging.config
 from pathlib import Path
@@ -19,7 +19,7 @@ _SHARED: list[Any] = [
 
 
 def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
-    """Sets structlog up at once, and gives the dictionary for the standard library's part."""
+    """Configures structlog and logging; returns the settings of logging."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -30,7 +30,7 @@ def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    # Nothing here prints them, and finding them out for every line is not free.
+    # No formatter prints these values, and collecting them costs time for every line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     settings = _settings(conf.log_format, conf.log_level.upper())
     if role:
@@ -50,12 +50,12 @@ def _settings(log_format: str, level: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
-            # Celery says much at INFO that is about itself; its warnings are about us.
+            # At INFO these libraries log only their own internals.
             "celery": {"level": "WARNING"},
             "kombu": {"level": "WARNING"},
             "django_celery_beat": {"level": "WARNING"},
             "watchfiles": {"level": "WARNING"},
-            # They say whom they call, and such an address may hold a secret.
+            # They log the URLs of requests, which may contain secrets.
             "httpcore": {"level": "WARNING"},
             "httpx": {"level": "WARNING"},
         },
@@ -75,7 +75,7 @@ def _formatter(renderer: Any) -> dict[str, Any]:
 
 
 def _without_secrets(_logger: Any, _method: str, line: str) -> str:
-    """Last, on the line as it is written: whatever a value was part of, it is text by now."""
+    """The last processor: removes secrets from the line as it is written."""
     return clean_line(line)
 
 

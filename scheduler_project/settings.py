@@ -1,4 +1,4 @@
-"""Django and Celery settings; Drover's own are read from the environment by agents_app.conf."""
+"""Django and Celery settings; agents_app.conf reads Drover's own from the environment."""
 
 import os
 from typing import Any
@@ -11,7 +11,7 @@ from scheduler_project.log_format import logging_settings
 
 DEBUG = CONF.debug
 SECRET_KEY = read_secret_key(CONF.data)
-# The loopback names always: `up` asks the gateway by them whether it is there.
+# Always the loopback names, by which `up` checks the gateway.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *CONF.allowed_hosts]
 ALLOWED_HOSTS += filter(None, [CONF.public_host])
 ROOT_URLCONF = "scheduler_project.urls"
@@ -20,7 +20,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 USE_I18N = False
 DATETIME_FORMAT = "Y-m-d H:i:s"
-TIME_ZONE = HOST_ZONE  # what people see; rows are in UTC whatever it is
+TIME_ZONE = HOST_ZONE  # for display; rows are stored in UTC
 STATIC_URL = "static/"
 
 INSTALLED_APPS = [
@@ -40,7 +40,7 @@ _PAGES = {
     *("django.contrib.messages", "django.contrib.staticfiles", "gateway_app"),
 }
 if os.environ.get("DROVER_ROLE", "").partition("-")[0] in {"worker", "beat"}:
-    # They show no pages, and loading them costs 10 MB and a tenth of a second each.
+    # Workers and beat have no pages; loading them costs 10 MB and 0.1 s per process.
     INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in _PAGES]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -67,20 +67,20 @@ TEMPLATES = [
     }
 ]
 WHITENOISE_USE_FINDERS = True
-# A body that asgi/body_limit.py lets through stays in memory and is not refused again.
+# The limit of asgi/body_limit.py: Django must neither refuse these bodies nor write them to disk.
 DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = f"drover_session_{CONF.port}"
 CSRF_COOKIE_NAME = f"drover_csrf_{CONF.port}"
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
 CSRF_TRUSTED_ORIGINS = [CONF.public_url] if CONF.public_url else []
-# Behind TLS when DROVER_PUBLIC_URL says so. Whether a request came by it is for uvicorn to know,
-# which believes X-Forwarded-Proto and -For of DROVER_TRUSTED_PROXIES alone.
+# TLS is used if DROVER_PUBLIC_URL starts with https. uvicorn sets the scheme of a request, and
+# accepts X-Forwarded-Proto and -For only from DROVER_TRUSTED_PROXIES.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = CONF.tls
 SECURE_HSTS_SECONDS = 365 * 86_400 if CONF.tls else 0
-# Asked from this machine, without TLS, by `up` and by whoever measures.
+# Requested without TLS on this machine by `up` and by monitoring.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
-# Subdomains and browsers' preload lists: what others have below this name is not ours to promise.
+# HSTS for subdomains and preloading would affect other services below this domain.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 
@@ -89,12 +89,12 @@ def _database() -> dict[str, Any]:
     if "postgresql" not in database["ENGINE"]:
         return database
     if os.environ.get("DROVER_ROLE") == "gateway":
-        # Under ASGI a connection per thread is never given back; a pool is. While the server is
-        # away a request is told so before its sender gives up.
+        # Under ASGI a connection per thread would never be closed; a pool reuses connections. Its
+        # timeout is shorter than that of clients, which then receive an error.
         database["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 8, "timeout": 4}
     else:
         database["CONN_MAX_AGE"] = None
-        # A worker repeats a dozen statements: prepared, they cost the server half.
+        # A worker repeats a dozen statements: prepared statements halve their cost.
         database["OPTIONS"] |= {"server_side_binding": True, "prepare_threshold": 3}
     return database
 
@@ -121,10 +121,10 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_TASK_DEFAULT_QUEUE = "drover"
 CELERY_CONTROL_QUEUE_EXPIRES = 60
-# Celery would close the connection around every task: on PostgreSQL two new ones a run.
+# Celery would close the connection after every task: two new connections per run.
 CELERY_DB_REUSE_MAX = 1_000_000_000
 DJANGO_CELERY_BEAT_TZ_AWARE = True
-# Rows that people see in the admin; beat itself does these duties, see scheduler_project/beat.py.
+# System duties, shown as periodic tasks in the admin; scheduler_project/beat.py performs them.
 CELERY_BEAT_SCHEDULE = {
     "drover: reconcile": {
         "task": "agents_app.tasks.reconcile",

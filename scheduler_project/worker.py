@@ -1,4 +1,4 @@
-"""A Celery worker becomes a Drover worker: it holds a lease and follows the agents' queues."""
+"""Makes a Celery worker a Drover worker: it holds a lease and consumes the queues of agents."""
 
 import os
 import time
@@ -19,21 +19,21 @@ WARN_EVERY_SECONDS = 10.0
 
 
 def install(app: Celery) -> None:
-    """Called once, in worker processes only."""
+    """Called once in each worker process."""
     app.steps["consumer"].add(FollowQueues)
-    signals.worker_init.connect(_begin, weak=False)
+    signals.worker_init.connect(_start, weak=False)
 
 
-def _begin(sender: Any, **_: Any) -> None:
-    """Celery would only log what goes wrong here, and a worker without a lease can run nothing."""
+def _start(sender: Any, **_: Any) -> None:
+    """Exits on an error: Celery would only log it, and a worker without a lease cannot run."""
     try:
-        _take_up_work(sender)
+        _take_lease(sender)
     except Exception:
         log.exception("worker.not_started")
         os._exit(1)
 
 
-def _take_up_work(sender: Any) -> None:
+def _take_lease(sender: Any) -> None:
     remove_leftover_workdirs()
     lease = take_lease(sender.hostname, sender.concurrency)
     signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)
@@ -48,7 +48,7 @@ def _take_up_work(sender: Any) -> None:
 
 
 class DroverConsumer(Consumer):
-    """Looks for Redis every second while it is away; Celery's own would wait half a minute."""
+    """Reconnects to Redis every second; Celery would wait up to half a minute."""
 
     def ensure_connected(self, conn: Any) -> Any:
         return conn.ensure_connection(
@@ -68,7 +68,7 @@ class DroverConsumer(Consumer):
 
 
 class FollowQueues(bootsteps.StartStopStep):
-    """Consumes the queue of every agent there is; the database says which, not a broadcast."""
+    """Consumes the queue of every agent, read from the database every second."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 

@@ -1,49 +1,43 @@
 """The admin: pages and the actions on them.
 
-Belongs here: lists, pages, forms and small charts.
-Does not belong here: decisions; every action calls the function that the commands call.
+Belongs here: lists, pages, forms and charts.
+Does not belong here: decisions; each action calls the same function as the command line.
 """
 
 from django.contrib import admin
 
 from agents_app.admin import (
+    accounts,
     agents,
     credentials,
     deliveries,
-    duties,
     firings,
-    journal,
+    history,
+    integrations,
+    interaction,
     machines,
-    outside,
-    people,
+    periodic_tasks,
     queue,
     rules,
     runs,
     schedules,
-    spending,
-    talk,
-    tenants,
-    webhooks,
 )
 
 admin.site.index_template = "drover/overview.html"
 
 __all__ = [
+    "accounts",
     "agents",
     "credentials",
     "deliveries",
-    "duties",
     "firings",
-    "journal",
+    "history",
+    "integrations",
+    "interaction",
     "machines",
-    "outside",
-    "people",
+    "periodic_tasks",
     "queue",
     "rules",
     "runs",
     "schedules",
-    "spending",
-    "talk",
-    "tenants",
-    "webhooks",
 ]

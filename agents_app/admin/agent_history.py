@@ -1,4 +1,4 @@
-"""How an agent has been doing, for its page: numbers, small charts, and a table of both."""
+"""The last 14 days of an agent: numbers, charts, and a table by day."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 from agents_app.admin.bar_charts import BarChart, ChartColumn, chart
-from agents_app.admin.show import exact, span
+from agents_app.admin.formatting import duration, exact
 from agents_app.budgets import day_of
 from agents_app.models import Agent, Usage
 from agents_app.reports import DayStatistics, Ended, Summary, by_day, summed_up
 
-# Read from the newest back, by an index: the page costs the same whatever the history is.
+# The latest runs, found by an index: the cost of the page does not grow with the history.
 MOST_RUNS = 2000
 DAYS = 14
 CENT = Decimal("0.01")
@@ -22,7 +22,7 @@ CENT = Decimal("0.01")
 class History:
     summary: Summary
     days: Sequence[DayStatistics]
-    # Of the oldest run that counts, if there are more before it.
+    # End of the oldest counted run; empty if all runs are counted.
     since: str
 
     @property
@@ -32,11 +32,11 @@ class History:
 
     @property
     def p50(self) -> str:
-        return _span(self.summary.p50)
+        return _duration(self.summary.p50)
 
     @property
     def p95(self) -> str:
-        return _span(self.summary.p95)
+        return _duration(self.summary.p95)
 
     @property
     def tokens(self) -> str:
@@ -48,12 +48,12 @@ class History:
 
     @property
     def window(self) -> str:
-        """Tokens and cost are of these days, whatever the runs that are counted."""
+        """Tokens and cost cover these days, independent of how many runs are counted."""
         return f"in {len(self.days)} days"
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The newest day first; the same numbers as in the charts."""
+        """The numbers of the charts, newest day first."""
         return [_row(day) for day in reversed(self.days)]
 
     @property
@@ -70,11 +70,11 @@ class History:
         ]
         used = [_column(day, ("usual", day.tokens)) for day in days]
         shown = [
-            chart("Runs, and those that did not succeed", f"{runs:,}", outcomes, stacked=True),
-            chart("Duration, p50 before p95", span(slowest), durations),
+            chart("Runs and failures", f"{runs:,}", outcomes, stacked=True),
+            chart("Duration (median, p95)", duration(slowest), durations),
             chart("Tokens", f"{tokens:,}", used),
         ]
-        # Many harnesses never say what something costs.
+        # Harnesses that report no cost have no chart of it.
         return [*shown, *_cost_chart(days)]
 
 
@@ -83,7 +83,7 @@ def history_of(agent: Agent, now: datetime) -> History:
     today = day_of(now, zone)
     ended = agent.runs.filter(slot__isnull=True).order_by("-id")
     rows = ended.values_list("state", "started_at", "finished_at")[:MOST_RUNS]
-    runs = [Ended(state, began, over) for state, began, over in rows if over is not None]
+    runs = [Ended(state, start, end) for state, start, end in rows if end is not None]
     usage = Usage.objects.filter(agent=agent, day__gt=today - timedelta(days=DAYS))
     used = {
         day: (tokens, cost) for day, tokens, cost in usage.values_list("day", "tokens", "cost_usd")
@@ -100,9 +100,9 @@ def _cost_chart(days: Sequence[DayStatistics]) -> list[BarChart]:
 
 def _column(day: DayStatistics, *values: tuple[str, float]) -> ChartColumn:
     row = _row(day)
-    said = f"{row['day']}: {row['runs']} runs, {row['succeeded']} succeeded, p50 {row['p50']}, "
-    said += f"p95 {row['p95']}, {row['tokens']} tokens, {row['cost']}"
-    return ChartColumn(f"{day.day:%d %b}", said, values)
+    text = f"{row['day']}: {row['runs']} runs, {row['succeeded']} succeeded, median {row['p50']}, "
+    text += f"p95 {row['p95']}, {row['tokens']} tokens, {row['cost']}"
+    return ChartColumn(f"{day.day:%d %b}", text, values)
 
 
 def _row(day: DayStatistics) -> dict[str, Any]:
@@ -111,17 +111,17 @@ def _row(day: DayStatistics) -> dict[str, Any]:
         "day": f"{day.day:%Y-%m-%d}",
         "runs": f"{summary.runs:,}",
         "succeeded": f"{summary.succeeded:,}",
-        "p50": _span(summary.p50),
-        "p95": _span(summary.p95),
+        "p50": _duration(summary.p50),
+        "p95": _duration(summary.p95),
         "tokens": f"{day.tokens:,}",
         "cost": _dollars(day.cost_usd),
     }
 
 
 def _dollars(amount: Decimal) -> str:
-    """Less than a cent is not nothing."""
+    """Amounts below a cent have four decimals."""
     return f"${amount:,.4f}" if 0 < amount < CENT else f"${amount:,.2f}"
 
 
-def _span(seconds: float | None) -> str:
-    return "-" if seconds is None else span(seconds)
+def _duration(seconds: float | None) -> str:
+    return "-" if seconds is None else duration(seconds)

@@ -1,4 +1,4 @@
-"""Agents: what is on disk and what it is doing; people act on it here, but change the files."""
+"""Pages of agents; definitions are changed in the files, state is changed here."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from django.utils.safestring import SafeString
 from agents_app.admin.agent_history import history_of
 from agents_app.admin.agent_page import definition_of, present_of
 from agents_app.admin.base import Act, RecordAdmin, Verb, act_url, utc_now
-from agents_app.admin.lines import AgentLine, with_figures
-from agents_app.admin.show import link_to
+from agents_app.admin.formatting import link_to
+from agents_app.admin.summaries import AgentSummary, with_counts
 from agents_app.errors import Refused
 from agents_app.models import Agent, WorkItem
 from agents_app.runs import control
@@ -25,45 +25,44 @@ from agents_app.runs import control
 def _run(agent: Agent, act: Act) -> str:
     item = control.run_agent(agent, act.by, act.now, prompt=act.text)
     if item.state == WorkItem.State.QUEUED:
-        return f"{agent}: queued, it starts as soon as the agent may run"
-    return format_html("{}: a run was started, {}", agent, link_to(item.runs.latest("id")))
+        return f"{agent}: queued, starts as soon as a slot is free and the agent is not paused"
+    return format_html("{}: started {}", agent, link_to(item.runs.latest("id")))
 
 
 def _pause(agent: Agent, act: Act) -> str:
     if not control.pause_agent(agent, act.by, act.now, act.note):
-        raise Refused("it is paused already")
-    return f"{agent} is paused: its schedules are skipped, everything else waits in its queue"
+        raise Refused("already paused")
+    return f"{agent} paused: schedules are skipped, other work is queued"
 
 
 def _resume(agent: Agent, act: Act) -> str:
     if not control.resume_agent(agent, act.by, act.now):
-        raise Refused("it is not paused")
-    return f"{agent} goes on"
+        raise Refused("not paused")
+    return f"{agent} resumed"
 
 
 def _stop(agent: Agent, act: Act) -> str:
     if not (stopped := control.stop_agent(agent, act.by, act.now)):
-        raise Refused("it has no run that could be stopped")
-    return f"{agent}: {stopped} {'run is' if stopped == 1 else 'runs are'} being stopped"
+        raise Refused("nothing was running")
+    return f"{agent}: stopping {stopped} run{'' if stopped == 1 else 's'}"
 
 
 def _scale(agent: Agent, act: Act) -> str:
     if not (act.text.isascii() and act.text.isdigit() and len(act.text) < 10):
-        raise Refused(f"{act.text[:20]!r} is no scale: give a number from 0 to 10000")
+        raise Refused(f"{act.text[:20]!r} is not a valid scale: enter a number from 0 to 10000")
     control.scale_agent(agent, scale := int(act.text), act.by, act.now)
     if scale == 0:
-        return f"{agent} is disabled: what runs may finish, nothing new starts"
-    runs = "one run" if scale == 1 else f"{scale} runs"
-    return f"{agent} may have {runs} at once, until its file changes"
+        return f"{agent} disabled: current runs finish, no new run starts"
+    return f"{agent}: scale set to {scale}, until its SKILL.md changes"
 
 
 RUN = Verb("run", "Run now", "play_arrow", _run, lambda a: a.enabled, asks="Prompt (optional)")
-PAUSE = Verb("pause", "Pause", "pause", _pause, lambda a: not a.paused_at, asks="Why (optional)")
+PAUSE = Verb("pause", "Pause", "pause", _pause, lambda a: not a.paused_at, asks="Reason (optional)")
 RESUME = Verb("resume", "Resume", "resume", _resume, lambda a: a.paused_at is not None)
 STOP = Verb("stop", "Stop runs", "stop", _stop, lambda a: a.running > 0, danger=True)
 SCALE = Verb("scale", "Set scale", "tune", _scale, lambda a: not a.removed_at, in_list=False)
-# These have a form of their own on the page.
-APART = (RUN, SCALE)
+# Verbs with their own form on the agent page.
+WITH_FORM = (RUN, SCALE)
 
 
 # --- pages ----------------------------------------------------------------------------------
@@ -123,7 +122,7 @@ class AgentAdmin(RecordAdmin):
         return own + super().get_urls()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
-        return with_figures(super().get_queryset(request))
+        return with_counts(super().get_queryset(request))
 
     def page(self, request: HttpRequest, agent: Agent) -> dict[str, Any]:
         now = utc_now()
@@ -135,7 +134,7 @@ class AgentAdmin(RecordAdmin):
         }
 
     def now(self, request: HttpRequest, agent_id: int) -> HttpResponse:
-        """Asked for again when something happens to the agent."""
+        """The live part of the page, reloaded when an event of the agent arrives."""
         agent = self.readable(request, agent_id)
         return render(request, "drover/agent_now.html", self._present(request, agent))
 
@@ -148,7 +147,7 @@ class AgentAdmin(RecordAdmin):
         shown = present_of(request, agent, utc_now())
         if self.has_act_permission(request):
             shown["buttons"] = [
-                each for each in self.buttons(request, agent) if each[0] not in APART
+                each for each in self.buttons(request, agent) if each[0] not in WITH_FORM
             ]
             shown["run_url"] = act_url(agent, RUN) if RUN.fits(agent) else ""
             shown["scale_url"] = act_url(agent, SCALE) if SCALE.fits(agent) else ""
@@ -161,20 +160,20 @@ class AgentAdmin(RecordAdmin):
         return format_html('<strong>{}</strong><span class="{}">{}</span>', agent, kind, below)
 
     def state(self, agent: Agent) -> SafeString:
-        return AgentLine(agent, utc_now()).badge
+        return AgentSummary(agent, utc_now()).badge
 
     @admin.display(ordering="running")
     def slots(self, agent: Agent) -> SafeString:
-        return AgentLine(agent, utc_now()).slots
+        return AgentSummary(agent, utc_now()).slots
 
     @admin.display(ordering="queued")
     def queue(self, agent: Agent) -> SafeString:
-        return AgentLine(agent, utc_now()).queue
+        return AgentSummary(agent, utc_now()).queue
 
     @admin.display(ordering=F("last_finished_at").desc(nulls_last=True))
     def last_outcome(self, agent: Agent) -> SafeString:
-        return AgentLine(agent, utc_now()).outcome
+        return AgentSummary(agent, utc_now()).outcome
 
     @admin.display(ordering=F("next_fire_at").asc(nulls_last=True))
     def next_fire(self, agent: Agent) -> SafeString:
-        return AgentLine(agent, utc_now()).next_fire
+        return AgentSummary(agent, utc_now()).next_fire

@@ -1,4 +1,4 @@
-"""Small bar charts as numbers that a template draws; pure, and nothing is loaded for them."""
+"""Bar charts as numbers that a template draws as SVG; pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ WIDTH, HEIGHT, GAP = 420, 96, 4
 
 @dataclass(frozen=True, slots=True)
 class ChartColumn:
-    """One place on the axis: what it is called, what is said of it, and its values by kind."""
+    """One position on the axis: its label, its tooltip, and its values by kind."""
 
     label: str
-    said: str
+    tooltip: str
     values: tuple[tuple[str, float], ...]
 
 
@@ -22,7 +22,7 @@ class ChartBar:
     y: float
     width: float
     height: float
-    said: str
+    tooltip: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class BarChart:
 def chart(
     title: str, top: str, columns: Sequence[ChartColumn], *, stacked: bool = False
 ) -> BarChart:
-    """The highest column is as high as the chart; `top` says how much that is.
+    """Scales the columns so that the highest fills the chart; `top` is its value as text.
 
-    Values of a column are stacked, or stand in front of each other, the last one foremost.
+    The values of a column are stacked, or drawn over each other with the last in front.
     """
     highest = max((_height(column, stacked) for column in columns), default=0) or 1
     step = WIDTH / max(1, len(columns))
@@ -67,9 +67,9 @@ def _bars(
     for kind, value in column.values:
         if value <= 0:
             continue
-        # What happened at all can be seen.
+        # A bar of less than one pixel would be invisible.
         height = max(1.5, value * scale)
         y = max(0.0, HEIGHT - below - height)
-        bars.append(ChartBar(kind, x, y, width, height, column.said))
+        bars.append(ChartBar(kind, x, y, width, height, column.tooltip))
         below += height if stacked else 0
     return bars

@@ -1,4 +1,4 @@
-"""What the pages of all tables share: rows are read, and people act on them through verbs."""
+"""Base classes of the admin pages: names, permissions, and verbs (buttons and list actions)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,15 +7,18 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
 
-from agents_app.admin.empty_lists import why_empty
-from agents_app.admin.show import page_of
+from agents_app.admin.empty_lists import empty_list
+from agents_app.admin.formatting import page_of
 from agents_app.errors import DroverError
 
 MOST_MESSAGES = 5
@@ -31,7 +34,7 @@ def may_see(request: HttpRequest, noun: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Who does it, when, and what they wrote to it."""
+    """One use of a verb: the user, the time, and the texts of the verb's form."""
 
     by: str
     now: datetime
@@ -40,13 +43,13 @@ class Act:
 
     @property
     def note(self) -> str:
-        """As much of it as the columns for a reason hold."""
+        """The text, cut to the length of the columns that store a note."""
         return self.text[:500]
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A button on a row's page and an action in the list; `do` answers with a sentence."""
+    """A button on a row's page and an action in the list; `do` returns the message to show."""
 
     name: str
     label: str
@@ -56,17 +59,64 @@ class Verb:
     asks: str = ""
     asks_until: str = ""
     danger: bool = False
-    # What will happen, for people who hesitate.
+    # Shown beside the button.
     effect: str = ""
-    # Whether it can be chosen for several rows at once.
+    # Whether the verb can be applied to several selected rows.
     in_list: bool = True
 
 
-class DroverAdmin(ModelAdmin):  # type: ignore[misc]
-    """Acting needs the permission to change, also where no column can be edited."""
+class EntryPaginator(Paginator):  # type: ignore[type-arg]
+    """Counts entries: the name of a table is not always the plural of a row."""
+
+    template_name = "drover/pagination.html"
+
+
+class EntryList(ChangeList):  # type: ignore[misc]
+    """Its heading has the number of results only for a search or a filter."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count
+
+
+class NamedPages(ModelAdmin):  # type: ignore[misc]
+    """Page titles from the model's names: `Runs`, `Run 54 | Runs`, `Add schedule | Schedules`."""
+
+    def _row_name(self, row: Model) -> str:
+        """`Run 54`; the name of an agent is not capitalised."""
+        text = str(row)
+        return capfirst(text) if text.startswith(str(self.opts.verbose_name)) else text
+
+    @property
+    def page_name(self) -> str:
+        return capfirst(str(self.opts.verbose_name_plural))
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        named = {"title": self.page_name, "module_name": "entries"}
+        response: HttpResponse = super().changelist_view(
+            request, {**named, **(extra_context or {})}
+        )
+        return response
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        row = context.get("original")
+        context["title"] = self.page_name
+        context["subtitle"] = self._row_name(row) if row else f"Add {self.opts.verbose_name}"
+        response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return response
+
+
+class DroverAdmin(NamedPages):
+    """Verbs require the permission to change the table, also where no column is editable."""
 
     verbs: tuple[Verb, ...] = ()
     page_template = ""
+    paginator = EntryPaginator
     change_form_outer_before_template = "drover/page.html"
     change_list_template = "drover/change_list.html"
     show_full_result_count = False
@@ -76,12 +126,15 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
         self.actions = [_list_action(verb) for verb in self.verbs if verb.in_list]
         super().__init__(model, admin_site)
 
+    def get_changelist(self, _request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return EntryList
+
     def has_act_permission(self, request: HttpRequest) -> bool:
         options = self.opts
         return request.user.has_perm(f"{options.app_label}.change_{options.model_name}")
 
     def has_delete_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
-        """History is removed by retention, and what people no longer want is paused."""
+        """Rows are removed by retention; agents and schedules are paused or canceled instead."""
         return False
 
     def get_urls(self) -> list[URLPattern]:
@@ -92,7 +145,7 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        context = {**(extra_context or {}), "empty": why_empty(self.opts.model_name or "")}
+        context = {**(extra_context or {}), "empty": empty_list(self.opts.model_name or "")}
         response: HttpResponse = super().changelist_view(request, context)
         return response
 
@@ -109,7 +162,7 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
         return redirect(_next_page(request, page_of(row)))
 
     def readable(self, request: HttpRequest, key: int) -> Any:
-        """The row for a view beside the pages: 404 or 403 where the page would be."""
+        """The row for a partial view; 404 and 403 as on the row's page."""
         row = self.get_queryset(request).filter(pk=key).first()
         if row is None:
             raise Http404
@@ -118,18 +171,18 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
         return row
 
     def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
-        """Each row for itself: one that refuses does not hold up the others."""
-        written = (_written(request, name) for name in ("text", "until"))
-        act = Act(request.user.get_username(), utc_now(), *written)
-        answers = [_answer(verb, row, act) for row in rows]
-        for level, text in answers[:MOST_MESSAGES]:
+        """Applies the verb to each row separately: a refusal of one does not affect the others."""
+        texts = (_form_text(request, name) for name in ("text", "until"))
+        act = Act(request.user.get_username(), utc_now(), *texts)
+        results = [_result(verb, row, act) for row in rows]
+        for level, text in results[:MOST_MESSAGES]:
             self.message_user(request, text, level)
-        if len(answers) > MOST_MESSAGES:
-            refused = sum(level == messages.ERROR for level, _ in answers)
-            self.message_user(request, f"{verb.label}: {len(answers)} in all, {refused} refused")
+        if len(results) > MOST_MESSAGES:
+            refused = sum(level == messages.ERROR for level, _ in results)
+            self.message_user(request, f"{verb.label}: {len(results)} rows, {refused} refused")
 
     def page(self, _request: HttpRequest, _row: Any) -> dict[str, Any]:
-        """What `page_template` shows above the columns; without a row it is the page to add one."""
+        """The context of `page_template`; the row is None on the page that adds one."""
         return {}
 
     def render_change_form(
@@ -137,21 +190,21 @@ class DroverAdmin(ModelAdmin):  # type: ignore[misc]
     ) -> HttpResponse:
         row = context.get("original")
         context |= {"page_template": self.page_template, **self.page(request, row)}
-        # What people did is in the journal; Django's own history knows only of forms.
+        # Changes are recorded as events; Django's history contains only submitted forms.
         context["show_history"] = False
         context["act_buttons"] = self.buttons(request, row) if row else []
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
 
     def buttons(self, request: HttpRequest, row: Model) -> list[tuple[Verb, str]]:
-        """The verbs that make sense now, each with its address."""
+        """The verbs that fit the row's state, each with its address."""
         if not self.has_act_permission(request):
             return []
         return [(verb, act_url(row, verb)) for verb in self.verbs if verb.fits(row)]
 
 
 class RecordAdmin(DroverAdmin):
-    """Rows that only Drover writes."""
+    """Pages of tables that only Drover writes."""
 
     def has_add_permission(self, _request: HttpRequest) -> bool:
         return False
@@ -165,13 +218,12 @@ def act_url(row: Model, verb: Verb) -> str:
     return reverse(name, args=[row.pk, verb.name])
 
 
-def _written(request: HttpRequest, name: str) -> str:
-    # PostgreSQL takes no NUL in a text.
-    # Forms end their lines as no program does.
+def _form_text(request: HttpRequest, name: str) -> str:
+    # PostgreSQL stores no NUL, and browsers end lines with CRLF.
     return request.POST.get(name, "").replace("\0", "").replace("\r\n", "\n").strip()
 
 
-def _answer(verb: Verb, row: Model, act: Act) -> tuple[int, str]:
+def _result(verb: Verb, row: Model, act: Act) -> tuple[int, str]:
     try:
         return messages.SUCCESS, verb.do(row, act)
     except DroverError as error:
@@ -186,7 +238,7 @@ def _list_action(verb: Verb) -> Callable[..., None]:
     return admin.action(permissions=["act"], description=verb.label)(act)
 
 
-def _next_page(request: HttpRequest, otherwise: str) -> str:
+def _next_page(request: HttpRequest, default: str) -> str:
     wanted = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure())
-    return wanted if safe else otherwise
+    return wanted if safe else default

@@ -1,4 +1,4 @@
-"""The coming weeks: what fires when, of all schedules or one agent's, a few lines for each day."""
+"""The calendar: the fires of the next five weeks, of all agents or of one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import get_current_timezone_name
 
-from agents_app.admin.lines import DEFAULT_SCHEDULE
-from agents_app.admin.show import page_of
+from agents_app.admin.formatting import page_of
+from agents_app.admin.summaries import DEFAULT_SCHEDULE
 from agents_app.models import Agent, Schedule
 from agents_app.runs import find_blocks
 from agents_app.triggers import (
@@ -34,7 +34,7 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class CalendarLine:
-    """One fire, or many as a band that `starts` at so many percent of the day."""
+    """One fire, or a band of many fires that `starts` at a percentage of the day."""
 
     at: datetime
     time: str
@@ -57,7 +57,7 @@ class CalendarLine:
 
     @property
     def obstacle(self) -> str:
-        """Why it will come to nothing, as things stand."""
+        """Why the fire would currently be skipped."""
         agent = self.schedule.agent
         found = find_blocks(agent, agent.tenant)
         return next((block.text for block in found if not block.ends_at_known_time), "")
@@ -65,12 +65,12 @@ class CalendarLine:
     @property
     def hint(self) -> str:
         there = clock(self.at, self.schedule.timezone)
-        told = (self.text, there, "about, as things stand" if self.about else "", self.obstacle)
-        return ", ".join(filter(None, told))
+        parts = (self.text, there, "estimated" if self.estimated else "", self.obstacle)
+        return ", ".join(filter(None, parts))
 
     @property
-    def about(self) -> bool:
-        """It counts from the end of each run, which nobody knows yet."""
+    def estimated(self) -> bool:
+        """An interval counts from the end of each run, which is not known in advance."""
         return self.schedule.interval_seconds is not None
 
 
@@ -84,7 +84,7 @@ class CalendarDay:
 
 
 def calendar_of(request: HttpRequest, now: datetime) -> dict[str, Any]:
-    """Three queries, whatever is scheduled."""
+    """The context of the page; three queries, independent of the number of schedules."""
     place = zone(get_current_timezone_name())
     week = _number(request, "week", WEEKS - 1)
     agent_id = _number(request, "agent")
@@ -104,7 +104,7 @@ def calendar_of(request: HttpRequest, now: datetime) -> dict[str, Any]:
         "later": week + 1 if week < WEEKS - 1 else None,
         "agent_id": agent_id,
         "agents": _agents(),
-        "nothing": not any(lines for _, (lines, _) in columns),
+        "no_fires": not any(lines for _, (lines, _) in columns),
         "too_many": MOST_SCHEDULES if len(schedules) > MOST_SCHEDULES else 0,
         "paused": of_agent.filter(state=Schedule.State.PAUSED).count(),
     }
@@ -121,7 +121,7 @@ def _armed(schedules: QuerySet[Schedule], until: datetime) -> QuerySet[Schedule]
 
 
 def _agents() -> list[Agent]:
-    """Those who have schedules, to choose one of."""
+    """The agents with active or paused schedules, for the selection."""
     own = Schedule.objects.filter(state__in=("active", "paused")).values("agent")
     found = Agent.objects.filter(pk__in=own).only("pk", "name").order_by("name")
     return list(found[:MOST_AGENTS])
@@ -143,7 +143,7 @@ def _columns(
 
 
 def _bounded(lines: list[CalendarLine]) -> tuple[tuple[CalendarLine, ...], int]:
-    """What goes on all day comes first."""
+    """Bands first, then fires by time; at most MOST_A_DAY."""
     ordered = sorted(lines, key=lambda line: (not line.band, line.at, line.schedule.pk))
     return tuple(ordered[:MOST_A_DAY]), max(0, len(ordered) - MOST_A_DAY)
 
@@ -178,7 +178,7 @@ def _rule(schedule: Schedule) -> ClockRule:
 
 
 def _change(day: DayFires, place: ZoneInfo) -> str:
-    """Of the clocks that the calendar is read by."""
+    """The change of the clocks in the reader's time zone on this day."""
     change = next_clock_change(place, day.start)
     if change is None or change.at >= day.end.timestamp():
         return ""

@@ -1,4 +1,4 @@
-"""Deliveries: what arrived, whom it concerned and why the others not; replayed, or only tried."""
+"""Pages of deliveries: content, decisions for each agent, replay, and a test page for payloads."""
 
 import json
 from collections.abc import Iterable
@@ -15,19 +15,19 @@ from unfold.decorators import action
 
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.delivery_body import shown_body
-from agents_app.admin.show import badge, when
-from agents_app.admin.trial_form import TrialForm, form_of
+from agents_app.admin.formatting import badge, when
+from agents_app.admin.payload_test import PayloadTestForm, form_of
 from agents_app.models import Delivery, Run, WorkItem
 from agents_app.webhooks import deliveries, headers_of
 
-# Each is a commit of its own: more would hold up the request.
+# Each replay is its own commit; more would exceed the time of a request.
 MOST_AT_ONCE = 100
 MOST_WORK = 50
 
 
 def _replay(delivery: Delivery, act: Act) -> str:
     receipt = deliveries.replay(delivery, act.by, act.now)
-    return f"{delivery} was replayed: matched {receipt.matched}, skipped {receipt.skipped}"
+    return f"{delivery} replayed: {receipt.matched} matched, {receipt.skipped} skipped"
 
 
 REPLAY = Verb("replay", "Replay", "replay", _replay)
@@ -39,7 +39,15 @@ class DeliveryAdmin(RecordAdmin):
     page_template = "drover/delivery.html"
     list_before_template = "drover/live_list.html"
     live_events = "work run delivery"
-    list_display = ["number", "received", "source", "said", "shown_outcome", "told", "reason"]
+    list_display = [
+        "number",
+        "received",
+        "source",
+        "event_and_action",
+        "shown_outcome",
+        "agents",
+        "reason",
+    ]
     list_filter = ["outcome", "source", "provider"]
     list_select_related = ["source"]
     search_fields = ["=id", "=delivery_id", "event"]
@@ -57,13 +65,13 @@ class DeliveryAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         rows: QuerySet[Delivery] = super().get_queryset(request)
-        # Bodies may be megabytes each: only the page of one reads it.
+        # Bodies may have megabytes: only the page of one delivery reads them.
         return rows.defer("body", "headers", "decisions", "context")
 
     def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
         chosen = list(rows)
         if len(chosen) > MOST_AT_ONCE:
-            text = f"{len(chosen)} are too many at once: choose at most {MOST_AT_ONCE}"
+            text = f"{len(chosen)} deliveries selected: select at most {MOST_AT_ONCE}"
             self.message_user(request, text, messages.ERROR)
             return
         super().perform(request, verb, chosen)
@@ -74,7 +82,7 @@ class DeliveryAdmin(RecordAdmin):
         return {
             "received": when(delivery.received_at, utc_now()),
             "outcome": badge(delivery.outcome),
-            "event": self.said(delivery),
+            "event": self.event_and_action(delivery),
             "decisions": json.loads(delivery.decisions),
             "headers": headers_of(delivery),
             "body": shown_body(json.loads(delivery.headers), bytes(delivery.body)),
@@ -88,29 +96,29 @@ class DeliveryAdmin(RecordAdmin):
         return [path("<int:key>/body/", view, name="agents_app_delivery_body"), *super().get_urls()]
 
     def body_view(self, request: HttpRequest, key: int) -> HttpResponse:
-        """The bytes as they came; to be kept, never to be shown by a browser."""
+        """The raw body as a download, so that no browser interprets it."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         delivery = Delivery.objects.filter(pk=key).only("body").first()
         if delivery is None:
             raise Http404
-        answer = HttpResponse(bytes(delivery.body), content_type="application/octet-stream")
-        answer["Content-Disposition"] = f'attachment; filename="delivery-{key}.bin"'
-        return answer
+        response = HttpResponse(bytes(delivery.body), content_type="application/octet-stream")
+        response["Content-Disposition"] = f'attachment; filename="delivery-{key}.bin"'
+        return response
 
     @action(  # type: ignore[untyped-decorator]
         description="Test a payload", url_path="test", permissions=["view"], icon="science"
     )
     def test_payload(self, request: HttpRequest) -> HttpResponse:
-        """Whom a body would start, and why not the others; it starts nobody."""
+        """Shows which agents a payload would start and why others are skipped; starts nothing."""
         if request.method == "POST":
-            form = TrialForm(request.POST)
-            trials = form.trials(utc_now()) if form.is_valid() else []
+            form = PayloadTestForm(request.POST)
+            results = form.results(utc_now()) if form.is_valid() else []
         else:
-            form, trials = form_of(request.GET), []
-        site = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
-        shown = {"title": "Test a payload", "form": form, "trials": trials}
-        return TemplateResponse(request, "drover/trial.html", site | shown)
+            form, results = form_of(request.GET), []
+        site = {**self.admin_site.each_context(request), "media": self.media}
+        shown = {"title": "Test a payload", "form": form, "results": results}
+        return TemplateResponse(request, "drover/payload_test.html", site | shown)
 
     # --- columns ----------------------------------------------------------------------------
 
@@ -123,7 +131,7 @@ class DeliveryAdmin(RecordAdmin):
         return when(delivery.received_at, utc_now())
 
     @admin.display(description="Event", ordering="event")
-    def said(self, delivery: Delivery) -> str:
+    def event_and_action(self, delivery: Delivery) -> str:
         return f"{delivery.event} {delivery.action}".strip() or "-"
 
     @admin.display(description="Outcome", ordering="outcome")
@@ -131,13 +139,13 @@ class DeliveryAdmin(RecordAdmin):
         return badge(delivery.outcome, delivery.reason)
 
     @admin.display(description="Agents")
-    def told(self, delivery: Delivery) -> str:
+    def agents(self, delivery: Delivery) -> str:
         replayed = f", replayed {delivery.replays} x" if delivery.replays else ""
         return f"{delivery.matched} of {delivery.matched + delivery.skipped}{replayed}"
 
 
 def _work_of(delivery: Delivery) -> list[tuple[WorkItem, list[Run]]]:
-    """The latest first, of all its replays, each with its runs; two queries."""
+    """The latest work items of the delivery and its replays, each with its runs; two queries."""
     items = deliveries.work_of(delivery).defer("prompt", "context")
     latest = list(items.order_by("-pk")[:MOST_WORK])
     runs: dict[int, list[Run]] = {item.pk: [] for item in latest}

@@ -1,4 +1,4 @@
-"""The body of a delivery as people read it: indented if it is JSON, and bounded; pure."""
+"""The body of a delivery for display: indented if it is JSON, and limited in length; pure."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ from agents_app.text import as_text
 from agents_app.webhooks.providers import Unparseable, payload_of
 
 LONGEST = 100_000
-# Indenting may make much of little: a thousand brackets in each other are a million blanks.
+# Indentation can multiply the length: a thousand nested brackets need a million blanks.
 LONGEST_INDENTED = 3 * LONGEST
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
-    """`indented` is empty for what is no JSON, or too long to be read by anybody."""
+    """`indented` is empty for a body that is not JSON or is too long."""
 
     raw: str
     indented: str

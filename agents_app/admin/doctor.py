@@ -1,7 +1,6 @@
-"""The doctor's page: what `manage.py doctor` finds, the gravest first, with what to do.
+"""The doctor page: the findings of `manage.py doctor`, most severe first, with remedies.
 
-The page itself looks at nothing: the checks may wait for a Redis or an engine that does not answer,
-so what they find arrives after it.
+The page loads the findings in a second request, because a check may wait for Redis or Docker.
 """
 
 import re
@@ -18,14 +17,14 @@ from django.shortcuts import render
 from agents_app.admin.base import may_see, utc_now
 from agents_app.maintenance import OK, WARNING, WRONG, Finding, examine, examine_rows
 
-# For so long the number in the sidebar is worth showing.
+# How long the number in the sidebar is shown.
 FRESH = timedelta(minutes=15)
-# The tables whose rows the findings quote: notes of pauses, names of credentials, lines of rules.
+# The tables that findings quote: pause notes, names of credentials, lines of rules.
 _QUOTED = (
     *("worker", "scheduler", "tenant", "agent", "schedule", "workitem"),
     *("credential", "notifytarget", "rulestate"),
 )
-_TITLES = {WRONG: "Wrong", WARNING: "Worth a look", OK: "As it should be"}
+_TITLES = {WRONG: "Problems", WARNING: "Warnings", OK: "Healthy"}
 _COMMAND = re.compile(r"(?:python )?manage\.py [a-z].*|docker pull \S+")
 
 
@@ -49,7 +48,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def findings(request: HttpRequest) -> HttpResponse:
-    """Everything that is found; the rows are searched only when somebody asks for that."""
+    """Runs all checks; the database invariants only with `?rows=1`."""
     _check_rights(request)
     now, rows = utc_now(), request.GET.get("rows") == "1"
     found = examine(now)
@@ -59,18 +58,18 @@ def findings(request: HttpRequest) -> HttpResponse:
     return render(request, "drover/doctor_findings.html", context)
 
 
-def may_ask(request: HttpRequest) -> bool:
-    """All or nothing: a doctor who keeps something back would say that all is well."""
+def may_see_findings(request: HttpRequest) -> bool:
+    """Only users who may see every quoted table: a partial report would look healthy."""
     return all(may_see(request, noun) for noun in _QUOTED)
 
 
 def _check_rights(request: HttpRequest) -> None:
-    if not may_ask(request):
+    if not may_see_findings(request):
         raise PermissionDenied
 
 
 def groups(found: Iterable[Finding]) -> list[Group]:
-    """The gravest first; a group without findings is left out."""
+    """Problems, warnings, healthy checks; empty groups are left out."""
     found = list(found)
     return [
         Group(verdict, title, [Shown(each, command_in(each.advice)) for each in mine])
@@ -80,7 +79,7 @@ def groups(found: Iterable[Finding]) -> list[Group]:
 
 
 def command_in(advice: str) -> str:
-    """What can be copied of it."""
+    """The command in the advice, for the copy button."""
     found = _COMMAND.search(advice)
     return found[0] if found else ""
 
@@ -89,8 +88,8 @@ def command_in(advice: str) -> str:
 
 
 @dataclass(slots=True)
-class _Last:
-    """What was last found by anybody whom this process served: asking again would cost too much."""
+class _LastCheck:
+    """The number of problems of the last check in this process: a new check costs too much."""
 
     wrong: int = 0
     at: datetime | None = None
@@ -103,8 +102,8 @@ class _Last:
         return str(self.wrong) if fresh and self.wrong else ""
 
 
-_LAST = _Last()
+_LAST = _LastCheck()
 
 
-def wrong_lately() -> str:
+def problem_count() -> str:
     return _LAST.text(utc_now())

@@ -1,136 +1,132 @@
-"""Why a list is empty, and what fills it: said where the list would be."""
+"""Texts of empty lists: what the list would contain, and how to add entries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Empty:
+class EmptyList:
     title: str
-    why: str
+    text: str
     command: str = ""
 
 
-EMPTY: Mapping[str, Empty] = {
-    "agent": Empty(
+EMPTY_LISTS: Mapping[str, EmptyList] = {
+    "agent": EmptyList(
         "No agents yet",
-        "An agent is a directory with a SKILL.md in the project; it appears by itself within two "
-        "seconds. The overview shows how to make the first one.",
+        "An agent is a directory with a SKILL.md file in the project. New agents appear within two "
+        "seconds. The overview shows how to create the first one.",
         "python manage.py discover",
     ),
-    "schedule": Empty(
+    "schedule": EmptyList(
         "No schedules yet",
-        "A schedule fires an agent by time. Write `schedule: every 15 minutes` into the agent's "
-        "SKILL.md, or make one here or in a terminal.",
+        "A schedule starts an agent at given times. Add `schedule: every 15 minutes` to the "
+        "agent's SKILL.md, or create a schedule here or on the command line.",
         'python manage.py schedule create AGENT "every monday at 09:00"',
     ),
-    "rulestate": Empty(
+    "rulestate": EmptyList(
         "No rules yet",
-        "A rule is a line in the project's scheduler.rules that says what is done when the fleet "
-        "is in some state; it is read within ten seconds.",
+        "A rule is a line in the project's scheduler.rules that performs an action when its "
+        "condition holds. The file is read within ten seconds.",
         "python manage.py rules test",
     ),
-    "workitem": Empty(
-        "Nothing is queued, and nothing was",
-        "Work appears when a schedule fires, a webhook arrives, an agent calls another one, or "
-        "somebody asks. What cannot start at once waits here.",
+    "workitem": EmptyList(
+        "The queue is empty",
+        "Schedules, webhooks, calls, messages and users create work items. A work item that cannot "
+        "start yet is queued here.",
         "python manage.py run AGENT",
     ),
-    "run": Empty(
-        "Nothing has run yet",
-        "A run begins when an agent has work and a free slot: when its schedule fires, a webhook "
-        "arrives, or somebody asks.",
+    "run": EmptyList(
+        "No runs yet",
+        "A run starts when an agent has a work item and a free slot.",
         "python manage.py run AGENT",
     ),
-    "credential": Empty(
-        "No credentials are set",
-        "Agents name the secrets they need under `credentials` in their SKILL.md. What is set here "
-        "is sealed, and given to their runs alone.",
+    "credential": EmptyList(
+        "No credentials yet",
+        "Agents declare the secrets they need under `credentials` in their SKILL.md. Credentials "
+        "are stored encrypted and passed only to the runs of these agents.",
         "python manage.py credential set TYPE:INSTANCE",
     ),
-    "agentcall": Empty(
-        "No agent has called another one",
-        "A running agent asks another one with `drover call`; each question and what came of it is "
-        "listed here.",
+    "agentcall": EmptyList(
+        "No calls yet",
+        "A running agent calls another agent with `drover call`.",
     ),
-    "message": Empty(
-        "No messages",
-        "Messages come from people, rules and other agents. A live run reads them, otherwise they "
-        "become work.",
+    "message": EmptyList(
+        "No messages yet",
+        "Users, rules and other agents send messages. A current run reads the message; otherwise "
+        "it becomes a work item.",
+        'python manage.py message AGENT "TEXT"',
     ),
-    "resourcelock": Empty(
-        "No locks are held",
-        "A running agent takes a lock with `rlock`, so that no other run touches the same thing "
-        "meanwhile. Locks end with their run.",
+    "resourcelock": EmptyList(
+        "No locks",
+        "Agents take one with `drover lock`, so that no other run uses the same resource. Locks "
+        "are released at the end of their run.",
     ),
-    "lockwait": Empty(
-        "Nobody waits for a lock",
-        "Runs that ask for a lock that another one holds are listed here.",
+    "lockwait": EmptyList(
+        "No lock waits",
+        "Runs that wait for a lock held by another run are listed here.",
     ),
-    "delivery": Empty(
-        "No webhooks have arrived",
-        "Everything that is posted to /webhooks/ is kept here with what became of it, and can be "
-        "replayed. First make a source, then point its sender at the address on the source's page.",
+    "delivery": EmptyList(
+        "No deliveries yet",
+        "Every request to /webhooks/ is stored here with its outcome and can be replayed. Create a "
+        "webhook source first, then configure the sender with the address on the source's page.",
     ),
-    "webhooksource": Empty(
-        "No webhook sources",
-        "A source is somebody who may post to /webhooks/ and the secret they sign with. Add one, "
-        "or write it into config.toml.",
+    "webhooksource": EmptyList(
+        "No webhook sources yet",
+        "A webhook source is a sender with an address below /webhooks/ and a secret for its "
+        "signatures. Add one here or in config.toml.",
     ),
-    "webhooksecret": Empty(
-        "No secrets yet",
-        "A source gets its first secret when it is made; what it signs with is checked by it.",
+    "webhooksecret": EmptyList(
+        "No webhook secrets yet",
+        "Add a secret on the page of its webhook source. Signatures are checked with it.",
     ),
-    "notifytarget": Empty(
-        "Nobody is told",
-        "Those under [[notify]] in config.toml are told when runs fail, and listed here.",
+    "notifytarget": EmptyList(
+        "No notifications configured",
+        "Add [[notify]] to config.toml to send events, such as failed runs, to a URL.",
     ),
-    "firing": Empty(
-        "Nothing has been due yet",
-        "Each time a schedule is due, that instant is recorded here with its outcome, also when "
-        "nothing ran.",
+    "firing": EmptyList(
+        "No firings yet",
+        "Each due time of a schedule is recorded here with its outcome, also if no run started.",
         "python manage.py schedule list",
     ),
-    "runevent": Empty(
-        "Nothing has happened yet",
-        "The journal lists how runs begin and end and what people do, in order.",
+    "runevent": EmptyList(
+        "No events yet",
+        "Events record the start and end of runs and the actions of users, in order.",
     ),
-    "usage": Empty(
-        "Nothing was used",
-        "Runs that tell of their tokens and dollars are added up here by agent and day: Claude "
-        "Code and Codex do so by themselves, others with `drover usage`.",
+    "usage": EmptyList(
+        "No usage yet",
+        "Reported tokens and costs are added up here by agent and day. Claude Code and Codex "
+        "report them automatically, other agents with `drover usage`.",
     ),
-    "heartbeat": Empty(
-        "No heartbeats",
-        "Each run that goes on gets one a minute, with the last lines it printed. Short runs end "
-        "before their first.",
+    "heartbeat": EmptyList(
+        "No heartbeats yet",
+        "Each run has one heartbeat a minute with its latest output. Runs of less than a minute "
+        "have none.",
     ),
-    "worker": Empty(
-        "No worker has ever started",
-        "Workers execute the runs; they come and go with Drover.",
+    "worker": EmptyList(
+        "No workers yet",
+        "Workers execute runs. They start and stop with Drover.",
         "python manage.py up",
     ),
-    "machinesnapshot": Empty(
-        "No snapshots yet",
-        "Beat takes one every minute while Drover runs.",
+    "machinesnapshot": EmptyList(
+        "No machines yet",
+        "Beat stores a snapshot of each host every minute.",
         "python manage.py up",
     ),
-    "scheduler": Empty(
+    "scheduler": EmptyList(
         "Drover has never been started",
-        "What beat says of itself is shown here.",
+        "The state of the scheduler is shown here.",
         "python manage.py up",
     ),
-    "tenant": Empty(
+    "tenant": EmptyList(
         "No tenants yet",
-        "The tenant `default` owns the project's agents, and is made at the first start.",
+        "The tenant `default` owns the project's agents and is created at the first start.",
         "python manage.py up",
     ),
-    "loginfailure": Empty(
-        "Nobody failed to log in", "Wrong passwords of the last day are counted here."
-    ),
+    "loginfailure": EmptyList("No failed logins", "Failed logins of the last day are listed here."),
 }
-OTHERWISE = Empty("Nothing here yet", "Rows appear here as soon as there are some.")
+OTHER_LIST = EmptyList("No entries yet", "")
 
 
-def why_empty(model_name: str) -> Empty:
-    return EMPTY.get(model_name, OTHERWISE)
+def empty_list(model_name: str) -> EmptyList:
+    return EMPTY_LISTS.get(model_name, OTHER_LIST)

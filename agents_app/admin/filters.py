@@ -1,4 +1,4 @@
-"""Filters of the lists that stay small however large the fleet is."""
+"""A filter by agent whose size does not grow with the fleet."""
 
 from typing import Any
 
@@ -7,19 +7,19 @@ from django.http import HttpRequest
 
 from agents_app.models import Agent
 
-# More cannot be looked through, and would make each page of a large fleet half a megabyte longer.
+# A thousand agents would add half a megabyte to each page.
 MOST_AGENTS = 50
 
 
 class AgentFilter(admin.RelatedFieldListFilter):
-    """A link for each agent of a small fleet; in a large one people search by the agent's name."""
+    """A link for each agent of a small fleet; in a large fleet use the search field."""
 
     def field_choices(self, _field: Any, _request: HttpRequest, _model_admin: Any) -> Any:
         agents = Agent.objects.order_by("name")
         few = list(agents.values_list("pk", "name")[: MOST_AGENTS + 1])
         if len(few) <= MOST_AGENTS:
             return few
-        # What was chosen, by a link from elsewhere, can be seen and taken back.
+        # A filter set by a link of another page is shown, so that it can be removed.
         chosen = [key for key in self.lookup_val or [] if str(key).isdecimal()]
         return list(agents.filter(pk__in=chosen).values_list("pk", "name"))
 

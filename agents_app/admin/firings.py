@@ -1,4 +1,4 @@
-"""The ledger: every instant that came due and what became of it; nothing is changed here."""
+"""Pages of firings: every due time with its outcome; read only."""
 
 from typing import Any
 
@@ -7,11 +7,12 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from agents_app.admin.base import RecordAdmin, utc_now
 from agents_app.admin.filters import AgentFilter
-from agents_app.admin.lines import run_outcome
-from agents_app.admin.show import NOTHING, badge, link_to, span, when
+from agents_app.admin.formatting import NOTHING, badge, duration, link_to, when
+from agents_app.admin.summaries import run_outcome
 from agents_app.models import Firing, Run
 from agents_app.schedules import LATE, because
 
@@ -52,15 +53,14 @@ class FiringAdmin(RecordAdmin):
 
     @admin.display(description="Reason", ordering="reason")
     def why(self, firing: Firing) -> str:
-        said = because(firing, firing.schedule.timezone)
-        return said[:1].upper() + said[1:]
+        return capfirst(because(firing, firing.schedule.timezone))
 
     @admin.display(description="Decided")
     def decided(self, firing: Firing) -> SafeString:
-        """How long after it was due, by jitter or because nobody looked in time."""
+        """The delay after the due time, caused by jitter or by a late check."""
         after = max(firing.recorded_at, firing.decide_at) - firing.due_at
         late = badge("late") if firing.recorded_at - firing.due_at > LATE else ""
-        return format_html("{} after {}", span(max(0.0, after.total_seconds())), late)
+        return format_html("{} later {}", duration(max(0.0, after.total_seconds())), late)
 
     @admin.display(description="Work item")
     def work(self, firing: Firing) -> SafeString:

@@ -1,4 +1,4 @@
-"""Markdown of an agent's file as HTML: no tags of its own, no pictures, links to the web alone."""
+"""Markdown of an agent's file as safe HTML: no raw HTML, no images, only web links."""
 
 import re
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _WEB = re.compile(r"(https?:|mailto:)", re.IGNORECASE)
-# The page has a title, and its panels have headings: what a file calls its first is a third.
+# The page uses h1 and h2: the headings of a file start at h3.
 LOWER = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 
 
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # A picture would be fetched from a stranger: it is shown as the link that it is.
+    # An image would be loaded from a third party: it is shown as a link.
     reader.disable("image")
-    # What is refused stays as it was written.
+    # A refused link stays plain text.
     reader.validateLink = lambda url: _WEB.match(url) is not None  # type: ignore[method-assign]
     reader.add_render_rule("link_open", _link)
     return reader
@@ -33,7 +33,7 @@ _READER = _reader()
 
 
 def as_html(text: str) -> SafeString:
-    """Safe because the reader escapes all text and makes no tags but its own."""
+    """Safe: the parser escapes all text and creates only its own tags."""
     tokens = _READER.parse(text)
     for token in tokens:
         token.tag = (

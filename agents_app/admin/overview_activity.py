@@ -1,10 +1,10 @@
-"""The last hours on the first page: the timeline of runs, and what waited how long."""
+"""The activity panel of the overview: timeline of runs and charts of waiting times."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from agents_app.admin.charts import LineChart, chart
+from agents_app.admin.line_charts import LineChart, chart
 from agents_app.admin.overview_agents import names_of
 from agents_app.admin.timeline import (
     CHOICES,
@@ -19,7 +19,7 @@ from agents_app.models import MachineSnapshot, Run
 from agents_app.reports import Pile, ended_runs, firing_lateness
 
 MOST_LIVE = 500
-# One a minute and host.
+# Each host stores one snapshot a minute.
 MOST_SNAPSHOTS = 3000
 
 
@@ -43,8 +43,8 @@ def activity(hours: str | None, live: Sequence[Live], queued: int, now: datetime
 
 
 def live_runs() -> list[Live]:
-    """Those that have not ended, the latest first."""
-    # Sorted here: asked for an order, SQLite would read all runs that ever were.
+    """Unfinished runs, latest first."""
+    # Sorted in Python: with ORDER BY SQLite would read all runs.
     unfinished = Run.objects.filter(slot__isnull=False).order_by()
     columns = ("agent_id", "pk", "state", "started_at", "created_at")
     found = [
@@ -57,22 +57,22 @@ def live_runs() -> list[Live]:
 
 
 def _queue_chart(window: TimelineWindow, queued: int) -> LineChart:
-    """As it was every minute, and as it is."""
+    """The stored value of each minute and the current value."""
     snapshots = MachineSnapshot.objects.filter(at__gte=window.since).order_by("-at")
     points: Iterable[tuple[datetime, int]] = snapshots.values_list("at", "queue_depth")
     known = list(points[:MOST_SNAPSHOTS])  # type: ignore[index]
-    about = "How much work waited for a slot"
-    return chart("Work in queues", [*known, (window.until, queued)], window, about=about)
+    about = "Work items waiting for a slot"
+    return chart("Queued work items", [*known, (window.until, queued)], window, about=about)
 
 
 def _lateness_chart(window: TimelineWindow) -> LineChart:
     late = firing_lateness(window.since, window.piece_seconds)
     points = [(each.at, each.seconds) for each in late]
-    about = "From the instant that was due until beat recorded it, at most"
-    return chart("Lateness of schedules", points, window, unit="s", digits=2, about=about)
+    about = "Longest delay between the due time of a schedule and its recording"
+    return chart("Schedule lateness", points, window, unit="s", digits=2, about=about)
 
 
 def _wait_chart(piles: Iterable[Pile], window: TimelineWindow) -> LineChart:
     points = [(pile.ended_at, pile.waited_seconds) for pile in piles]
-    about = "From the slot that a run was given until a worker began it, at most"
-    return chart("Wait for a worker", points, window, unit="s", digits=2, about=about)
+    about = "Longest time between the assignment of a slot and the start on a worker"
+    return chart("Worker wait", points, window, unit="s", digits=2, about=about)

@@ -1,4 +1,4 @@
-"""The agents on the first page: a line each, what starts them, and the buttons that fit."""
+"""The agents on the overview: state, triggers, and buttons."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from django.http import HttpRequest
 
 from agents_app.admin.agents import PAUSE, RESUME, RUN
 from agents_app.admin.base import Verb, act_url
-from agents_app.admin.lines import AgentLine, with_figures
+from agents_app.admin.summaries import AgentSummary, with_counts
 from agents_app.models import Agent, Schedule, Trigger
 from agents_app.reports import latest_triggers
 
 MOST_AGENTS = 40
 MOST_SCHEDULES = 1000
-# In this order; how time starts an agent, then who else does.
+# In display order.
 _KINDS = {
-    "cron": ("calendar_clock", "A schedule fires it by the calendar"),
-    "interval": ("avg_pace", "A schedule fires it in equal intervals"),
-    "once": ("alarm", "A schedule fires it once"),
-    "webhook": ("webhook", "Webhooks start it"),
-    "call": ("call_split", "Other agents have called it lately"),
-    "message": ("mail", "Messages have started it lately"),
-    "rule": ("rule", "Rules have started it lately"),
+    "cron": ("calendar_clock", "Started by a calendar schedule"),
+    "interval": ("avg_pace", "Started by an interval schedule"),
+    "once": ("alarm", "Started once by a schedule"),
+    "webhook": ("webhook", "Started by webhooks"),
+    "call": ("call_split", "Recently called by other agents"),
+    "message": ("mail", "Recently started by messages"),
+    "rule": ("rule", "Recently started by rules"),
 }
 
 
@@ -36,22 +36,22 @@ class TriggerBadge:
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    line: AgentLine
+    summary: AgentSummary
     triggers: Sequence[TriggerBadge]
     buttons: Sequence[tuple[Verb, str]]
 
 
 def agent_entries(request: HttpRequest, now: datetime) -> tuple[list[AgentRow], int]:
-    """The first of them and how many there are; in a large fleet those at work come first."""
+    """Up to MOST_AGENTS agents and the total; in a large fleet running agents come first."""
     verbs = (RUN, PAUSE, RESUME) if request.user.has_perm("agents_app.change_agent") else ()
     present = Agent.objects.filter(removed_at__isnull=True)
     total = present.count()
     order = ["name", "pk"] if total <= MOST_AGENTS else [F("running").desc(), "name", "pk"]
-    agents = list(with_figures(present).order_by(*order)[:MOST_AGENTS])
+    agents = list(with_counts(present).order_by(*order)[:MOST_AGENTS])
     kinds = _kinds(agents) if agents else {}
     entries = [
         AgentRow(
-            AgentLine(agent, now),
+            AgentSummary(agent, now),
             trigger_badges(kinds.get(agent.pk, set())),
             [(verb, act_url(agent, verb)) for verb in verbs if verb.fits(agent)],
         )
@@ -61,7 +61,7 @@ def agent_entries(request: HttpRequest, now: datetime) -> tuple[list[AgentRow], 
 
 
 def _kinds(agents: Iterable[Agent]) -> dict[int, set[str]]:
-    """What each has, and what has started it lately."""
+    """The trigger kinds of each agent: configured, and recently used."""
     others = {Trigger.CALL, Trigger.MESSAGE, Trigger.RULE, Trigger.WEBHOOK}
     kinds = {key: {str(name) for name in seen & others} for key, seen in latest_triggers().items()}
     for agent in agents:
@@ -75,7 +75,7 @@ def _kinds(agents: Iterable[Agent]) -> dict[int, set[str]]:
 
 
 def kind_of_schedule(expression: str, *, one_shot: bool) -> str:
-    """By how an expression is written: `15m`, `every 15 minutes`, or `@daily` and five fields."""
+    """By the form of the expression: `15m`, `every 15 minutes`, or `@daily` and cron fields."""
     if one_shot:
         return "once"
     words = expression.split()

@@ -1,4 +1,4 @@
-"""The numbers at the top of the first page, and what it warns of."""
+"""The numbers and warnings at the top of the overview."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,9 +44,9 @@ def run_cards(now: datetime) -> list[Card]:
     failures = {"state__in": ",".join(Run.ENDED_BADLY), "finished_at__gte": since.isoformat()}
     return [
         Card(
-            "Running now",
+            "Running",
             unfinished["running"],
-            f"{unfinished['pending']} about to start",
+            f"{unfinished['pending']} starting",
             _list("run", slot__isnull=False),
         ),
         Card("Queued", queued, "waiting for a slot", _list("workitem", state__exact="queued")),
@@ -61,9 +61,9 @@ def run_cards(now: datetime) -> list[Card]:
 
 
 def next_fire_card(schedules: Sequence[Schedule], now: datetime) -> Card:
-    """Of those that will fire, the soonest first."""
+    """Requires active schedules, soonest first."""
     if not schedules or schedules[0].next_fire_at is None:
-        return Card("Next fire", "-", "nothing is due", _list("schedule"))
+        return Card("Next fire", "-", "no active schedule", _list("schedule"))
     wait = (schedules[0].next_fire_at - now).total_seconds()
     number = f"in {rough(wait)}" if wait >= 1 else "now"
     return Card("Next fire", number, schedules[0].agent.name, _list("schedule"))
@@ -75,14 +75,14 @@ def worker_card(now: datetime) -> Card:
     return Card(
         "Workers",
         workers["number"],
-        f"{workers['threads']} runs at once",
+        f"{workers['threads']} threads",
         _list("worker", state__exact="alive"),
         alarming=workers["number"] == 0,
     )
 
 
 def spending_card(tenants: Sequence[Tenant], now: datetime) -> Card:
-    """Of everybody together; the day and the month are those of the project's own zone."""
+    """The cost of all tenants; day and month in the time zone of the default tenant."""
     own = next((tenant for tenant in tenants if tenant.name == DEFAULT_TENANT), None)
     place = (own or Tenant()).zone
     month, today = month_window(now, place), now.astimezone(place).date()
@@ -106,37 +106,38 @@ def _list(noun: str, **filters: Any) -> str:
 # --- warnings -------------------------------------------------------------------------------
 
 _MISSING = {
-    "worker": "Nothing can run: no worker is alive.",
-    "beat": "Nothing fires by time: beat has not been seen lately.",
+    "worker": "No worker is running, so no run can start.",
+    "beat": "Beat is not running, so no schedule fires.",
 }
 MOST_OF_A_KIND = 5
 
 
 def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], bool]) -> list[str]:
-    """That nothing works is for everybody; the rest quotes rows, for those who see these."""
+    """Missing processes are shown to every user, quoted rows to users who may see them."""
     start = "Start Drover with: python manage.py up"
-    said = [f"{_MISSING[part]} {start}" for part in missing_processes(now)]
+    texts = [f"{_MISSING[part]} {start}" for part in missing_processes(now)]
     if sees("tenant"):
-        said += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
-        said += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])
+        texts += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
+        texts += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])
     if sees("agent"):
-        said += _first([error for tenant in tenants for error in tenant.definition_errors])
+        texts += _first([error for tenant in tenants for error in tenant.definition_errors])
     if sees("rulestate"):
-        said += _first([each for book in RuleBook.objects.all() for each in book.problems])
-    return said
+        texts += _first([each for book in RuleBook.objects.all() for each in book.problems])
+    return texts
 
 
 def _first(problems: list[str]) -> list[str]:
-    """A file that is wrong in every line must not push the fleet off the page."""
+    """Limits the list: a file with errors in every line must not fill the page."""
     more = len(problems) - MOST_OF_A_KIND
-    return problems[:MOST_OF_A_KIND] + ([f"And {more} more like the last one."] if more > 0 else [])
+    return problems[:MOST_OF_A_KIND] + ([f"{more} more errors of this kind."] if more > 0 else [])
 
 
 def _spent(tenant: Tenant) -> str:
     until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
-    return f"The budget of {tenant} is used up until {until}: schedules are skipped, work waits."
+    effect = "schedules are skipped, other work is queued"
+    return f"The budget of {tenant} is used up until {until}: {effect}."
 
 
 def _paused(tenant: Tenant) -> str:
     note = f" ({tenant.pause_note})" if tenant.pause_note else ""
-    return f"All agents of {tenant} are paused{note}: schedules are skipped, other work waits."
+    return f"All agents of {tenant} are paused{note}: schedules are skipped, other work is queued."

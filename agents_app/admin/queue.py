@@ -1,17 +1,17 @@
-"""The queue: work items, those that wait first; they can be dropped and restored."""
+"""Pages of the queue: work items, queued ones first, with the verbs drop and restore."""
 
 from typing import Any
 
 from django.contrib import admin
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Case, Value, When
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
+from agents_app.admin.base import Act, EntryPaginator, RecordAdmin, Verb, utc_now
 from agents_app.admin.filters import AGENT
-from agents_app.admin.lines import run_lines
-from agents_app.admin.show import badge, when
+from agents_app.admin.formatting import badge, when
+from agents_app.admin.summaries import run_summaries
 from agents_app.errors import Refused
 from agents_app.models import WorkItem
 from agents_app.runs import control
@@ -24,14 +24,14 @@ S = WorkItem.State
 
 def _drop(item: WorkItem, act: Act) -> str:
     if not control.drop_work(item, act.by, act.now):
-        raise Refused("only waiting work can be dropped")
-    return f"{item} of {item.agent} was dropped; Restore brings it back"
+        raise Refused("only queued work items can be dropped")
+    return f"{item} of {item.agent} dropped; Restore puts it back into the queue"
 
 
 def _restore(item: WorkItem, act: Act) -> str:
     if not control.restore_work(item, act.by, act.now):
-        raise Refused("only dropped or cleared work can be restored")
-    return f"{item} of {item.agent} is back in the queue"
+        raise Refused("only dropped or cleared work items can be restored")
+    return f"{item} of {item.agent} restored to the queue"
 
 
 DROP = Verb("drop", "Drop", "delete", _drop, lambda item: item.state == S.QUEUED, danger=True)
@@ -42,14 +42,14 @@ RESTORE = Verb(
 
 # --- pages ----------------------------------------------------------------------------------
 
-# What waits, then what runs, then the rest.
+# Queued, then running, then finished.
 RANK = Case(When(state=S.QUEUED, then=Value(0)), When(state=S.ADMITTED, then=Value(1)), default=2)
 OPEN = (S.QUEUED, S.ADMITTED)
 
 
-class OpenFirst(Paginator):  # type: ignore[type-arg]
-    """Pages in the order of RANK, without sorting all that was ever done: what is open is in an
-    index of its own, and the rest has the order of its keys."""
+class OpenFirst(EntryPaginator):
+    """Pages in the order of RANK without sorting the whole table: an index finds the open work
+    items, and the others are ordered by key."""
 
     def page(self, number: int | str) -> Any:
         work: Any = self.object_list
@@ -57,10 +57,10 @@ class OpenFirst(Paginator):  # type: ignore[type-arg]
             return super().page(number)
         number = self.validate_number(number)
         skipped = (number - 1) * self.per_page
-        going_on = work.filter(state__in=OPEN)
-        shown = list(going_on[skipped : skipped + self.per_page])
+        unfinished = work.filter(state__in=OPEN)
+        shown = list(unfinished[skipped : skipped + self.per_page])
         if missing := self.per_page - len(shown):
-            before = max(0, skipped - going_on.count())
+            before = max(0, skipped - unfinished.count())
             rest = work.exclude(state__in=OPEN).order_by("-id")
             shown += rest[before : before + missing]
         return Page(shown, number, self)
@@ -93,9 +93,9 @@ class WorkItemAdmin(RecordAdmin):
 
     def page(self, _request: HttpRequest, item: WorkItem) -> dict[str, Any]:
         runs = item.runs.select_related("agent", "schedule").order_by("-id")
-        return {"runs": run_lines(runs, utc_now())}
+        return {"runs": run_summaries(runs, utc_now())}
 
-    @admin.display(description="Work", ordering="id")
+    @admin.display(description="Work item", ordering="id")
     def item(self, item: WorkItem) -> str:
         return f"#{item.pk}"
 

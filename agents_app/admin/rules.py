@@ -1,4 +1,4 @@
-"""The rules: what became of each, what is wrong with their file, silence, one word about all."""
+"""Pages of rules: state of each rule, errors of the file, silence, and the indicator."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -15,8 +15,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
-from agents_app.admin.schedule_verbs import one_moment
-from agents_app.admin.show import exact, when
+from agents_app.admin.formatting import exact, when
+from agents_app.admin.schedule_verbs import parse_moment
 from agents_app.clock import HOST_ZONE
 from agents_app.errors import Refused
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
@@ -41,16 +41,16 @@ LIST = "admin:agents_app_rulestate_changelist"
 
 
 def _silence(book: RuleBook, act: Act) -> str:
-    until = one_moment(act.until, ZoneInfo(HOST_ZONE), act.now) if act.until else None
+    until = parse_moment(act.until, ZoneInfo(HOST_ZONE), act.now) if act.until else None
     start_silence(book.tenant, act.by, act.now, until)
-    end = f"until {exact(until)}" if until else "until somebody ends it"
-    return f"Rules send no messages {end}; all else they do"
+    end = f"until {exact(until)}" if until else "until the silence is ended"
+    return f"Messages of rules silenced {end}; other actions are still performed"
 
 
 def _end_silence(book: RuleBook, act: Act) -> str:
     if not end_silence(book.tenant, act.by, act.now):
-        raise Refused("messages are sent already")
-    return "Rules send messages again"
+        raise Refused("messages are not silenced")
+    return "Messages of rules are sent again"
 
 
 SILENCE = Verb(
@@ -59,19 +59,23 @@ SILENCE = Verb(
     "notifications_off",
     _silence,
     lambda book: not book.is_silent(utc_now()),
-    asks_until="Until, e.g. in 2 hours",
+    asks_until="Until, for example in 2 hours",
 )
 END_SILENCE = Verb(
-    "hear", "End silence", "notifications", _end_silence, lambda book: book.is_silent(utc_now())
+    "end_silence",
+    "End silence",
+    "notifications",
+    _end_silence,
+    lambda book: book.is_silent(utc_now()),
 )
-OF_ALL = (SILENCE, END_SILENCE)
+FILE_VERBS = (SILENCE, END_SILENCE)
 
 
 # --- pages ----------------------------------------------------------------------------------
 
 
 class ShownRule:
-    """A line of the table, and of the page of the rule."""
+    """A rule as the list and its own page show it."""
 
     def __init__(self, line: RuleLine, now: datetime) -> None:
         self.line, self.row = line, line.row
@@ -93,8 +97,8 @@ class RuleStateAdmin(RecordAdmin):
     ]
 
     def get_urls(self) -> list[URLPattern]:
-        views = {"of-all/<slug:verb_name>/": self.act_on_all, "indicator/": self.indicator_view}
-        names = ("agents_app_rulestate_of_all", "agents_app_rulestate_indicator")
+        views = {"file/<slug:verb_name>/": self.act_on_file, "indicator/": self.indicator_view}
+        names = ("agents_app_rulestate_file_act", "agents_app_rulestate_indicator")
         wrapped = [
             path(route, self.admin_site.admin_view(view), name=name)
             for (route, view), name in zip(views.items(), names, strict=True)
@@ -104,7 +108,7 @@ class RuleStateAdmin(RecordAdmin):
     def changelist_view(
         self, request: HttpRequest, _extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """A table of our own: a file of rules is short, and people want it whole and in order."""
+        """Shows all rules in the order of the file, without pages and filters."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         now, tenant = utc_now(), _tenant()
@@ -117,63 +121,63 @@ class RuleStateAdmin(RecordAdmin):
             "unread": "" if lines else unread_file_notice(tenant, book),
             "book": book,
             "loaded": when(book.loaded_at, now),
-            "silence": _silence_said(book, now) if book.is_silent(now) else "",
-            "buttons": self._buttons_of_all(request, book),
+            "silence": _silence_text(book, now) if book.is_silent(now) else "",
+            "buttons": self._file_buttons(request, book),
             "file": FILE_NAME,
         }
         return TemplateResponse(request, "drover/rules.html", context)
 
     def page(self, _request: HttpRequest, row: RuleState) -> dict[str, Any]:
         now, line = utc_now(), line_of(row)
-        return {"shown": ShownRule(line, now), "tried": _tried(row, line, now)}
+        return {"shown": ShownRule(line, now), "dry_run": _dry_run(row, line, now)}
 
     def indicator_view(self, request: HttpRequest) -> HttpResponse:
-        """The word in the header alone, for pages that are open for long."""
+        """The indicator alone, for the live update of the header."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         return HttpResponse(shown_indicator())
 
-    def act_on_all(self, request: HttpRequest, verb_name: str) -> HttpResponse:
+    def act_on_file(self, request: HttpRequest, verb_name: str) -> HttpResponse:
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not self.has_act_permission(request):
             raise PermissionDenied
-        verb = next((verb for verb in OF_ALL if verb.name == verb_name), None)
+        verb = next((verb for verb in FILE_VERBS if verb.name == verb_name), None)
         if verb is None:
             raise Http404
         self.perform(request, verb, [book_of(_tenant())])
         return redirect(LIST)
 
-    def _buttons_of_all(self, request: HttpRequest, book: RuleBook) -> list[tuple[Verb, str]]:
+    def _file_buttons(self, request: HttpRequest, book: RuleBook) -> list[tuple[Verb, str]]:
         if not self.has_act_permission(request) or book.tenant.pk is None:
             return []
-        name = "admin:agents_app_rulestate_of_all"
-        return [(verb, reverse(name, args=[verb.name])) for verb in OF_ALL if verb.fits(book)]
+        name = "admin:agents_app_rulestate_file_act"
+        return [(verb, reverse(name, args=[verb.name])) for verb in FILE_VERBS if verb.fits(book)]
 
 
 def _tenant() -> Tenant:
-    """The project's own; before the first start there is none."""
+    """The default tenant; unsaved before the first start."""
     return Tenant.objects.filter(name=DEFAULT_TENANT).first() or Tenant(name=DEFAULT_TENANT)
 
 
-def _silence_said(book: RuleBook, now: datetime) -> str:
+def _silence_text(book: RuleBook, now: datetime) -> str:
     until = exact(book.silent_until) if book.silent_until else ""
     return silence_text(book, now, until)
 
 
-def _tried(row: RuleState, line: RuleLine, now: datetime) -> DryRunResult | None:
-    """What it would do at this moment; a name that nobody wrote is the row's."""
+def _dry_run(row: RuleState, line: RuleLine, now: datetime) -> DryRunResult | None:
+    """What the rule would do now; a rule without a name has the generated name of its row."""
     if line.rule is None:
         return None
-    (tried,) = dry_run_rules(row.tenant, [replace(line.rule, name=row.name)], now)
-    return tried
+    (result,) = dry_run_rules(row.tenant, [replace(line.rule, name=row.name)], now)
+    return result
 
 
 # --- on every page --------------------------------------------------------------------------
 
 
 def header_label(request: HttpRequest) -> tuple[SafeString, str] | None:
-    """Unfold asks for it; nothing for those who may not see the rules."""
+    """The indicator, for users who may see rules; called by Unfold for each page."""
     seen = ("agents_app.view_rulestate", "agents_app.change_rulestate")
     if not any(request.user.has_perm(permission) for permission in seen):
         return None

@@ -1,4 +1,4 @@
-"""Runs: what happened, what was printed, and two things to do about it: stop and rerun."""
+"""Pages of runs: facts, log, trigger and calls, events, and the verbs stop and rerun."""
 
 from typing import Any
 
@@ -8,23 +8,23 @@ from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import Act, RecordAdmin, Verb, may_see, utc_now
-from agents_app.admin.causes import nested
 from agents_app.admin.filters import AGENT
-from agents_app.admin.lines import RunLine
+from agents_app.admin.formatting import badge, link_to
 from agents_app.admin.log import end_of_log, requested_lines
-from agents_app.admin.run_facts import RunFacts
-from agents_app.admin.show import badge
+from agents_app.admin.run_page import RunFacts, nested_list
+from agents_app.admin.summaries import RunSummary
 from agents_app.conf import CONF
 from agents_app.errors import Refused
-from agents_app.models import Run, WorkItem
+from agents_app.models import Run
 from agents_app.output import whole_text
 from agents_app.reports import cause_tree
 from agents_app.runs import control, dispatch
 
-# A run that calls a thousand others has thousands; the journal has them all.
+# A run with a thousand calls has thousands of events; the page of events lists them all.
 MOST_EVENTS = 200
 
 # --- verbs ----------------------------------------------------------------------------------
@@ -32,24 +32,24 @@ MOST_EVENTS = 200
 
 def _stop(run: Run, act: Act) -> str:
     if not control.stop_run(run, act.by, act.now):
-        raise Refused("it is being stopped already")
-    return f"{run} is being stopped"
+        raise Refused("already being stopped")
+    return f"Stopping {run}"
 
 
 def _rerun(run: Run, act: Act) -> str:
     item = dispatch.rerun(run, act.by, act.now)
-    waits = item.state == WorkItem.State.QUEUED
-    return f"{run} is run again as {item}" + (", which waits in the queue" if waits else "")
+    new_run = item.runs.order_by("-pk").first()
+    return format_html("Rerun queued: {}", link_to(new_run or item))
 
 
 STOP = Verb(
     *("stop", "Stop", "stop", _stop, lambda run: run.slot is not None),
     danger=True,
-    effect=f"Everything it started is told to end, and killed after {CONF.grace_seconds:g} s.",
+    effect=f"Ends the run and all its processes; kills them after {CONF.grace_seconds:g} s.",
 )
 RERUN = Verb(
     *("rerun", "Rerun", "replay", _rerun),
-    effect="The same input becomes new work; this run and its log stay as they are.",
+    effect="Queues the same input as a new work item; this run and its log are kept.",
 )
 
 
@@ -60,7 +60,15 @@ RERUN = Verb(
 class RunAdmin(RecordAdmin):
     verbs = (STOP, RERUN)
     page_template = "drover/run.html"
-    list_display = ["number", "agent", "shown_state", "why", "began", "duration", "exit_code"]
+    list_display = [
+        "number",
+        "agent",
+        "shown_state",
+        "trigger_text",
+        "started",
+        "duration",
+        "exit_code",
+    ]
     list_filter = ["state", "trigger", AGENT]
     search_fields = ["=id", "agent__name", "error", "requested_by", "=trace_id"]
     ordering = ["-id"]
@@ -89,7 +97,7 @@ class RunAdmin(RecordAdmin):
     def get_urls(self) -> list[URLPattern]:
         own = [
             path("<int:run_id>/facts/", self._view(self.facts), name="agents_app_run_facts"),
-            path("<int:run_id>/story/", self._view(self.story), name="agents_app_run_story"),
+            path("<int:run_id>/events/", self._view(self.events), name="agents_app_run_events"),
             path("<int:run_id>/lines/", self._view(self.lines), name="agents_app_run_lines"),
             path("<int:run_id>/output.txt", self._view(self.text), name="agents_app_run_text"),
         ]
@@ -103,19 +111,19 @@ class RunAdmin(RecordAdmin):
         return self.admin_site.admin_view(view)
 
     def page(self, request: HttpRequest, run: Run) -> dict[str, Any]:
-        parts = self._facts(request, run) | self._story(request, run)
+        parts = self._facts(request, run) | self._events(request, run)
         return parts | {"log": end_of_log(run), "own_buttons": True}
 
     def facts(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        """Asked for again and again while the run goes on; its log is a stream."""
+        """The facts, reloaded while the run is unfinished; the log is a stream."""
         run = self.readable(request, run_id)
         context = self._facts(request, run) | {"act_buttons": self.buttons(request, run)}
         return render(request, "drover/run_facts.html", context)
 
-    def story(self, request: HttpRequest, run_id: int) -> HttpResponse:
-        """Asked for again when something has happened."""
+    def events(self, request: HttpRequest, run_id: int) -> HttpResponse:
+        """Trigger, calls and events, reloaded when an event of the run arrives."""
         run = self.readable(request, run_id)
-        return render(request, "drover/run_story.html", self._story(request, run))
+        return render(request, "drover/run_events.html", self._events(request, run))
 
     def lines(self, request: HttpRequest, run_id: int) -> HttpResponse:
         return JsonResponse(requested_lines(request, self.readable(request, run_id)))
@@ -128,14 +136,14 @@ class RunAdmin(RecordAdmin):
 
     def _facts(self, request: HttpRequest, run: Run) -> dict[str, Any]:
         now = utc_now()
-        facts = {"original": run, "line": RunLine(run, now), "facts": RunFacts(run, now)}
-        # It was written to the work item, which not all who see runs may read.
+        facts = {"original": run, "summary": RunSummary(run, now), "facts": RunFacts(run, now)}
+        # The prompt belongs to the work item, which requires its own permission.
         return facts | ({"prompt": run.work_item.prompt} if may_see(request, "workitem") else {})
 
-    def _story(self, request: HttpRequest, run: Run) -> dict[str, Any]:
-        story = {"original": run, "causes": nested((cause_tree(run),))}
+    def _events(self, request: HttpRequest, run: Run) -> dict[str, Any]:
+        context = {"original": run, "causes": nested_list((cause_tree(run),))}
         events = run.events.order_by("-id")[:MOST_EVENTS]
-        return story | ({"events": events} if may_see(request, "runevent") else {})
+        return context | ({"events": events} if may_see(request, "runevent") else {})
 
     @admin.display(description="Run", ordering="id")
     def number(self, run: Run) -> str:
@@ -146,12 +154,12 @@ class RunAdmin(RecordAdmin):
         return badge(run.state, run.error)
 
     @admin.display(description="Trigger", ordering="trigger")
-    def why(self, run: Run) -> str:
-        return RunLine(run, utc_now()).trigger
+    def trigger_text(self, run: Run) -> str:
+        return RunSummary(run, utc_now()).trigger
 
     @admin.display(ordering="started_at")
-    def began(self, run: Run) -> SafeString:
-        return RunLine(run, utc_now()).began
+    def started(self, run: Run) -> SafeString:
+        return RunSummary(run, utc_now()).started
 
     def duration(self, run: Run) -> str:
-        return RunLine(run, utc_now()).lasted
+        return RunSummary(run, utc_now()).duration

@@ -1,4 +1,4 @@
-"""The form of a schedule: what people type, handed to the verbs, whose refusals are its errors."""
+"""The form of a schedule; refusals of schedules.edit become errors of the form."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -14,7 +14,7 @@ from agents_app.errors import DroverError, TriggerParseError
 from agents_app.models import Schedule
 from agents_app.schedules import edit
 
-# Longer spans than a year mean nothing here, and very long ones are no timedelta.
+# Longer spans are not useful, and very long ones exceed timedelta.
 LONGEST_SECONDS = 366 * 86_400
 MOST_FAILURES = 1_000
 BOUNDS = {
@@ -23,39 +23,39 @@ BOUNDS = {
     "jitter_seconds": (0, LONGEST_SECONDS),
     "pause_after_failures": (0, MOST_FAILURES),
 }
-USUAL_OVERLAP = ("", "the usual: skip, but queue what fires only once")
-# A refusal names no field; each of these words stands in those about one.
-ABOUT = {"another name": "name", "jitter": "jitter_percent", "anchor": "anchor"}
+DEFAULT_OVERLAP = ("", "Default (skip; one-time schedules queue)")
+# The field of a refusal, by a phrase of its message.
+FIELD_BY_PHRASE = {"another name": "name", "jitter": "jitter_percent", "anchor": "anchor"}
 
-# All that the fires depend on.
+# The fields that determine the fires.
 TRIGGER = ("text", "timezone", "anchor", "gap", "overlap_hour")
 
 
 class WhenInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
-    """Takes whatever says when, and has what it was understood as below it."""
+    """The input for the trigger, with a preview of the next fires below."""
 
     template_name = "drover/when_input.html"
-    at_once = False
+    preview_on_load = False
 
     class Media:
         css = {"all": ["drover/schedule.css"]}
         js = ["drover/when.js"]
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        more = {"aria-describedby": "dv-understood", "autocomplete": "off", "spellcheck": "false"}
+        more = {"aria-describedby": "dv-form-preview", "autocomplete": "off", "spellcheck": "false"}
         context: dict[str, Any] = super().get_context(name, value, {**(attrs or {}), **more})
-        context["widget"] |= {"asks": TRIGGER, "at_once": self.at_once}
+        context["widget"] |= {"preview_fields": TRIGGER, "preview_on_load": self.preview_on_load}
         return context
 
 
 class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         labels = {
-            "anchor": "Interval counts from",
-            "gap": "A time that the clocks leave out",
-            "overlap_hour": "A time that the clocks bring twice",
-            "overlap": "If it is still busy",
-            "catch_up": "Catch up after downtime",
+            "anchor": "Interval starts at",
+            "gap": "If the time is skipped (daylight saving starts)",
+            "overlap_hour": "If the time occurs twice (daylight saving ends)",
+            "overlap": "If the previous run is unfinished",
+            "catch_up": "After downtime",
             "catch_up_window_seconds": "Catch up within (seconds)",
             "jitter_percent": "Jitter (percent)",
             "jitter_seconds": "Jitter (seconds)",
@@ -64,38 +64,38 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "text" in self.fields:
-            # Below it stands more than a line could say.
+            # The preview below the field replaces the help text.
             self.fields["text"].required, self.fields["text"].help_text = True, ""
-            # What is saved is shown above; what is new or was refused is shown at once.
-            self.fields["text"].widget.at_once = self.is_bound or self.instance.pk is None
+            # The page of a saved schedule shows its fires already.
+            self.fields["text"].widget.preview_on_load = self.is_bound or self.instance.pk is None
         if self.instance.pk is None:
-            self._leave_open()
+            self._allow_defaults()
 
-    def _leave_open(self) -> None:
-        """What the verb finds for itself if nobody says it."""
+    def _allow_defaults(self) -> None:
+        """Name and overlap may be empty: schedules.edit chooses them."""
         self.fields["name"].required = False
-        self.fields["name"].help_text = "Empty: made from the text"
+        self.fields["name"].help_text = "Generated from the schedule if empty"
         overlap = self.fields["overlap"]
         assert isinstance(overlap, forms.ChoiceField)
         overlap.required, overlap.initial = False, ""
         self.initial.pop("overlap", None)
-        overlap.choices = [USUAL_OVERLAP, *Schedule.Overlap.choices]
+        overlap.choices = [DEFAULT_OVERLAP, *Schedule.Overlap.choices]
 
     def clean(self) -> dict[str, Any]:
-        """The verb itself is asked what it would refuse."""
+        """Validates by writing in a transaction that is rolled back."""
         if not self.errors:
             try:
-                _rehearse(lambda: self.write("", utc_now()))
+                _check_write(lambda: self.write("", utc_now()))
             except DroverError as error:
                 self.add_error(self._field_of(error), str(error))
         return self.cleaned_data
 
     def _get_validation_exclusions(self) -> set[str]:
-        """Whether a name is free the verb knows: a schedule that has ended gives it up."""
+        """schedules.edit checks the name: an ended schedule releases it."""
         return super()._get_validation_exclusions() | {"name"}  # type: ignore[misc, no-any-return]
 
     def write(self, by: str, now: datetime) -> Schedule:
-        """Only what was edited is written: beat counts in the same row meanwhile."""
+        """Writes only edited columns: beat updates counters of the same row concurrently."""
         values = self.cleaned_data
         if self.instance.pk is None:
             return edit.create(values["agent"], _draft(values), by, now)
@@ -107,8 +107,8 @@ class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
         if isinstance(error, TriggerParseError):
             return "text" if error.accepted else "timezone"
         column = str(error).partition(":")[0]
-        about = (field for words, field in ABOUT.items() if words in str(error))
-        field = column if column in self.fields else next(about, None)
+        matching = (field for words, field in FIELD_BY_PHRASE.items() if words in str(error))
+        field = column if column in self.fields else next(matching, None)
         return field if field in self.fields else None
 
 
@@ -117,8 +117,8 @@ def _draft(values: dict[str, Any]) -> edit.Draft:
     return edit.Draft(**known | {"overlap": values["overlap"] or None})
 
 
-def _rehearse(act: Callable[[], object]) -> None:
-    """Raises what the act would raise; what it writes is undone before anybody sees it."""
+def _check_write(write: Callable[[], object]) -> None:
+    """Raises the errors of `write`; its changes are rolled back."""
     with transaction.atomic():
-        act()
+        write()
         transaction.set_rollback(True)

@@ -1,4 +1,4 @@
-"""Schedules: people make and edit their own; those of an agent's file are only paused here."""
+"""Pages of schedules: form, preview, calendar; schedules of a SKILL.md can only be paused."""
 
 from datetime import datetime
 from typing import Any
@@ -19,8 +19,8 @@ from agents_app.admin.base import DroverAdmin, utc_now
 from agents_app.admin.calendar import calendar_of
 from agents_app.admin.filters import AGENT
 from agents_app.admin.schedule_form import BOUNDS, TRIGGER, ScheduleForm, WhenInput
-from agents_app.admin.schedule_lines import ScheduleRow, with_last_outcome
-from agents_app.admin.schedule_verbs import VERBS, of_a_file
+from agents_app.admin.schedule_verbs import VERBS, is_from_file
+from agents_app.admin.summaries import ScheduleSummary, with_last_outcome
 from agents_app.clock import HOST_ZONE
 from agents_app.errors import DroverError
 from agents_app.models import Schedule
@@ -38,7 +38,7 @@ class ScheduleAdmin(DroverAdmin):
     verbs = VERBS
     page_template = "drover/schedule.html"
     form = ScheduleForm
-    list_display = ["name", "agent", "said", "next_fire", "shown_state", "last_outcome"]
+    list_display = ["name", "agent", "trigger_text", "next_fire", "shown_state", "last_outcome"]
     list_filter = ["state", "source", "one_shot", AGENT]
     list_select_related = ["agent"]
     search_fields = ["name", "agent__name", "text", "expression"]
@@ -56,8 +56,8 @@ class ScheduleAdmin(DroverAdmin):
     readonly_fields = record
     add_fieldsets = [
         ("When", {"fields": trigger}),
-        ("What and how", {"fields": work}),
-        ("Late or early", {"fields": punctuality}),
+        ("Work", {"fields": work}),
+        ("Downtime and jitter", {"fields": punctuality}),
     ]
     fieldsets = [*add_fieldsets, ("Record", {"fields": record, "classes": ["collapse"]})]
 
@@ -65,12 +65,12 @@ class ScheduleAdmin(DroverAdmin):
         css = {"all": ["drover/schedule.css"]}
         js = ["drover/when.js"]
 
-    # --- who may change what ----------------------------------------------------------------
+    # --- permissions -----------------------------------------------------------------------
 
     def has_change_permission(self, request: HttpRequest, schedule: Schedule | None = None) -> bool:
-        """A schedule of a file is changed in the file."""
+        """A schedule from a SKILL.md is changed in the file."""
         fixed = schedule is not None and (
-            of_a_file(schedule) or schedule.state not in EDITABLE_STATES
+            is_from_file(schedule) or schedule.state not in EDITABLE_STATES
         )
         return not fixed and super().has_change_permission(request, schedule)
 
@@ -102,39 +102,39 @@ class ScheduleAdmin(DroverAdmin):
         schedule.pk = form.write(request.user.get_username(), utc_now()).pk
         schedule.refresh_from_db()
 
-    # --- what its pages ask for -------------------------------------------------------------
+    # --- partial views ----------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         return [
             path("preview/", view(self.preview_view), name="agents_app_schedule_preview"),
-            path("<int:key>/then/", view(self.then_view), name="agents_app_schedule_then"),
+            path("<int:key>/why/", view(self.why_at_view), name="agents_app_schedule_why"),
             *super().get_urls(),
         ]
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
-        """What the form asks for while somebody types."""
+        """The preview of the form, reloaded on input."""
         if not (self.has_add_permission(request) or self.has_view_permission(request)):
             raise PermissionDenied
         typed = {name: request.GET.get(name, "")[:MOST_TEXT] for name in TRIGGER}
         shown = {"preview": _of_typed(typed, utc_now()), "zone": typed["timezone"].strip()}
         return render(request, "drover/next_fires.html", shown)
 
-    def then_view(self, request: HttpRequest, key: int) -> HttpResponse:
-        """Why it did not run at a time that somebody names."""
+    def why_at_view(self, request: HttpRequest, key: int) -> HttpResponse:
+        """Why the schedule did not run at the entered time."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         schedule = self.get_object(request, str(key))
         if schedule is None:
             raise Http404
-        answer = _then(schedule, request.GET.get("at", "").strip()[:MOST_TEXT], utc_now())
-        return render(request, "drover/then.html", answer)
+        context = _why_at(schedule, request.GET.get("at", "").strip()[:MOST_TEXT], utc_now())
+        return render(request, "drover/why_at.html", context)
 
     @action(  # type: ignore[untyped-decorator]
         description="Calendar", url_path="calendar", permissions=["view"], icon="calendar_month"
     )
     def calendar(self, request: HttpRequest) -> HttpResponse:
-        site = {**self.admin_site.each_context(request), "opts": self.opts, "title": "Calendar"}
+        site = {**self.admin_site.each_context(request), "title": "Calendar"}
         return TemplateResponse(
             request, "drover/calendar.html", site | calendar_of(request, utc_now())
         )
@@ -143,32 +143,32 @@ class ScheduleAdmin(DroverAdmin):
 
     def page(self, request: HttpRequest, schedule: Schedule | None) -> dict[str, Any]:
         may_edit = schedule is None or self.has_change_permission(request, schedule)
-        typing = {"zones": sorted(available_timezones()) if may_edit else []}
+        context = {"zones": sorted(available_timezones()) if may_edit else []}
         if schedule is None:
-            return typing
+            return context
         now = utc_now()
-        return typing | {
-            "line": ScheduleRow(schedule, now),
+        return context | {
+            "summary": ScheduleSummary(schedule, now),
             "preview": _of_saved(schedule, now),
             "zone": schedule.timezone,
             "why": explain(schedule, now, RECENT_FIRINGS),
         }
 
     @admin.display(description="When", ordering="text")
-    def said(self, schedule: Schedule) -> SafeString:
-        text, zone = ScheduleRow(schedule, utc_now()).text, schedule.timezone
+    def trigger_text(self, schedule: Schedule) -> SafeString:
+        text, zone = ScheduleSummary(schedule, utc_now()).text, schedule.timezone
         return format_html('{}<span class="dv-below">{}</span>', text, zone)
 
     @admin.display(ordering=F("next_fire_at").asc(nulls_last=True))
     def next_fire(self, schedule: Schedule) -> SafeString:
-        return ScheduleRow(schedule, utc_now()).next_fire
+        return ScheduleSummary(schedule, utc_now()).next_fire
 
     @admin.display(description="State", ordering="state")
     def shown_state(self, schedule: Schedule) -> SafeString:
-        return ScheduleRow(schedule, utc_now()).badge
+        return ScheduleSummary(schedule, utc_now()).badge
 
     def last_outcome(self, schedule: Schedule) -> SafeString:
-        return ScheduleRow(schedule, utc_now()).outcome
+        return ScheduleSummary(schedule, utc_now()).outcome
 
 
 # --- next fires -----------------------------------------------------------------------------
@@ -186,12 +186,12 @@ def _of_typed(typed: dict[str, str], now: datetime) -> Preview:
 
 
 def _known(value: str, values: list[str]) -> str:
-    """The first one is the usual one."""
+    """The value, or the default, which is the first."""
     return value if value in values else values[0]
 
 
 def _of_saved(schedule: Schedule, now: datetime) -> Preview:
-    """By what its text meant when it was saved: "in 30 minutes" means another time by now."""
+    """Uses the saved expression: a text such as "in 30 minutes" is relative to its entry."""
     armed = _armed(schedule, now)
     if schedule.state not in EDITABLE_STATES or (schedule.one_shot and armed is None):
         return Preview()
@@ -209,24 +209,24 @@ def _of_saved(schedule: Schedule, now: datetime) -> Preview:
 def _armed(schedule: Schedule, now: datetime) -> datetime | None:
     if schedule.state == Schedule.State.ACTIVE:
         return schedule.next_fire_at
-    # A one-shot whose time came meanwhile is due as soon as it is resumed.
+    # A one-time schedule whose time has passed is due as soon as it is resumed.
     overdue = schedule.next_fire_at if schedule.one_shot else None
     return max(now, overdue) if overdue else None
 
 
-# --- what was ---------------------------------------------------------------------------------
+# --- why it did not run -----------------------------------------------------------------------
 
 
-def _then(schedule: Schedule, text: str, now: datetime) -> dict[str, Any]:
+def _why_at(schedule: Schedule, text: str, now: datetime) -> dict[str, Any]:
     if not text:
         return {
-            "wrong": "Write a time, such as 09:00, yesterday at 9am, 2 hours ago or 2026-03-01."
+            "error": "Enter a time, for example 09:00, yesterday at 9am, 2 hours ago or 2026-03-01."
         }
     try:
         moment = past_moment_of("at", text, now, zone(schedule.timezone))
     except OverflowError:
-        return {"wrong": f'"{text}" lies before the first date there is: write a later time'}
+        return {"error": f'"{text}" is before the year 1: enter a later time'}
     except DroverError as error:
-        # The forms of schedules to come, which follow, would not help here.
-        return {"wrong": str(error).partition("\n")[0]}
+        # The following lines list forms of future times.
+        return {"error": str(error).partition("\n")[0]}
     return {"then": explain_then(schedule, moment, now)}

@@ -1,7 +1,7 @@
-"""The last hours as a picture: a lane for each agent, a bar for each run; pure.
+"""The timeline: a lane for each agent, a bar for each run; pure.
 
-Bars are places in percent of the width, so the page needs no script to draw them. Runs that ended
-within one piece of time in the same way share a bar: the number of bars has a bound.
+Positions are percentages of the width, so the page needs no script. Runs that ended in the same
+interval with the same state share a bar, which limits the number of bars.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,16 +12,16 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.timezone import localtime
 
-from agents_app.admin.show import page_at, span
+from agents_app.admin.formatting import duration, page_at
 from agents_app.reports import Pile
 
 PIECES = 72
 MOST_LANES = 12
-# A bar that cannot be seen or pressed would be none.
+# Narrower bars could not be seen or clicked.
 LEAST_PERCENT = 0.4
-# What is worth seeing lies above what went well.
+# Later states are drawn over earlier ones.
 _ORDER = ("succeeded", "stopped", "pending", "running", "lost", "timed_out", "failed", "dead")
-# Hours that can be chosen, with the minutes between two marks of the axis.
+# Selectable hours, with the minutes between two marks of the axis.
 CHOICES: Mapping[int, int] = {1: 10, 6: 60, 24: 240}
 
 
@@ -39,7 +39,7 @@ class TimelineWindow:
         return self.hours * 3600 / PIECES
 
     def percent(self, at: datetime) -> float:
-        """From 0 at the left to 100 at the right, also for what lies outside."""
+        """The position from 0 to 100; times outside the window are clamped."""
         share = (at - self.since) / (self.until - self.since)
         return round(min(1.0, max(0.0, share)) * 100, 2)
 
@@ -75,7 +75,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A run that has not ended."""
+    """An unfinished run."""
 
     agent_id: int
     run_id: int
@@ -84,13 +84,13 @@ class Live:
 
 
 def window_of(hours: str | None, now: datetime) -> TimelineWindow:
-    """As somebody chose it, in the address; anything else is the shortest."""
+    """The window of a query parameter; the shortest for an unknown value."""
     chosen = next((each for each in CHOICES if str(each) == hours), min(CHOICES))
     return TimelineWindow(chosen, now)
 
 
 def busiest(piles: Iterable[Pile], live: Iterable[Live]) -> tuple[dict[int, int], int]:
-    """How many runs each of those agents had that have lanes, and how many agents have none."""
+    """The number of runs of each agent with a lane, and the number of agents without one."""
     runs: dict[int, int] = {}
     for pile in piles:
         runs[pile.agent_id] = runs.get(pile.agent_id, 0) + pile.count
@@ -107,7 +107,7 @@ def lanes(
     runs: Mapping[int, int],
     window: TimelineWindow,
 ) -> list[Lane]:
-    """In the order of their names."""
+    """The lanes, ordered by name."""
     bars: dict[int, list[TimelineBar]] = {key: [] for key in runs if key in names}
     for pile in piles:
         if pile.agent_id in bars:
@@ -127,22 +127,22 @@ def _in_order(bars: list[TimelineBar]) -> list[TimelineBar]:
 
 
 def _bar_of_pile(pile: Pile, name: str, window: TimelineWindow) -> TimelineBar:
-    began, ended = _clock(pile.began_at), _clock(pile.ended_at)
+    started, ended = _clock(pile.began_at), _clock(pile.ended_at)
     state = pile.state.replace("_", " ")
     seconds = (pile.ended_at - pile.began_at).total_seconds()
     if pile.count == 1:
-        label = f"{name}: run {pile.run_id} {state}, began {began}, took {span(seconds)}"
+        label = f"{name}: run {pile.run_id} {state}, started {started}, took {duration(seconds)}"
         url = page_at("run", pile.run_id)
     else:
-        label = f"{name}: {pile.count} runs {state}, from {began} to {ended}"
+        label = f"{name}: {pile.count} runs {state}, from {started} to {ended}"
         url = _runs_url(pile)
     left, width = _place(pile.began_at, pile.ended_at, window)
     return TimelineBar(f"bar-{pile.run_id}", left, width, pile.state, label, url, pile.count)
 
 
 def _bar_of_live(run: Live, name: str, window: TimelineWindow) -> TimelineBar:
-    doing = "running" if run.state == "running" else "about to start"
-    label = f"{name}: run {run.run_id} is {doing}, since {_clock(run.began_at)}"
+    state = "running" if run.state == "running" else "starting"
+    label = f"{name}: run {run.run_id} {state} since {_clock(run.began_at)}"
     left, width = _place(run.began_at, window.until, window)
     return TimelineBar(
         f"bar-{run.run_id}", left, width, run.state, label, page_at("run", run.run_id)
@@ -174,7 +174,7 @@ def _clock(at: datetime) -> str:
 
 
 def marks(window: TimelineWindow) -> list[Mark]:
-    """At round times of the clock that people see."""
+    """Marks at round times of the local clock."""
     step = timedelta(minutes=CHOICES[window.hours])
     midnight = localtime(window.since).replace(hour=0, minute=0, second=0, microsecond=0)
     first = midnight + step * ((localtime(window.since) - midnight) // step + 1)

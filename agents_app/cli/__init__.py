@@ -1,15 +1,21 @@
-"""What the management commands share: finding rows, printing tables and JSON.
+"""Input and output of the management commands.
 
-Belongs here: input and output of commands.
+Belongs here: arguments, lookup of rows, tables and JSON.
 Does not belong here: decisions about agents or runs.
 """
 
 from agents_app.cli import rules, schedule_screens
-from agents_app.cli.asking import AskingCommand, ending_of
 from agents_app.cli.command import DroverCommand
 from agents_app.cli.completion import SHELLS, script
-from agents_app.cli.deliveries import LONGEST_BODY, delivery_as_json, reason_rows, shown
-from agents_app.cli.find import (
+from agents_app.cli.deliveries import (
+    LONGEST_BODY,
+    decision_rows,
+    delivery_as_json,
+    delivery_in_full,
+)
+from agents_app.cli.enqueue import EnqueueCommand, ending_of
+from agents_app.cli.labelled_logs import LabelledLog, RunFollower, RunLogLine, merged_lines
+from agents_app.cli.lookup import (
     did_you_mean,
     find_agent,
     find_delivery,
@@ -20,7 +26,6 @@ from agents_app.cli.find import (
     find_tenant,
     find_work_item,
 )
-from agents_app.cli.labelled_logs import LabelledLog, RunFollower, RunLogLine, merged_lines
 from agents_app.cli.option_values import seconds_of, whole_of
 from agents_app.cli.schedule_arguments import NAME_HELP, AnyOrder, add_create, draft_of
 from agents_app.cli.schedule_values import schedule_as_json, with_distance
@@ -32,15 +37,17 @@ __all__ = [
     "NAME_HELP",
     "SHELLS",
     "AnyOrder",
-    "AskingCommand",
     "DroverCommand",
+    "EnqueueCommand",
     "LabelledLog",
     "Part",
     "RunFollower",
     "RunLogLine",
     "add_create",
     "cell",
+    "decision_rows",
     "delivery_as_json",
+    "delivery_in_full",
     "did_you_mean",
     "draft_of",
     "ending_of",
@@ -55,14 +62,12 @@ __all__ = [
     "grid",
     "merged_lines",
     "read_values",
-    "reason_rows",
     "rules",
     "schedule_as_json",
     "schedule_screens",
     "script",
     "seconds_of",
     "shortened",
-    "shown",
     "whole_of",
     "with_distance",
 ]

@@ -1,4 +1,4 @@
-"""The base of Drover's commands: one line for an error, --json and --tenant, hints sent."""
+"""The base of Drover's commands: --json, --tenant, one-line errors, and delivery of hints."""
 
 import contextlib
 import getpass
@@ -24,10 +24,10 @@ INTERRUPTED = 130
 
 
 class DroverCommand(BaseCommand):
-    # What a command needs it checks itself, in one line; `doctor` does all the checks.
+    # A command reports what is missing in one line; `doctor` runs all checks.
     requires_system_checks: list[str] = []
     _plain = False
-    # What people may type after `manage.py`, and what it is for; shown by --help.
+    # Command lines without `manage.py`, each with its purpose; shown by --help.
     examples: tuple[tuple[str, str], ...] = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -39,43 +39,45 @@ class DroverCommand(BaseCommand):
         self.add_common(parser)
 
     def add_common(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
-        parser.add_argument("--tenant", default=DEFAULT_TENANT, help="Whose agents (default).")
+        parser.add_argument("--json", action="store_true", help="Print JSON.")
+        parser.add_argument(
+            "--tenant", default=DEFAULT_TENANT, help="The tenant (default: default)."
+        )
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return self._execute(*args, **options)
         except DroverError as error:
-            # From a shell manage.py prints it; Python code gets what commands promise to raise.
+            # On the command line manage.py prints the error; call_command() expects CommandError.
             if getattr(self, "_called_from_command_line", False):
                 raise
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            _forget_stdout()
+            _discard_stdout()
             sys.exit(1)
         finally:
             relay.drain()
 
     def _execute(self, *args: Any, **options: Any) -> str | None:
-        _refuse_broken_text(options)
+        _refuse_invalid_text(options)
         self._plain = bool(options.get("no_color"))
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # An agent may print what the terminal's encoding lacks: show it, do not fail.
+            # Output of agents may contain characters that the terminal's encoding lacks.
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            with _only_warnings():
+            with _warnings_only():
                 return super().execute(*args, **options)
         except DatabaseError as error:
             raise ConfigError(
                 f"the database cannot be used: {' '.join(str(error).split())} "
-                "(manage.py doctor says what to do)"
+                "(run manage.py doctor)"
             ) from error
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise ConfigError(f"cannot go on: {error}") from error
+            raise ConfigError(f"the command failed: {error}") from error
 
     @property
     def screen(self) -> Screen:
@@ -91,38 +93,38 @@ class DroverCommand(BaseCommand):
 
     @property
     def by(self) -> str:
-        """Who is asking, for the journal."""
+        """The user of the command, for events."""
         try:
             return getpass.getuser()
         except (KeyError, OSError):
             return f"user {os.getuid()}"
 
     def result(self, text: str, value: object, *, json: bool) -> None:
-        """The same thing, for whoever asked."""
+        """Prints the value as JSON, or else the text."""
         if json:
             self.screen.json(value)
         else:
             self.screen.say(text)
 
     def remark(self, text: str) -> None:
-        """Beside the result: a pipe that reads the result does not get it."""
+        """Writes to stderr, so that a pipe receives only the result."""
         self.stderr.write(harmless(text))
 
     @contextlib.contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A bar for who watches; it is told how many are done."""
+        """A progress bar on a terminal; yields a function that takes the number of done items."""
         if total < 2 or not self.stderr.isatty():
             yield lambda _done: None
             return
-        from agents_app.cli import terminal  # a pipe should not pay for it
+        from agents_app.cli import terminal  # rich is slow to import
 
-        with terminal.bar(self.stderr, label, total, colour=self._has_colours) as tell:
-            yield tell
+        with terminal.bar(self.stderr, label, total, colour=self._has_colours) as report:
+            yield report
 
 
 @contextlib.contextmanager
-def _only_warnings() -> Iterator[None]:
-    """A person reads what the command says; the log lines of the same act are for servers."""
+def _warnings_only() -> Iterator[None]:
+    """Hides log lines of level info: the command prints its own result."""
     logger = logging.getLogger("drover")
     before = logger.level
     logger.setLevel(logging.WARNING)
@@ -132,11 +134,11 @@ def _only_warnings() -> Iterator[None]:
         logger.setLevel(before)
 
 
-def _refuse_broken_text(options: dict[str, Any]) -> None:
-    """A shell passes any bytes on; the database takes text only."""
+def _refuse_invalid_text(options: dict[str, Any]) -> None:
+    """Shells pass arbitrary bytes; the database stores text only."""
     for name, value in options.items():
         if isinstance(value, str) and not _is_text(value):
-            raise Refused(f"{name}: this is not valid UTF-8: {value[:80]!a}")
+            raise Refused(f"{name}: not valid UTF-8: {value[:80]!a}")
 
 
 def _is_text(value: str) -> bool:
@@ -147,7 +149,7 @@ def _is_text(value: str) -> bool:
     return "\0" not in value
 
 
-def _forget_stdout() -> None:
-    """Whoever read our output went away; Python must not try to flush the rest at its end."""
+def _discard_stdout() -> None:
+    """The reader closed the pipe: Python must not flush the rest at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

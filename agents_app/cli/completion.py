@@ -1,10 +1,10 @@
-"""What a shell may complete, read from the parsers of the commands; the scripts know no command.
+"""Completion scripts for shells, generated from the parsers of the commands.
 
-A script is a table of lines and a few functions of the shell that look things up in it:
+A script is a table of lines and shell functions that search the table:
 
-    V|path|word|help         a word that may follow the path (a command, or a verb of one)
-    O|path|option|what|help  an option; `what` says what its value is, empty if it has none
-    P|path|place|what        a positional argument; place `*` takes any number from there on
+    V|path|word|help         a word that may follow the path (a command or a subcommand)
+    O|path|option|what|help  an option; `what` is the kind of its value, empty without one
+    P|path|place|what        a positional argument; place `*` is any number of arguments
 
 `what` is `=` and the choices, `@agents`, `@schedules`, `@tenants`, `@files`, or `?`: anything.
 """
@@ -24,9 +24,9 @@ APP = "agents_app"
 AGENTS, SCHEDULES, TENANTS, FILES, ANYTHING = "@agents", "@schedules", "@tenants", "@files", "?"
 BY_METAVAR = {"AGENT": AGENTS, "RUN|AGENT": AGENTS, "FILE": FILES, "PATH": FILES}
 BY_OPTION = {"tenant": TENANTS, "agent": AGENTS}
-# In these, NAME is the name of something.
+# The kind of the argument NAME, by command.
 BY_COMMAND = {"schedule": SCHEDULES, "tenant": TENANTS}
-# Django's own, which are in every command and in nobody's way if they are not offered.
+# Django's options of every command, which are not completed.
 NOT_OFFERED = {"version", "verbosity", "settings", "pythonpath", "traceback", "force_color"}
 
 
@@ -77,7 +77,7 @@ def _positionals(path: str, parser: CommandParser) -> Iterator[str]:
 
 
 def _what(path: str, action: argparse.Action) -> str:
-    """What its value is."""
+    """The kind of the value, as in the table."""
     if action.nargs == 0:
         return ""
     if action.choices:

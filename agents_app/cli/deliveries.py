@@ -1,4 +1,4 @@
-"""A delivery as commands show it, in words and as JSON."""
+"""A delivery as text and as JSON."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ LONGEST_BODY = 2000
 
 
 def delivery_as_json(delivery: Delivery) -> dict[str, Any]:
-    """Without the body, which `shown` has."""
+    """The columns without body, headers and decisions."""
     return {
         "id": delivery.pk,
         "source": delivery.source.name,
@@ -30,18 +30,18 @@ def delivery_as_json(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def shown(delivery: Delivery) -> dict[str, Any]:
-    """Everything of it, with what became of its work."""
+def delivery_in_full(delivery: Delivery) -> dict[str, Any]:
+    """All columns, with decisions and work items."""
     return delivery_as_json(delivery) | {
         "headers": headers_of(delivery),
         "body": as_text(bytes(delivery.body)),
         "context": json.loads(delivery.context) if delivery.context else None,
         "agents": json.loads(delivery.decisions),
-        "work": [worked(item) for item in work_of(delivery)],
+        "work": [work_as_json(item) for item in work_of(delivery)],
     }
 
 
-def worked(item: WorkItem) -> dict[str, Any]:
+def work_as_json(item: WorkItem) -> dict[str, Any]:
     return {
         "work_item": item.pk,
         "agent": item.agent.name,
@@ -51,7 +51,7 @@ def worked(item: WorkItem) -> dict[str, Any]:
     }
 
 
-def reason_rows(decisions: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+def decision_rows(decisions: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     return [
         (each["agent"], "matched" if each["matched"] else "skipped", each["reason"])
         for each in decisions

@@ -1,4 +1,4 @@
-"""Examples below the help of a command and of each of its verbs, printed as they are typed."""
+"""Examples in the help of a command and of its subcommands."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -9,20 +9,20 @@ Examples = Sequence[tuple[str, str]]
 
 
 class HelpWithExamples(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the examples apart."""
+    """Keeps the line breaks of the examples."""
 
 
 def add_examples(parser: CommandParser, command: str, examples: Examples) -> None:
-    """Each parser gets those of its own: `schedule list` none of `schedule create`."""
-    for path, one in parsers_of(parser, command):
-        fitting = [(text, why) for text, why in examples if f"{text} ".startswith(f"{path} ")]
-        if fitting:
-            one.epilog = _epilog(fitting)
-            one.formatter_class = HelpWithExamples
+    """Adds to each parser the examples that start with its words."""
+    for path, subparser in parsers_of(parser, command):
+        own = [(text, why) for text, why in examples if f"{text} ".startswith(f"{path} ")]
+        if own:
+            subparser.epilog = _epilog(own)
+            subparser.formatter_class = HelpWithExamples
 
 
 def parsers_of(parser: CommandParser, path: str) -> Iterator[tuple[str, CommandParser]]:
-    """The parser of a command and those of its verbs, each with the words that lead to it."""
+    """The parsers of a command and of its subcommands, each with its words."""
     yield path, parser
     for name, verb in verbs_of(parser).items():
         yield f"{path} {name}", verb

@@ -1,7 +1,6 @@
-"""The names that a shell completes: `python -m agents_app.cli.names agents|schedules|tenants`.
+"""Names for shell completion: `python -m agents_app.cli.names agents|schedules|tenants`.
 
-Without Django, which takes a second to load: nobody waits that long for a tab. Only looks, and
-says nothing at all if there is nothing to look at.
+Reads the database without Django, whose import takes a second; prints nothing on an error.
 """
 
 import os
@@ -30,7 +29,7 @@ def names(kind: str, tenant: str, database_url: str) -> list[str]:
     query, values = QUERIES[kind], (tenant, MOST)
     if database_url.startswith("sqlite"):
         path = quote(database_settings(database_url)["NAME"])
-        # Read only: a tab must not make an empty database.
+        # Read-only: completion must not create a database.
         opened = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=WAIT_SECONDS)
         with closing(opened) as lite:
             return [name for (name,) in lite.execute(query, values)]
@@ -42,10 +41,10 @@ def names(kind: str, tenant: str, database_url: str) -> list[str]:
 
 
 def main(kind: str, tenant: str = "default") -> None:
-    # Whatever is wrong, the line that somebody is typing must stay as it is.
+    # An error message would damage the line that is being completed.
     with suppress(Exception):
         found = names(kind, tenant or "default", read_conf(os.environ).database_url)
-        # One that a terminal would take for something else is left to be typed.
+        # Names with control characters are not completed.
         printable = [name for name in found if name.isprintable()]
         sys.stdout.write("".join(f"{name}\n" for name in printable))
 

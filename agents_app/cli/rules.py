@@ -1,4 +1,4 @@
-"""What the command `rules` prints: the state table, a dry run, and lines that are no rules."""
+"""Tables of the command `rules`: state, dry run, and errors of the file."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -20,8 +20,8 @@ def state_row(line: RuleLine, now: datetime) -> tuple[object, ...]:
     row = line.row
     last = relative(row.evaluated_at, now) if row.evaluated_at else NOTHING
     due = relative(row.next_due_at, now) if row.next_due_at else NOTHING
-    said = (row.name, line.trigger, line.condition or NOTHING, line.action)
-    return (*said, last, line.status, due)
+    parts = (row.name, line.trigger, line.condition or NOTHING, line.action)
+    return (*parts, last, line.status, due)
 
 
 # --- a dry run ------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def test_row(one: DryRunResult, now: datetime) -> tuple[object, ...]:
     due = "now" if one.due_at <= now else f"{relative(one.due_at, now)} ({local(one.due_at)})"
     condition = NOTHING
     if one.rule.conditions:
-        # Why it is false stands beside it, among all that is in the way.
+        # The reason of a false condition is listed in the column "why not".
         condition = f"true: {one.result.reason}" if one.result.holds else "false"
     verdict = "fires" if one.fires else NOTHING
     return one.rule.line, one.rule.name, verdict, condition, "; ".join(one.obstacles), due
@@ -41,11 +41,11 @@ def test_row(one: DryRunResult, now: datetime) -> tuple[object, ...]:
 
 
 def error_text(error: Mapping[str, Any], file: str) -> Iterator[str]:
-    """As compilers say it: the place, what is wrong, the line, and an arrow to the column."""
+    """In the form of compilers: position, error, the line, and an arrow to the column."""
     place = f"{file}:{error['line']}:{error['column']}" if error["line"] else file
     yield f"{place}: {error['problem']} (expected {error['expected']})"
     if error["raw"]:
-        # Tabs stand before the arrow as they do in the line, so that it meets its column.
+        # The indentation repeats the tabs of the line, so that the arrow meets its column.
         before = error["raw"][: error["column"] - 1]
         yield f"    {error['raw']}"
         if len(before) == error["column"] - 1:

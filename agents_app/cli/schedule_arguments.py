@@ -1,4 +1,4 @@
-"""The options of `manage.py schedule`, and a draft from those of `create`; no rows."""
+"""The options of `manage.py schedule create`, and the draft made of them; no rows."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -15,57 +15,68 @@ from agents_app.models import Agent, Schedule
 from agents_app.schedules import Draft
 from agents_app.triggers import text_of, zone
 
-NAME_HELP = "A schedule's name, AGENT/NAME, or its number."
+NAME_HELP = "Name of the schedule, AGENT/NAME, or number."
 MOST_FAILURES = 1_000_000
 
 
 class AnyOrder(CommandParser):
-    """`create reporter -m hello every monday`: the text may also come after an option."""
+    """Allows the text after an option: `create reporter -m hello every monday`."""
 
-    _inside = False
+    _parsing = False
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Namespace | None = None
     ) -> tuple[Namespace, list[str]]:
-        if self._inside:
+        if self._parsing:
             return super().parse_known_args(args, namespace)
-        self._inside = True
+        self._parsing = True
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
-            self._inside = False
+            self._parsing = False
 
 
 def add_create(parser: CommandParser) -> None:
     parser.add_argument("agent", metavar="AGENT")
     parser.add_argument("text", metavar="TEXT", nargs="*", help="'every monday at 09:00', '15m'...")
-    when = parser.add_argument_group("when, if not by a text")
+    when = parser.add_argument_group("time, instead of TEXT")
     when.add_argument("--at", metavar="TIME", default="", help="'2030-06-01 12:00', 17:00")
     when.add_argument("--in", metavar="SPAN", default="", help="30m, '2 hours'")
     when.add_argument("--every", metavar="SPAN", default="", help="15m, 1.5h, 'day at 09:00'")
     when.add_argument("--cron", metavar="FIELDS", default="", help="'0 9 * * 1-5', @daily")
     when.add_argument("--zone", "--timezone", metavar="ZONE", default="", help="Europe/Berlin")
-    parser.add_argument("--name", default="", help="Made from the text if left out.")
+    parser.add_argument("--name", default="", help="Generated from the text by default.")
     parser.add_argument(
-        "-m", "--message", "--prompt", metavar="TEXT", default="", help="What the agent should do."
+        "-m", "--message", "--prompt", metavar="TEXT", default="", help="Prompt of the runs."
     )
-    parser.add_argument("--dry-run", action="store_true", help="Show the fires, save nothing.")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="Show the next fires without saving."
+    )
     add_policies(parser)
 
 
 def add_policies(parser: CommandParser) -> None:
-    rules = parser.add_argument_group("policies")
-    busy = "If no slot is free or its last run goes on (skip; one that fires once: queue)."
-    _add_choice(rules, "--overlap", Schedule.Overlap, busy)
-    _add_choice(rules, "--catch-up", Schedule.CatchUp, "What a downtime kept from firing (last).")
-    late = "How late it may still be caught up with (1h)."
-    rules.add_argument("--catch-up-window", metavar="SPAN", default="1h", help=late)
-    rules.add_argument("--jitter", metavar="SPAN", default="", help="30s, 5%%: up to so late.")
-    _add_choice(rules, "--gap", Schedule.Gap, "A time that the clocks leave out (shift).")
-    _add_choice(rules, "--overlap-hour", Schedule.OverlapHour, "One that comes twice (first).")
-    _add_choice(rules, "--anchor", Schedule.Anchor, "What an interval is counted from.")
-    failures = "Paused after so many in a row (0: never)."
-    rules.add_argument("--pause-after-failures", metavar="N", default="0", help=failures)
+    policies = parser.add_argument_group("policies")
+    busy = "If the previous run is unfinished or no slot is free (skip; one-time: queue)."
+    _add_choice(policies, "--overlap", Schedule.Overlap, busy)
+    _add_choice(policies, "--catch-up", Schedule.CatchUp, "Fires missed during downtime (last).")
+    late = "Longest delay of a caught-up fire (1h)."
+    policies.add_argument("--catch-up-window", metavar="SPAN", default="1h", help=late)
+    policies.add_argument(
+        "--jitter", metavar="SPAN", default="", help="Random delay, at most 30s or 5%%."
+    )
+    _add_choice(
+        policies, "--gap", Schedule.Gap, "If the time is skipped: daylight saving starts (shift)."
+    )
+    _add_choice(
+        policies,
+        "--overlap-hour",
+        Schedule.OverlapHour,
+        "If the time occurs twice: daylight saving ends (first).",
+    )
+    _add_choice(policies, "--anchor", Schedule.Anchor, "Start of an interval.")
+    failures = "Pause after N consecutive failures (0: never)."
+    policies.add_argument("--pause-after-failures", metavar="N", default="0", help=failures)
 
 
 def _add_choice(parser: Any, option: str, choices: type[TextChoices], text: str) -> None:
@@ -75,7 +86,7 @@ def _add_choice(parser: Any, option: str, choices: type[TextChoices], text: str)
 
 
 def draft_of(options: Mapping[str, Any], agent: Agent, now: datetime) -> Draft:
-    """What was not given is as usual."""
+    """The draft of a schedule; missing options have their defaults."""
     place = options["zone"] or agent.timezone or HOST_ZONE
     ways = {way: options[way] for way in ("at", "in", "every", "cron")}
     chosen = ("overlap", "catch_up", "gap", "overlap_hour", "anchor")
@@ -95,7 +106,7 @@ def draft_of(options: Mapping[str, Any], agent: Agent, now: datetime) -> Draft:
 
 
 def jitter_of(text: str) -> tuple[float, float]:
-    """In percent, and in seconds: one of them."""
+    """Percent and seconds, one of them 0."""
     if not text:
         return 0.0, 0.0
     if not text.endswith("%"):
@@ -104,4 +115,6 @@ def jitter_of(text: str) -> tuple[float, float]:
     try:
         return float(number) if number.isascii() else -1.0, 0.0
     except ValueError:
-        raise Refused(f"--jitter {text!r}: write a percentage, such as 5%, or 30s") from None
+        raise Refused(
+            f"--jitter {text!r}: expected a percentage, such as 5%, or a duration, such as 30s"
+        ) from None

@@ -1,4 +1,4 @@
-"""What `manage.py schedule` prints about schedules, for people or as JSON; changes nothing."""
+"""Output of `manage.py schedule`, as text or JSON."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -28,7 +28,7 @@ from agents_app.text import relative
 from agents_app.triggers import zone
 from agents_app.triggers.preview import Preview
 
-FEW = 3
+SHOWN_FIRES = 3
 
 
 def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, json: bool) -> None:
@@ -38,7 +38,7 @@ def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, 
         )
         return
     if not found:
-        screen.say("no schedules (manage.py schedule create makes one)")
+        screen.say("no schedules (create one with manage.py schedule create)")
         return
     screen.table(COLUMNS, [schedule_row(schedule, now) for schedule in found])
     if total > len(found):
@@ -46,7 +46,7 @@ def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, 
 
 
 def show_one(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
-    seen = preview_of(schedule, now, FEW)
+    seen = preview_of(schedule, now, SHOWN_FIRES)
     if json:
         screen.json(
             schedule_as_json(schedule) | {"next_fires": fires_described(seen, schedule)["fires"]}
@@ -59,8 +59,8 @@ def show_one(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> N
 
 
 def show_created(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
-    """With what the next clock change does, if it does something that one would not expect."""
-    seen = preview_of(schedule, now, FEW)
+    """Includes the next clock change if it affects the schedule."""
+    seen = preview_of(schedule, now, SHOWN_FIRES)
     if json:
         fires = fires_described(seen, schedule)
         extra = {"next_fires": fires["fires"], "clock_change": fires["clock_change"]}
@@ -78,7 +78,7 @@ def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, jso
         screen.json(_named(schedule) | fires_described(seen, schedule))
         return
     if schedule.state == Schedule.State.PAUSED:
-        screen.say("paused: nothing fires until it is resumed; from now on it would be:")
+        screen.say("paused; if resumed now, the schedule fires:")
     if seen.fires:
         screen.table(FIRE_COLUMNS[:3], [row[:3] for row in fire_rows(seen.fires, now)])
     if seen.note:
@@ -119,17 +119,17 @@ def show_then(screen: Screen, schedule: Schedule, then: Then, now: datetime, jso
     around = {"before": then.before, "after": then.after}
     if json:
         sides = {"firing": then.firing, **around}
-        told = {k: e and entry_described(e, schedule) for k, e in sides.items()}
+        entries = {k: e and entry_described(e, schedule) for k, e in sides.items()}
         local = iso_local(then.asked_at, zone(schedule.timezone))
-        value = asdict(then) | told | {"local": local}
+        value = asdict(then) | entries | {"local": local}
         screen.json(_named(schedule) | value)
         return
     screen.say(f"{title(schedule)} at {then.local}: {cell(then.text)}")
-    for side, entry in around.items():
+    for label, entry in (("previous firing", then.before), ("next firing", then.after)):
         if entry is not None:
-            screen.say(f"  the one {side}: {entry.local}: {entry.outcome}, {entry.because}")
+            screen.say(f"  {label}: {entry.local}: {entry.outcome}, {entry.because}")
     if then.after is None and schedule.next_fire_at and schedule.state == Schedule.State.ACTIVE:
-        screen.say(f"  the next one: {with_distance(schedule.next_fire_at, schedule, now)}")
+        screen.say(f"  next fire: {with_distance(schedule.next_fire_at, schedule, now)}")
 
 
 # --- parts ----------------------------------------------------------------------------------
@@ -164,13 +164,13 @@ def _say_ledger(screen: Screen, firings: Iterable[HistoryEntry], again: Iterable
     if rows := [entry_row(entry) for entry in firings]:
         screen.table(HISTORY_COLUMNS, rows)
     else:
-        screen.say("nothing has come due yet")
+        screen.say("no firings yet")
     for work in again:
-        screen.say(f"asked for again by {cell(work.asked_by)}: {cell(work.text)}")
+        screen.say(f"retried by {cell(work.asked_by)}: {cell(work.text)}")
 
 
 def _ledger_described(
     schedule: Schedule, firings: Iterable[HistoryEntry], again: Iterable[Work]
 ) -> dict[str, Any]:
-    told = [entry_described(entry, schedule) for entry in firings]
-    return {"firings": told, "asked_again": [asdict(work) for work in again]}
+    entries = [entry_described(entry, schedule) for entry in firings]
+    return {"firings": entries, "asked_again": [asdict(work) for work in again]}

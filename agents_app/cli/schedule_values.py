@@ -1,4 +1,4 @@
-"""A schedule as a command shows it: JSON of a stable shape, rows of a table, lines."""
+"""A schedule as JSON, as rows of a table, and as lines."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
@@ -16,7 +16,7 @@ from agents_app.triggers.preview import Fire, Preview, clock, preview_fires
 S = Schedule.State
 COLUMNS = ("#", "schedule", "state", "when", "next fire", "note")
 FIRE_COLUMNS = ("local", "utc", "from now", "remark")
-HISTORY_COLUMNS = ("due", "outcome", "late", "why", "what became of it")
+HISTORY_COLUMNS = ("due", "outcome", "late", "reason", "result")
 _SAME = (
     *("name", "state", "source", "text", "expression", "one_shot", "timezone", "prompt"),
     *("overlap", "catch_up", "catch_up_window_seconds", "jitter_percent", "jitter_seconds"),
@@ -27,7 +27,7 @@ _TIMES = ("next_fire", "pause_until", "last_fire", "last_completed", "created")
 
 
 def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
-    """Each time twice: in UTC, and in the schedule's zone."""
+    """Each time in UTC and in the schedule's time zone."""
     value: dict[str, Any] = {"id": schedule.pk, "agent": schedule.agent.name}
     value |= {name: getattr(schedule, name) for name in _SAME}
     for name in _TIMES:
@@ -38,12 +38,12 @@ def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
 
 
 def preview_of(schedule: Schedule, now: datetime, count: int) -> Preview:
-    """A paused one as if it were resumed now; of what is over, nothing."""
+    """The next fires; of a paused schedule as if it were resumed now."""
     armed = schedule.next_fire_at
     if schedule.state == S.PAUSED:
         armed = after_pause(schedule, now) or (now if schedule.one_shot else None)
     if armed is None or schedule.state not in {S.ACTIVE, S.PAUSED}:
-        return Preview(note=f"It is {schedule.state}, and fires no more.")
+        return Preview(note=f"The schedule is {schedule.state}: no more fires.")
     rules = {name: getattr(schedule, name) for name in ("gap", "overlap_hour", "anchor")}
     when = schedule.expression, schedule.timezone
     return preview_fires(*when, now, armed=armed, count=count, **rules)
@@ -102,8 +102,8 @@ def fire_rows(fires: Iterable[Fire], now: datetime) -> list[tuple[object, ...]]:
 
 def entry_row(entry: HistoryEntry) -> tuple[object, ...]:
     late = lateness(entry.late_seconds) if entry.late_seconds > LATE.total_seconds() else ""
-    became = shortened(entry.became, 80)
-    return entry.local, entry.outcome, late, entry.because, became
+    result = shortened(entry.became, 80)
+    return entry.local, entry.outcome, late, entry.because, result
 
 
 def with_distance(moment: datetime, schedule: Schedule, now: datetime) -> str:
@@ -111,20 +111,20 @@ def with_distance(moment: datetime, schedule: Schedule, now: datetime) -> str:
 
 
 def details(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
-    """What is worth a line: what people set, and what has happened."""
+    """Settings and history of the schedule, a label and a value each."""
     yield "agent", schedule.agent.name
     yield "state", f"{schedule.state} {note_of(schedule)}".strip()
     yield "when", f"{schedule.text or schedule.expression} ({schedule.expression})"
-    yield "zone", schedule.timezone
-    yield "from", "the agent's file" if schedule.source == Schedule.Source.FILE else "a person"
+    yield "time zone", schedule.timezone
+    yield "defined in", "SKILL.md" if schedule.source == Schedule.Source.FILE else "the database"
     yield "policies", ", ".join(policies(schedule))
     for name in ("next_fire_at", "last_fire_at", "last_completed_at", "created_at"):
         if moment := getattr(schedule, name):
             label = name.removesuffix("_at").replace("_", " ")
             yield label, with_distance(moment, schedule, now)
-    yield "counted", counted(schedule)
+    yield "counters", counters(schedule)
     if schedule.prompt:
-        yield "message", schedule.prompt
+        yield "prompt", schedule.prompt
 
 
 def policies(schedule: Schedule) -> Iterator[str]:
@@ -142,7 +142,7 @@ def policies(schedule: Schedule) -> Iterator[str]:
         yield f"paused after {schedule.pause_after_failures} failures"
 
 
-def counted(schedule: Schedule) -> str:
+def counters(schedule: Schedule) -> str:
     return (
         f"{schedule.fire_count} fired, {schedule.skipped_count} skipped, "
         f"{schedule.missed_count} missed, {schedule.late_count} late, "

@@ -1,4 +1,4 @@
-"""What a command prints: tables for a terminal, plain columns for a pipe, JSON for programs."""
+"""Output of commands: tables on a terminal, plain columns in a pipe, JSON."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ Rows = Sequence[Sequence[object]]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table before anybody knows how wide the screen is."""
+    """A table without layout."""
 
     columns: Sequence[str]
     cells: Sequence[Sequence[str]]
@@ -43,12 +43,12 @@ class Screen:
         self._out.write(harmless(text))
 
     def text(self, text: str) -> None:
-        """As it is, at once: somebody may be watching."""
+        """Writes the text unchanged and flushes."""
         self._out.write(text, ending="")
         self._out.flush()
 
     def painted(self, text: str, colour: str, *more: str) -> str:
-        """In a colour where there are colours; `more` as in `bold`."""
+        """The text in a colour, if the output has colours; `more` are options such as `bold`."""
         has_colours = self._colour and self._out.isatty()
         return colorize(text, fg=colour, opts=more) if has_colours else text
 
@@ -67,7 +67,7 @@ class Screen:
             if isinstance(part, str):
                 self.say(part)
             elif self._out.isatty():
-                # Here, because a pipe should not pay for what only a terminal needs.
+                # rich is slow to import, and a pipe does not need it.
                 from agents_app.cli import terminal
 
                 terminal.print_grid(self._out, part, colour=self._colour)
@@ -77,7 +77,7 @@ class Screen:
 
     @contextmanager
     def live(self) -> Iterator[Show]:
-        """Each picture takes the place of the one before; in a pipe it comes after it."""
+        """Yields a function that replaces the shown parts; in a pipe it appends them."""
         if self._out.isatty():
             from agents_app.cli import terminal
 
@@ -92,7 +92,7 @@ class Screen:
 
 
 def cell(value: object) -> str:
-    """One line without control characters, whatever somebody wrote."""
+    """One line without control characters."""
     if value is None or value == "":
         return "-"
     if isinstance(value, datetime):
@@ -120,4 +120,4 @@ def _plain(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, Path | Exception):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be converted to JSON")

@@ -1,6 +1,6 @@
-"""How tables look on a terminal, all of them alike; where one is too wide, a record a row.
+"""Tables on a terminal; a table wider than the terminal is printed as records.
 
-Only this module knows rich, and only who writes to a terminal imports it.
+Only this module uses rich, and it is imported only for output to a terminal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ from rich.text import Text
 from agents_app.cli.screen import Grid, Part, Show
 from agents_app.text import harmless
 
-# Measured there, a table says what it needs, not what it would make do with.
+# At this width a table reports the width that it needs.
 VERY_WIDE = 10_000
-# The columns in which words of these colours are states, not somebody's own words.
+# The columns whose words are states, which have colours.
 STATES = {"state", "last run", "outcome", "verdict", "decision", "run", "work", "result"}
 TONES = {
     "green": "succeeded done active alive enabled matched ok completed started",
@@ -38,7 +38,7 @@ def print_grid(out: Any, grid: Grid, *, colour: bool) -> None:
 
 @contextmanager
 def live(out: Any, *, colour: bool) -> Iterator[Show]:
-    """On a screen of its own: nothing flickers, and what was there before comes back."""
+    """Uses the alternate screen: no flicker, and the previous content is restored."""
     console = _console(out, colour)
     with Live(console=console, screen=True, auto_refresh=False) as picture:
 
@@ -66,7 +66,7 @@ def _console(out: Any, colour: bool) -> Console:
 
 
 def _fitting(console: Console, grid: Grid) -> RenderableType:
-    """Words may be wrapped, but never torn."""
+    """A table if no word has to be split, otherwise records."""
     table = _table(grid)
     anywhere = console.options.update(width=VERY_WIDE)
     fits = Measurement.get(console, anywhere, table).minimum <= console.width
@@ -93,7 +93,7 @@ def _records(grid: Grid) -> RenderableType:
 
 
 def _text(column: str, cell: str) -> Text:
-    """As Text: brackets in people's words are not markup."""
+    """A Text, so that rich does not read brackets as markup."""
     text = Text(cell)
     if column in STATES:
         for tone, words in TONES.items():

@@ -41,9 +41,9 @@ def _notice(event: RunEvent) -> Notice:
         trigger=run.trigger if run else "",
         attempt=run.attempt if run else 1,
         exit_code=run.exit_code if run else None,
-        url=f"{CONF.public_url}/admin/agents_app/{_page_of(event)}/" if CONF.public_url else "",
+        url=f"{CONF.public_url}/admin/{_page_of(event)}/" if CONF.public_url else "",
     )
 
 
 def _page_of(event: RunEvent) -> str:
-    return f"run/{event.run_id}" if event.run_id else "rulestate"
+    return f"runs/{event.run_id}" if event.run_id else "rules"

@@ -116,8 +116,8 @@ def _finish(
         except DatabaseError:
             log.exception("run.finish_refused", **job.log_context)
             transcript.drop_unstored()
-            error = "the database refused the result of this run"
-            ending = replace(ending, error=error, report=None, said=None)
+            refusal = "the database refused the result of this run"
+            ending = replace(ending, error=refusal, report=None, said=None)
         time.sleep(1)
 
 

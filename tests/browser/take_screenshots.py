@@ -1,6 +1,6 @@
-"""Pictures of the dashboard: python -m tests.browser.take_screenshots [DIRECTORY]
+"""Screenshots of the admin: python -m tests.browser.take_screenshots [DIRECTORY]
 
-A private Drover lives with the example fleet for a while, and is gone afterwards.
+Starts a private Drover with the example agents, and removes it afterwards.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from tests.browser.chromium import chromium, chromium_path, log_in
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
-Look = Literal["light", "dark"]
+ColorScheme = Literal["light", "dark"]
 WIDTH, HEIGHT, TALLEST = 1280, 800, 1000
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
-# Long enough for each of the examples that have a schedule to have run.
+# Every example with a schedule runs within this time.
 LIVE_SECONDS = 75.0
 READY_SECONDS = 120
 
@@ -57,19 +57,19 @@ ISSUE = {
 class Picture:
     name: str
     path: str
-    look: Look = "light"
+    look: ColorScheme = "light"
     phone: bool = False
-    # The heading that is at its top, where that is not the page's own.
+    # The heading to scroll to; empty: the top of the page.
     heading: str = ""
-    # What somebody does on the page first.
+    # Performed on the page before the screenshot.
     act: Callable[[Page], None] | None = None
 
 
-# --- a fleet that has lived -----------------------------------------------------------------
+# --- a fleet with a history -----------------------------------------------------------------
 
 
-def live(stack: PrivateStack) -> None:
-    """Calls, deliveries and a paused agent beside what the schedules start by themselves."""
+def fill(stack: PrivateStack) -> None:
+    """Creates calls, deliveries and a paused agent beside the runs of the schedules."""
     shutil.copytree(ROOT / "examples", stack.project, dirs_exist_ok=True)
     with (stack.project / "config.toml").open("a") as config:
         config.write(SOURCE)
@@ -80,19 +80,19 @@ def live(stack: PrivateStack) -> None:
     until = time.monotonic() + LIVE_SECONDS
     stack.wait_for_rows("SELECT id FROM drover_webhook_source", seconds=60)
     for number in (1, 2, 3):
-        _post_once_known(stack, number)
+        _post_delivery(stack, number)
     for agent in ("planner", "long-haul"):
-        _done(stack, "run", agent)
-    _done(stack, "schedule", "create", "reviewer", "every weekday at 09:00", "--name", "mornings")
-    _done(stack, "pause", "snoozer", "--note", "until the release is out")
+        _manage(stack, "run", agent)
+    _manage(stack, "schedule", "create", "reviewer", "every weekday at 09:00", "--name", "mornings")
+    _manage(stack, "pause", "snoozer", "--note", "until the release is out")
     called = "SELECT id FROM drover_run WHERE parent_run_id IS NOT NULL AND finished_at IS NOT NULL"
     stack.wait_for_rows(called, seconds=READY_SECONDS)
     stack.wait_for_rows(RULE_WITH_OUTPUT, seconds=READY_SECONDS)
-    wait_for(lambda: time.monotonic() > until, LIVE_SECONDS + 5, "the clock stands still")
+    wait_for(lambda: time.monotonic() > until, LIVE_SECONDS + 5, "the time did not pass")
 
 
-def _post_once_known(stack: PrivateStack, number: int) -> None:
-    """As GitHub does; the gateway knows a new source within a second or two."""
+def _post_delivery(stack: PrivateStack, number: int) -> None:
+    """Posts a signed delivery; the gateway reads a new source within two seconds."""
     body = json.dumps(ISSUE).encode()
     headers = {
         "x-github-event": "issues",
@@ -104,10 +104,10 @@ def _post_once_known(stack: PrivateStack, number: int) -> None:
         url = f"{stack.url}/webhooks/github"
         return httpx.post(url, content=body, headers=headers).is_success
 
-    wait_for(sent, 30, "the gateway does not take deliveries")
+    wait_for(sent, 30, "the gateway accepts no deliveries")
 
 
-def _done(stack: PrivateStack, *arguments: str) -> None:
+def _manage(stack: PrivateStack, *arguments: str) -> None:
     done = stack.manage(*arguments)
     assert done.returncode == 0, done.stderr
 
@@ -116,14 +116,14 @@ def _done(stack: PrivateStack, *arguments: str) -> None:
 
 
 def pictures(stack: PrivateStack) -> list[Picture]:
-    def row(noun: str, sql: str) -> str:
+    def row(table: str, sql: str) -> str:
         (found, *_) = stack.rows(sql)
-        return f"agents_app/{noun}/{found['id']}/change/"
+        return f"{table}/{found['id']}/change/"
 
-    long = row("run", _run_of("long-haul"))
-    agent = row("agent", "SELECT id FROM drover_agent WHERE name = 'minute-report'")
+    long = row("runs", _run_of("long-haul"))
+    agent = row("agents", "SELECT id FROM drover_agent WHERE name = 'minute-report'")
     (delivery, *_) = stack.rows("SELECT id FROM drover_delivery ORDER BY id")
-    trial = f"agents_app/delivery/test/?delivery={delivery['id']}"
+    payload_test = f"deliveries/test/?delivery={delivery['id']}"
     return [
         Picture("overview", ""),
         Picture("overview-dark", "", "dark"),
@@ -132,29 +132,29 @@ def pictures(stack: PrivateStack) -> list[Picture]:
         Picture("run", long),
         Picture("run-dark", long, "dark"),
         Picture("run-phone", long, phone=True),
-        Picture("calls", row("run", _run_of("planner")), heading="Cause and calls"),
+        Picture("calls", row("runs", _run_of("planner")), heading="Trigger and calls"),
         Picture(
-            "schedule", row("schedule", "SELECT id FROM drover_schedule WHERE name='mornings'")
+            "schedule", row("schedules", "SELECT id FROM drover_schedule WHERE name='mornings'")
         ),
-        Picture("schedule-form", "agents_app/schedule/add/", act=_type_a_schedule),
-        Picture("calendar", "agents_app/schedule/calendar"),
-        Picture("deliveries", "agents_app/delivery/"),
-        Picture("delivery", f"agents_app/delivery/{delivery['id']}/change/"),
-        Picture("delivery-test", trial, act=_test_the_payload),
-        Picture("runs", "agents_app/run/"),
-        Picture("queue", "agents_app/workitem/"),
-        Picture("firings", "agents_app/firing/"),
-        Picture("doctor", "doctor/", act=lambda page: _say_home(page, stack)),
-        Picture("workers", "agents_app/worker/"),
-        Picture("rules", "agents_app/rulestate/"),
-        Picture("rule", row("rulestate", RULE_WITH_OUTPUT)),
+        Picture("schedule-form", "schedules/add/", act=_type_a_schedule),
+        Picture("calendar", "schedules/calendar/"),
+        Picture("deliveries", "deliveries/"),
+        Picture("delivery", f"deliveries/{delivery['id']}/change/"),
+        Picture("delivery-test", payload_test, act=_test_the_payload),
+        Picture("runs", "runs/"),
+        Picture("queue", "queue/"),
+        Picture("firings", "firings/"),
+        Picture("doctor", "doctor/", act=lambda page: _hide_directory(page, stack)),
+        Picture("workers", "workers/"),
+        Picture("rules", "rules/"),
+        Picture("rule", row("rules", RULE_WITH_OUTPUT)),
     ]
 
 
 def _type_a_schedule(page: Page) -> None:
     page.fill("#id_timezone", "Europe/Berlin")
     page.fill("#id_text", "every weekday at 09:30")
-    expect(page.locator("#dv-understood tbody tr").first).to_be_visible()
+    expect(page.locator("#dv-form-preview tbody tr").first).to_be_visible()
 
 
 def _test_the_payload(page: Page) -> None:
@@ -162,13 +162,13 @@ def _test_the_payload(page: Page) -> None:
     expect(page.locator(".dv-decisions")).to_be_visible()
 
 
-def _say_home(page: Page, stack: PrivateStack) -> None:
-    """Where this Drover lives is of no interest to whoever looks at the picture."""
-    say = """place => document.querySelectorAll("#dv-findings *").forEach(one => {
+def _hide_directory(page: Page, stack: PrivateStack) -> None:
+    """Replaces the temporary directory in the findings."""
+    replace = """place => document.querySelectorAll("#dv-findings *").forEach(one => {
         if (one.childElementCount) return;
         one.textContent = one.textContent.replace(place, "~/fleet");
     })"""
-    page.evaluate(say, str(stack.data.parent))
+    page.evaluate(replace, str(stack.data.parent))
 
 
 def _run_of(agent: str) -> str:
@@ -179,15 +179,15 @@ def _run_of(agent: str) -> str:
 
 
 def take(browser: Browser, stack: PrivateStack, picture: Picture, out: Path) -> bool:
-    """False if this Drover has no such page."""
+    """False if the page does not exist."""
     size = (PHONE_WIDTH, PHONE_HEIGHT) if picture.phone else (WIDTH, HEIGHT)
     page = browser.new_page(
         viewport={"width": size[0], "height": size[1]}, color_scheme=picture.look
     )
     try:
         log_in(page, stack.url, "admin", stack.env["DROVER_ADMIN_PASSWORD"])
-        answer = page.goto(f"{stack.url}/admin/{picture.path}")
-        if answer is None or answer.status == 404:
+        response = page.goto(f"{stack.url}/admin/{picture.path}")
+        if response is None or response.status == 404:
             return False
         _settle(page)
         if picture.act:
@@ -197,21 +197,21 @@ def take(browser: Browser, stack: PrivateStack, picture: Picture, out: Path) -> 
             at_top = "heading => heading.scrollIntoView()"
             page.get_by_role("heading", name=picture.heading).evaluate(at_top)
         elif not picture.phone:
-            _grow(page)
+            _fit_height(page)
         page.screenshot(path=out, animations="disabled")
         return True
     finally:
         page.close()
 
 
-def _grow(page: Page) -> None:
-    """As high as the page, within reason: a full-page picture would cut the sidebar."""
+def _fit_height(page: Page) -> None:
+    """Sets the height of the page up to TALLEST: a full-page screenshot would cut the sidebar."""
     height = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": WIDTH, "height": max(HEIGHT, min(height, TALLEST))})
 
 
 def _settle(page: Page) -> None:
-    """What the page asks for after it was loaded has arrived; a stream never ends."""
+    """Waits until the page has no open request except the event stream."""
     page.wait_for_load_state("load")
     page.evaluate("document.fonts.ready")
     page.wait_for_function("!document.querySelector('.htmx-request, [aria-busy=true]')")
@@ -227,14 +227,14 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="drover-pictures-") as place,
         PrivateStack(Path(place) / "stack", DROVER_FLOWER="yes") as stack,
     ):
-        print(f"a Drover lives in {place} for {LIVE_SECONDS:g} s", flush=True)
-        live(stack)
+        print(f"Drover runs in {place} for {LIVE_SECONDS:g} s", flush=True)
+        fill(stack)
         with chromium(executable) as browser:
             for picture in pictures(stack):
                 out = directory / f"{picture.name}.png"
                 taken = take(browser, stack, picture, out)
-                said = f"{out.stat().st_size // 1024} KB" if taken else "there is no such page"
-                print(f"{picture.name}: {said}", flush=True)
+                result = f"{out.stat().st_size // 1024} KB" if taken else "page not found"
+                print(f"{picture.name}: {result}", flush=True)
 
 
 if __name__ == "__main__":

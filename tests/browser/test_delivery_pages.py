@@ -27,7 +27,7 @@ CONFIG = """[webhooks.my-github]
 type = "github"
 secrets = ["file:secret"]
 """
-DELIVERIES = "/admin/agents_app/delivery/"
+DELIVERIES = "/admin/deliveries/"
 PLANTED = "<img src=x onerror=document.title='planted'>"
 
 
@@ -83,7 +83,7 @@ def test_a_delivery_says_why_and_its_replay_is_seen_to_run(
     # Nobody loads the page again.
     expect(work).to_contain_text("Succeeded", timeout=20_000)
     work.locator("a.dv-outcome").click()
-    page.wait_for_url("**/admin/agents_app/run/*/change/")
+    page.wait_for_url("**/admin/runs/*/change/")
     noted = "SELECT detail FROM drover_run_event WHERE name = 'delivery.replayed'"
     assert stack.rows(noted) == [{"detail": f"admin: delivery {deliveries[0]}, 1 matched"}]
 
@@ -131,7 +131,7 @@ def test_a_payload_is_tried_and_nothing_runs(
     assert "planted" not in page.title()
     page.fill("#id_headers", "")
     page.get_by_role("button", name="Test", exact=True).click()
-    expect(page.locator("#dv-trials")).to_contain_text("in the header x-github-event")
+    expect(page.locator("#dv-results")).to_contain_text("in the header x-github-event")
     assert stack.rows("SELECT count(*) AS n FROM drover_work_item") == work
 
 

@@ -62,14 +62,14 @@ def test_a_run_appears_moves_and_ends_without_the_page_being_loaded_again(
     assert page.evaluate("document.activeElement.textContent") == "breaker"
     bar.focus()
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"/admin/agents_app/run/\d+/change/$"))
+    expect(page).to_have_url(re.compile(r"/admin/runs/\d+/change/$"))
 
 
 def test_a_failure_is_told_in_a_corner_on_any_page(
     page: Page, open_page: OpenPage, stack: PrivateStack
 ):
     other = open_page()
-    page.goto(f"{stack.url}/admin/agents_app/tenant/")
+    page.goto(f"{stack.url}/admin/tenants/")
     expect(page.locator("#dv-live")).to_have_text("Live")
     press_run(other, "breaker")
     toast = page.get_by_role("region", name="Notices").locator(".dv-toast")
@@ -83,7 +83,7 @@ def test_a_failure_is_told_in_a_corner_on_any_page(
 def test_each_rule_that_fails_has_its_own_notice_which_leads_to_the_rules(
     page: Page, stack: PrivateStack
 ):
-    page.goto(f"{stack.url}/admin/agents_app/tenant/")
+    page.goto(f"{stack.url}/admin/tenants/")
     tell = "detail => document.dispatchEvent(new CustomEvent('drover:event', {detail}))"
     said = ["rule one: exit 3; not again before 9:00", "rule two: exit 3", "rule one: exit 3 (2 …)"]
     for detail in said:
@@ -94,7 +94,7 @@ def test_each_rule_that_fails_has_its_own_notice_which_leads_to_the_rules(
     expect(toasts.filter(has_text="rule one")).to_contain_text("A rule failed (2 times)")
     expect(toasts.filter(has_text="rule two")).not_to_contain_text("times")
     toasts.first.get_by_role("link", name="rules").click()
-    expect(page).to_have_url(f"{stack.url}/admin/agents_app/rulestate/")
+    expect(page).to_have_url(f"{stack.url}/admin/rules/")
 
 
 def hide(page: Page, hidden: bool) -> None:
@@ -130,13 +130,13 @@ def test_the_doctor_answers_after_the_page(page: Page, stack: PrivateStack):
 
 
 def test_a_command_can_be_copied(page: Page, stack: PrivateStack):
-    page.goto(f"{stack.url}/admin/agents_app/credential/")
+    page.goto(f"{stack.url}/admin/credentials/")
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
 
 
 def test_on_a_phone_the_menu_opens_with_a_key(phone: Page):
-    link = phone.locator("#nav-sidebar a[href='/admin/agents_app/schedule/']")
+    link = phone.locator("#nav-sidebar a[href='/admin/schedules/']")
     expect(link).to_be_hidden()
     menu = phone.get_by_role("button", name="Menu").first
     menu.focus()
@@ -152,7 +152,7 @@ def test_every_page_is_legible_in_the_dark_and_fits_a_phone(dark_phone: Page, st
         expect(page.get_by_text("Looking …")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         assert_accessible(page)
-    page.goto(f"{stack.url}/admin/agents_app/worker/")
+    page.goto(f"{stack.url}/admin/workers/")
     page.locator("#result_list tbody a").first.click()
     expect(page.locator("#dv-worker")).to_contain_text("Threads in use")
     assert_accessible(page)

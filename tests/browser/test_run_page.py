@@ -73,7 +73,7 @@ def started(stack: PrivateStack, agent: str, *arguments: str) -> int:
 
 
 def open_run(page: Page, stack: PrivateStack, run: int) -> None:
-    page.goto(f"{stack.url}/admin/agents_app/run/{run}/change/")
+    page.goto(f"{stack.url}/admin/runs/{run}/change/")
 
 
 def go(stack: PrivateStack, step: int) -> None:
@@ -245,7 +245,7 @@ def test_whoever_may_only_look_sees_it_all_and_presses_nothing(
     expect(viewer.locator(".dv-act")).to_have_count(0)
     token = next(c["value"] for c in viewer.context.cookies() if "csrf" in c["name"])
     refused = viewer.request.post(
-        f"{stack.url}/admin/agents_app/run/{painted}/act/rerun/",
+        f"{stack.url}/admin/runs/{painted}/act/rerun/",
         headers={"X-CSRFToken": token, "Referer": stack.url},
     )
     assert refused.status == 403

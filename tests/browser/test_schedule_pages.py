@@ -30,8 +30,8 @@ schedules:
 ---
 Tick.
 """
-SCHEDULES = "/admin/agents_app/schedule/"
-LEDGER = "/admin/agents_app/firing/"
+SCHEDULES = "/admin/schedules/"
+LEDGER = "/admin/firings/"
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def page_of(stack: PrivateStack, name: str) -> str:
 
 
 def understood(page: Page) -> Locator:
-    return page.locator("#dv-understood")
+    return page.locator("#dv-form-preview")
 
 
 def choose_agent(page: Page, name: str) -> None:
@@ -77,7 +77,7 @@ def test_a_schedule_is_made_by_a_phrase_and_understood_while_it_is_typed(
     page: Page, stack: PrivateStack
 ):
     go(page, f"{SCHEDULES}add/")
-    expect(understood(page)).to_contain_text("What can be written")
+    expect(understood(page)).to_contain_text("Examples")
     page.fill("#id_timezone", "Asia/Tokyo")
     page.locator("#id_text").press_sequentially("in 30 minutes")
     expect(understood(page)).to_contain_text("Once, ")

@@ -19,8 +19,8 @@ def all_ended(stack: PrivateStack, agent: str, count: int, seconds: float) -> li
 
 
 def test_the_snoozer_wakes_itself_three_times_and_rests(examples: PrivateStack) -> None:
-    """Guard: a line in the output becomes a schedule that fires. Take ScheduleLineWatcher out of perform.py
-    and there is one run."""
+    """Guard: a line in the output becomes a schedule that fires. Without ScheduleLineWatcher in
+    perform.py there is one run."""
     begin(examples, "snoozer")
     for count in range(1, 4):
         runs = all_ended(examples, "snoozer", count, 20)

@@ -28,7 +28,7 @@ from tests.parts.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 TOKEN = "drover_for-the-search-0123456789abcdef"
-ADD = "/admin/agents_app/credential/add/"
+ADD = "/admin/credentials/add/"
 CONFIG = """
 [webhooks.door]
 type = "generic"
@@ -124,9 +124,9 @@ def send(visitor: Visitor, canaries: Canaries) -> None:
 
 def shown(visitor: Visitor, run_id: int) -> Iterator[Place]:
     api = ("/v1/runs", f"/v1/runs/{run_id}", f"/v1/runs/{run_id}/logs", "/v1/events")
-    pages = [f"/admin/agents_app/{table}/" for table in ("run", "credential", "runevent")]
-    rows = {"run": run_id, "credential": 1, "delivery": 1}
-    pages += [f"/admin/agents_app/{table}/{pk}/change/" for table, pk in rows.items()]
+    pages = ["/admin/runs/", "/admin/credentials/", "/admin/events/"]
+    rows = {"runs": run_id, "credentials": 1, "deliveries": 1}
+    pages += [f"/admin/{table}/{pk}/change/" for table, pk in rows.items()]
     return chain(map(visitor.answer, api), map(visitor.page, pages))
 
 

@@ -16,13 +16,13 @@ from tests.upgrade.facts import ROWS
 
 # The pages of the causes of a run, by kind.
 PAGES = {
-    "delivery": "delivery",
-    "rerun": "run",
-    "call": "run",
-    "message": "message",
-    "rule": "rulestate",
-    "schedule": "schedule",
-    "firing": "schedule",
+    "delivery": "deliveries",
+    "rerun": "runs",
+    "call": "runs",
+    "message": "messages",
+    "rule": "rules",
+    "schedule": "schedules",
+    "firing": "schedules",
 }
 
 
@@ -163,9 +163,9 @@ def test_the_page_of_a_run_links_to_its_cause(
     chosen = [next((run, cause) for run, cause in runs if not cause.get("missing"))]
     chosen += [(run, cause) for run, cause in runs if cause.get("missing")]
     for run, cause in chosen:
-        shown = page(f"/admin/agents_app/run/{run}/change/")
+        shown = page(f"/admin/runs/{run}/change/")
         key = cause["schedule"] if kind == "firing" else cause["id"]
-        link = f'href="/admin/agents_app/{PAGES[kind]}/{key}/change/'
+        link = f'href="/admin/{PAGES[kind]}/{key}/change/'
         assert link in shown or cause.get("missing"), (run, cause)
 
 

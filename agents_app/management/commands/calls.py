@@ -1,4 +1,4 @@
-"""Shows the tree of calls that a run belongs to."""
+"""Shows the call tree of a run."""
 
 from dataclasses import asdict
 from typing import Any
@@ -10,11 +10,11 @@ from agents_app.signals import Branch, call_tree
 
 
 class Command(DroverCommand):
-    help = "Show who called whom: the whole tree, from any of its runs."
-    examples = (("calls 42", "The tree of calls that run 42 is part of."),)
+    help = "Show the call tree of a run."
+    examples = (("calls 42", "The call tree that contains run 42."),)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("run", metavar="RUN", help="The number of any run in the tree.")
+        parser.add_argument("run", metavar="RUN", help="Number of any run in the tree.")
         super().add_arguments(parser)
 
     def handle(self, *, run: str, tenant: str, json: bool, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Prints what makes a shell complete these commands."""
+"""Prints a completion script for a shell."""
 
 import sys
 from typing import Any
@@ -12,7 +12,7 @@ from agents_app.conf import ROOT
 class Command(DroverCommand):
     help = "Print a script that completes commands, options, agents and schedules in a shell."
     examples = (
-        ("completion bash", "How to use it stands at its top."),
+        ("completion bash", "The first lines of the script describe its installation."),
         ("completion zsh", "The same for zsh."),
     )
 

@@ -1,4 +1,4 @@
-"""Sets the secrets that runs are given, lists and removes them, and seals them anew."""
+"""Sets, lists and removes credentials, and encrypts them with a new key."""
 
 import os
 from typing import Any
@@ -21,33 +21,29 @@ from agents_app.secrets import (
     set_credential,
 )
 
-COLUMNS = ("credential", "set", "by", "agents")
+COLUMNS = ("credential", "changed", "by", "agents")
 
 
 class Command(DroverCommand):
-    help = "Set, list, remove or rotate the secrets that agents declare in `credentials`."
+    help = "Set, list, remove or re-encrypt the credentials of agents."
     examples = (
-        ("credential set claude --file key.txt", "From a file; never as an argument."),
-        ("credential list", "Names, who set them, and which agents declare them."),
-        ("credential remove claude", "Runs that need it fail from now on."),
-        ("credential rotate --new-key", "Make a key, and seal everything with it."),
+        ("credential set claude --file key.txt", "Read the value from a file."),
+        ("credential list", "Names, dates, and the agents that declare them."),
+        ("credential remove claude", "Remove it; runs that need it fail."),
+        ("credential rotate --new-key", "Create a key and encrypt all credentials with it."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         known = ", ".join(CREDENTIAL_TYPES)
-        setting = verbs.add_parser(
-            "set", help="From a file, a pipe or a prompt; it cannot be shown again."
-        )
-        setting.add_argument(
-            "name", metavar="TYPE[:INSTANCE]", help=f"{known}, or a name of your own."
-        )
-        setting.add_argument("--file", metavar="PATH", help="Where its value is.")
-        listing = verbs.add_parser("list", help="Their names, and who set them when.")
-        remove = verbs.add_parser("remove", help="Runs that need it fail from now on.")
+        setting = verbs.add_parser("set", help="Set a value from a file, a pipe or a prompt.")
+        setting.add_argument("name", metavar="TYPE[:INSTANCE]", help=f"{known}, or a custom name.")
+        setting.add_argument("--file", metavar="PATH", help="File with the value.")
+        listing = verbs.add_parser("list", help="List names, dates and agents.")
+        remove = verbs.add_parser("remove", help="Remove it; runs that need it fail.")
         remove.add_argument("name", metavar="TYPE[:INSTANCE]")
-        rotate = verbs.add_parser("rotate", help="Seal everything with the newest key.")
-        rotate.add_argument("--new-key", action="store_true", help="Make that key first.")
+        rotate = verbs.add_parser("rotate", help="Encrypt all credentials with the newest key.")
+        rotate.add_argument("--new-key", action="store_true", help="Create a new key first.")
         for verb in (setting, listing, remove, rotate):
             self.add_common(verb)
 
@@ -64,8 +60,8 @@ class Command(DroverCommand):
     def _set(self, tenant: Tenant, text: str, file: str | None, *, json: bool) -> None:
         name = parse_name(text)
         is_new = set_credential(tenant, name, read_values(name, file), self.by, self.now)
-        said = f"{name} is {'set' if is_new else 'replaced'}; runs get it from now on"
-        self.result(said, {"credential": str(name), "new": is_new}, json=json)
+        text = f"{name} {'set' if is_new else 'replaced'}; used by runs that start from now on"
+        self.result(text, {"credential": str(name), "new": is_new}, json=json)
 
     def _list(self, tenant: Tenant, *, json: bool) -> None:
         found = list(tenant.credentials.order_by("type", "instance"))
@@ -75,22 +71,22 @@ class Command(DroverCommand):
         elif found:
             self.screen.table(COLUMNS, [row(one, users) for one in found])
         else:
-            self.screen.say(f"{tenant} has no credentials (manage.py credential set makes one)")
+            self.screen.say(f"{tenant} has no credentials (set one with manage.py credential set)")
 
     def _remove(self, credential: Credential, *, json: bool) -> None:
         name = str(name_of(credential))
         removed = remove_credential(credential, self.by, self.now)
-        self.result(f"{name} is removed", {"credential": name, "removed": removed}, json=json)
+        self.result(f"{name} removed", {"credential": name, "removed": removed}, json=json)
 
     def _rotate(self, *, json: bool, new_key: bool) -> None:
         if new_key:
             sealing.add_key(os.environ, CONF.data)
-        done = reseal_all(lambda what, count: self.remark(f"{what}: {count} sealed anew"))
-        said = ", ".join(f"{one.done} {what}" for what, one in done.items())
-        self.result(f"sealed with the newest key: {said}", rotated(done), json=json)
+        done = reseal_all(lambda what, count: self.remark(f"{what}: {count} encrypted"))
+        counts = ", ".join(f"{one.done} {what}" for what, one in done.items())
+        self.result(f"encrypted with the newest key: {counts}", rotated(done), json=json)
         if broken := [name for one in done.values() for name in one.broken]:
             raise Refused(
-                f"no key opens {', '.join(broken)}: put the old key back, or set them again"
+                f"no key decrypts {', '.join(broken)}: restore the old key, or set them again"
             )
 
 

@@ -1,4 +1,4 @@
-"""Shows received webhooks and why they matched or not, and plays some again."""
+"""Lists, shows and replays deliveries."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,13 +11,13 @@ from django.db.models import QuerySet
 from agents_app.cli import (
     LONGEST_BODY,
     DroverCommand,
+    decision_rows,
     delivery_as_json,
+    delivery_in_full,
     did_you_mean,
     find_delivery,
     find_tenant,
-    reason_rows,
     shortened,
-    shown,
 )
 from agents_app.clock import HOST_ZONE, local
 from agents_app.errors import NotFound, Refused
@@ -26,32 +26,44 @@ from agents_app.triggers import past_moment_of
 from agents_app.webhooks import deliveries
 
 COLUMNS = ("delivery", "received", "source", "event", "outcome", "matched", "skipped", "reason")
-ID_HELP = "Its number, or its sender's id."
+ID_HELP = "Number, or delivery id of the sender."
 OUTCOMES = tuple(str(value) for value in Delivery.Outcome.values)
 
 
 class Command(DroverCommand):
-    help = "List received webhooks, show one with the reason of each agent, or replay some."
+    help = "List deliveries, show one with the decision for each agent, or replay some."
     examples = (
-        ("deliveries list --outcome unmatched", "Those that nobody wanted."),
-        ("deliveries show 12", "As it came, and why each agent was told or not."),
-        ("deliveries replay 12", "Once more, for whoever wants it now."),
-        ("deliveries replay --source github --since '2 hours ago'", "All of two hours."),
+        ("deliveries list --outcome unmatched", "Deliveries that matched no agent."),
+        ("deliveries show 12", "Content of delivery 12 and the decision for each agent."),
+        ("deliveries replay 12", "Apply the current filters to delivery 12 again."),
+        (
+            "deliveries replay --source github --since '2 hours ago'",
+            "All deliveries of the last two hours.",
+        ),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        listing = verbs.add_parser("list", help="The latest first.")
-        listing.add_argument("--source", default="", help="Only those of this source.")
-        listing.add_argument("--outcome", choices=OUTCOMES, help="Only those that ended so.")
-        listing.add_argument("--limit", type=int, default=20, help="At most so many (20).")
-        show = verbs.add_parser("show", help="One as it came, and who was told.")
+        listing = verbs.add_parser("list", help="List deliveries, latest first.")
+        listing.add_argument("--source", default="", help="Only deliveries of this source.")
+        listing.add_argument(
+            "--outcome", choices=OUTCOMES, help="Only deliveries with this outcome."
+        )
+        listing.add_argument("--limit", type=int, default=20, help="Maximum number (20).")
+        show = verbs.add_parser("show", help="Show the content and the decisions of one delivery.")
         show.add_argument("delivery", metavar="DELIVERY", help=ID_HELP)
-        replay = verbs.add_parser("replay", help="Once more, for whoever wants it now.")
+        replay = verbs.add_parser("replay", help="Apply the current filters to deliveries again.")
         replay.add_argument("deliveries", metavar="DELIVERY", nargs="*", help=ID_HELP)
-        replay.add_argument("--since", metavar="TIME", default="", help="All since then: 09:00.")
-        replay.add_argument("--source", default="", help="Of those, only this source's.")
-        replay.add_argument("--outcome", choices=OUTCOMES, help="Of those, only these.")
+        replay.add_argument(
+            "--since",
+            metavar="TIME",
+            default="",
+            help="All deliveries since this time, such as 09:00.",
+        )
+        replay.add_argument("--source", default="", help="With --since: only of this source.")
+        replay.add_argument(
+            "--outcome", choices=OUTCOMES, help="With --since: only with this outcome."
+        )
         for verb in (listing, show, replay):
             self.add_common(verb)
 
@@ -77,7 +89,7 @@ class Command(DroverCommand):
             self.screen.say("no deliveries")
 
     def _show(self, delivery: Delivery, *, json: bool) -> None:
-        facts = shown(delivery)
+        facts = delivery_in_full(delivery)
         if json:
             self.screen.json(facts)
             return
@@ -85,44 +97,52 @@ class Command(DroverCommand):
             self.screen.say(f"{name:12} {facts[name] or '-'}")
         self.screen.say(f"{'received':12} {local(delivery.received_at)}")
         if delivery.replayed_at:
-            self.screen.say(f"{'replayed':12} {delivery.replays} x, {local(delivery.replayed_at)}")
-        said = f": {delivery.reason}" if delivery.reason else ""
-        self.screen.say(f"{'outcome':12} {delivery.outcome}{said}")
+            self.screen.say(
+                f"{'replayed':12} {delivery.replays} times, {local(delivery.replayed_at)}"
+            )
+        reason = f": {delivery.reason}" if delivery.reason else ""
+        self.screen.say(f"{'outcome':12} {delivery.outcome}{reason}")
         if facts["agents"]:
-            self.screen.table(("agent", "decision", "because"), reason_rows(facts["agents"]))
+            self.screen.table(("agent", "decision", "reason"), decision_rows(facts["agents"]))
         if facts["work"]:
             rows = [(w["work_item"], w["agent"], w["state"], w["asked_by"]) for w in facts["work"]]
-            self.screen.table(("work", "agent", "state", "asked by"), rows)
+            self.screen.table(("work item", "agent", "state", "requested by"), rows)
         body = facts["body"]
-        cut = "" if len(body) <= LONGEST_BODY else f" (the first {LONGEST_BODY} of {len(body)})"
+        cut = (
+            ""
+            if len(body) <= LONGEST_BODY
+            else f" (first {LONGEST_BODY} of {len(body)} characters)"
+        )
         self.screen.say(f"body{cut}:\n{body[:LONGEST_BODY]}")
 
     def _replay(self, chosen: Sequence[Delivery], *, json: bool) -> None:
         receipts = []
-        with self.progress("replaying", len(chosen)) as tell:
+        with self.progress("replaying", len(chosen)) as report:
             for done, delivery in enumerate(chosen, start=1):
                 receipts.append(deliveries.replay(delivery, self.by, self.now))
-                tell(done)
+                report(done)
         if json:
             self.screen.json(receipts[0] if len(receipts) == 1 else {"replayed": receipts})
             return
         for one in receipts:
-            said = f"delivery {one.delivery}: matched {one.matched}, skipped {one.skipped}"
-            self.screen.say(said)
+            text = f"delivery {one.delivery}: {one.matched} matched, {one.skipped} skipped"
+            self.screen.say(text)
 
 
 def chosen(
     tenant: Tenant, *, now: datetime, deliveries: list[str], since: str, **only: Any
 ) -> Sequence[Delivery]:
-    """Those that were named, or all since a time; oldest first, as they came."""
+    """The named deliveries, or all since a time, oldest first."""
     if bool(deliveries) == bool(since):
-        raise Refused("say which: their numbers, or --since TIME (manage.py deliveries list)")
+        raise Refused(
+            "name deliveries or use --since TIME (manage.py deliveries list shows the numbers)"
+        )
     if deliveries:
         return [find_delivery(tenant, text) for text in dict.fromkeys(deliveries)]
     moment = past_moment_of("--since", since, now, ZoneInfo(HOST_ZONE))
     found = narrowed(tenant, only["source"], only["outcome"]).filter(received_at__gte=moment)
     if not (some := list(found.select_related("source").order_by("pk"))):
-        raise NotFound(f"no delivery came since {local(moment)} that fits")
+        raise NotFound(f"no matching delivery since {local(moment)}")
     return some
 
 
@@ -131,14 +151,14 @@ def narrowed(tenant: Tenant, source: str, outcome: str | None) -> "QuerySet[Deli
     if source:
         known = tenant.webhook_sources.values_list("name", flat=True)
         if source not in known:
-            raise NotFound(f"there is no source {source!r}{did_you_mean(source, known)}")
+            raise NotFound(f"there is no webhook source {source!r}{did_you_mean(source, known)}")
         found = found.filter(source__name=source)
     return found.filter(outcome=outcome) if outcome else found
 
 
 def _row(delivery: Delivery) -> tuple[object, ...]:
     event = f"{delivery.event}.{delivery.action}" if delivery.action else delivery.event
-    replayed = f"replayed {delivery.replays} x; " if delivery.replays else ""
+    replayed = f"replayed {delivery.replays} times; " if delivery.replays else ""
     return (
         *(delivery.pk, delivery.received_at, delivery.source.name, shortened(event, 30)),
         *(delivery.outcome, delivery.matched, delivery.skipped),

@@ -1,4 +1,4 @@
-"""Shows what is on disk right now."""
+"""Shows the agents of the project directory."""
 
 import sys
 from typing import Any
@@ -14,16 +14,16 @@ COLUMNS = ("agent", "scale", "schedules", "command", "description")
 
 
 class Command(DroverCommand):
-    help = "Read the project directory and show its agents and what is wrong with them."
+    help = "Read the project directory and show its agents and errors."
     examples = (
-        ("discover", "What is on disk, and what is wrong with it."),
-        ("discover --sync", "Also take it over, without waiting for Drover to see it."),
+        ("discover", "Agents and errors of the files."),
+        ("discover --sync", "Write the definitions to the database now."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--sync", action="store_true", help="Also write what was found to the database."
+            "--sync", action="store_true", help="Write the definitions to the database."
         )
 
     def handle(self, *, sync: bool, json: bool, **_: Any) -> None:
@@ -36,7 +36,8 @@ class Command(DroverCommand):
             sys.exit(1)
 
     def _print(self, found: Discovery) -> None:
-        self.screen.say(f"project {CONF.project}: {len(found.agents)} agents")
+        count = len(found.agents)
+        self.screen.say(f"project {CONF.project}: {count} agent{'' if count == 1 else 's'}")
         if found.agents:
             self.screen.table(COLUMNS, [agent_row(spec) for spec in found.agents])
         for error in each(found):

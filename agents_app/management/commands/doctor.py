@@ -1,4 +1,4 @@
-"""Says what is wrong with this installation, and what to do."""
+"""Checks the installation and prints findings with remedies."""
 
 import sys
 from dataclasses import asdict
@@ -11,16 +11,16 @@ from agents_app.maintenance import WRONG, doctor
 
 
 class Command(DroverCommand):
-    help = "Check the installation; exit code 1 if anything is wrong."
+    help = "Check the installation; exit code 1 if there is a problem."
     examples = (
-        ("doctor", "What is wrong, and what to do."),
-        ("doctor --invariants --json", "With the rows that must not exist, for a program."),
+        ("doctor", "Findings and remedies."),
+        ("doctor --invariants --json", "Also check database invariants; print JSON."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--invariants", action="store_true", help="Also look for rows that must not exist."
+            "--invariants", action="store_true", help="Check database invariants, too."
         )
 
     def handle(self, *, json: bool, **options: Any) -> None:
@@ -32,6 +32,6 @@ class Command(DroverCommand):
             self.screen.json({"ok": not wrong, "findings": [asdict(f) for f in findings]})
         else:
             rows = [(f.verdict, f.check, f.detail, f.advice) for f in findings]
-            self.screen.table(("verdict", "check", "finding", "what to do"), rows)
+            self.screen.table(("verdict", "check", "finding", "remedy"), rows)
         if wrong:
             sys.exit(1)

@@ -1,4 +1,4 @@
-"""Shows the locks that agents hold, and breaks one."""
+"""Lists and breaks the locks of agents."""
 
 from typing import Any
 
@@ -16,15 +16,15 @@ COLUMNS = ("lock", "uri", "holder", "since", "until")
 class Command(DroverCommand):
     help = "List the locks that agents hold, or break one."
     examples = (
-        ("locks list", "Who holds what, and until when."),
-        ("locks break file:///srv/report.csv", "Take it from its holder."),
+        ("locks list", "Locks with holder and expiry."),
+        ("locks break file:///srv/report.csv", "Break the lock on this URI."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        listing = verbs.add_parser("list", help="What is held, oldest first.")
-        breaking = verbs.add_parser("break", help="Take one from its holder, who is not asked.")
-        breaking.add_argument("lock", metavar="LOCK", help="Its number, or its URI.")
+        listing = verbs.add_parser("list", help="List locks, oldest first.")
+        breaking = verbs.add_parser("break", help="Remove a lock without its holder's consent.")
+        breaking.add_argument("lock", metavar="LOCK", help="Number or URI of the lock.")
         for verb in (listing, breaking):
             self.add_common(verb)
 
@@ -42,11 +42,11 @@ class Command(DroverCommand):
         elif locks:
             self.screen.table(COLUMNS, [_row(lock) for lock in locks])
         else:
-            self.screen.say("nothing is locked")
+            self.screen.say("no locks")
 
     def _break(self, lock: ResourceLock, *, json: bool) -> None:
         if not control.break_lock(lock, self.by, self.now):
-            raise NotFound(f"{lock.uri} was released meanwhile")
+            raise NotFound(f"the lock on {lock.uri} was already released")
         self.result(f"broke the lock of {lock.holder} on {lock.uri}", _described(lock), json=json)
 
 

@@ -1,4 +1,4 @@
-"""Tells an agent something."""
+"""Sends a message to an agent."""
 
 from typing import Any
 
@@ -9,8 +9,10 @@ from agents_app.signals import messages
 
 
 class Command(DroverCommand):
-    help = "Tell an agent something: a run that goes on reads it, else it becomes work."
-    examples = (("message reporter 'Leave out the weekend.'", "Read by its run, or made work."),)
+    help = "Send a message to an agent: its current run reads it, otherwise it becomes a work item."
+    examples = (
+        ("message reporter 'Leave out the weekend.'", "Send a message to the agent reporter."),
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("agent", metavar="AGENT")

@@ -12,24 +12,26 @@ LONGEST_NOTE = 500
 
 
 class Command(DroverCommand):
-    help = "Pause an agent, or the scheduler: what time starts is skipped, all else is queued."
+    help = "Pause an agent or the scheduler: schedules are skipped, other work is queued."
     examples = (
-        ("pause reporter --note 'too loud'", "Nothing of it starts until it is resumed."),
-        ("pause", "The whole scheduler."),
+        ("pause reporter --note 'too loud'", "Pause one agent."),
+        ("pause", "Pause the scheduler."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("agent", metavar="AGENT", nargs="?", default="")
-        parser.add_argument("--note", metavar="TEXT", default="", help="Why, for the others.")
+        parser.add_argument(
+            "--note", metavar="TEXT", default="", help="Reason, shown in the admin."
+        )
 
     def handle(self, *, tenant: str, agent: str, note: str, json: bool, **_: Any) -> None:
         if len(note) > LONGEST_NOTE:
-            raise Refused(f"the note has {len(note)} characters: write at most {LONGEST_NOTE}")
+            raise Refused(f"the note has {len(note)} characters; the maximum is {LONGEST_NOTE}")
         owner = find_tenant(tenant)
         if agent:
             done = control.pause_agent(find_agent(owner, agent), self.by, self.now, note)
         else:
             done = control.pause_tenant(owner, self.by, self.now, note)
-        text = f"{agent or 'the scheduler'} {'is' if done else 'was already'} paused"
+        text = f"{agent or 'Scheduler'} {'paused' if done else 'was already paused'}"
         self.result(text, {"agent": agent or None, "paused": True, "changed": done}, json=json)

@@ -1,4 +1,4 @@
-"""Shows and changes what waits for a slot."""
+"""Lists, drops, clears and restores queued work items."""
 
 from datetime import datetime
 from typing import Any
@@ -11,27 +11,31 @@ from agents_app.errors import Refused
 from agents_app.models import Tenant, WorkItem
 from agents_app.runs import control
 
-COLUMNS = ("item", "agent", "trigger", "asked by", "since", "not before", "prompt")
+COLUMNS = ("item", "agent", "trigger", "requested by", "since", "not before", "prompt")
 
 
 class Command(DroverCommand):
-    help = "List what waits for a slot, drop an item, clear a queue, or restore what was cleared."
+    help = "List queued work items, drop one, clear the queue, or restore cleared work items."
     examples = (
-        ("queue list reporter", "What waits for a slot of this agent."),
-        ("queue drop 12", "Work item 12, for good."),
-        ("queue clear reporter", "All that waits for it."),
-        ("queue restore", "What was cleared."),
+        ("queue list reporter", "Queued work items of this agent."),
+        ("queue drop 12", "Drop work item 12."),
+        ("queue clear reporter", "Remove all its queued work items."),
+        ("queue restore", "Put cleared work items back."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        listing = verbs.add_parser("list", help="What waits, oldest first.")
+        listing = verbs.add_parser("list", help="List queued work items, oldest first.")
         listing.add_argument("agent", metavar="AGENT", nargs="?", default="")
-        drop = verbs.add_parser("drop", help="One item, for good.")
-        drop.add_argument("item", metavar="ITEM", help="The number of the work item.")
-        clear = verbs.add_parser("clear", help="All that waits; `restore` brings it back.")
+        drop = verbs.add_parser("drop", help="Drop one work item.")
+        drop.add_argument("item", metavar="ITEM", help="Number of the work item.")
+        clear = verbs.add_parser(
+            "clear", help="Remove queued work items; `restore` puts them back."
+        )
         clear.add_argument("agent", metavar="AGENT", nargs="?", default="")
-        restore = verbs.add_parser("restore", help="What `clear` or a shutdown took away.")
+        restore = verbs.add_parser(
+            "restore", help="Restore work items removed by `clear` or a shutdown."
+        )
         for verb in (listing, drop, clear, restore):
             self.add_common(verb)
 
@@ -55,18 +59,20 @@ class Command(DroverCommand):
         if rows := [item_row(item, self.now) for item in items]:
             self.screen.table(COLUMNS, rows)
         else:
-            self.screen.say("nothing waits")
+            self.screen.say("the queue is empty")
         if cleared:
-            self.screen.say(f"{cleared} cleared (manage.py queue restore brings them back)")
+            self.screen.say(f"{cleared} cleared (manage.py queue restore puts them back)")
 
     def _drop(self, item: WorkItem, *, json: bool) -> None:
         if not control.drop_work(item, self.by, self.now):
             item.refresh_from_db()
-            raise Refused(f"work item {item.pk} does not wait: it is {item.state}")
+            raise Refused(f"work item {item.pk} is not queued: it is {item.state}")
         self._say("dropped", 1, json=json)
 
     def _say(self, done: str, count: int, *, json: bool) -> None:
-        self.result(f"{done} {count} item{'' if count == 1 else 's'}", {done: count}, json=json)
+        self.result(
+            f"{done} {count} work item{'' if count == 1 else 's'}", {done: count}, json=json
+        )
 
 
 def waiting(tenant: Tenant, agent: str) -> QuerySet[WorkItem]:
@@ -77,10 +83,10 @@ def waiting(tenant: Tenant, agent: str) -> QuerySet[WorkItem]:
 
 
 def item_row(item: WorkItem, now: datetime) -> tuple[object, ...]:
-    # Only a retry waits for its time.
+    # Only a retry has a later start.
     later = item.available_at if item.available_at > now else None
-    asked_by, prompt = shortened(item.requested_by, 30), shortened(item.prompt, 40)
-    return item.pk, item.agent.name, item.trigger, asked_by, item.created_at, later, prompt
+    requester, prompt = shortened(item.requested_by, 30), shortened(item.prompt, 40)
+    return item.pk, item.agent.name, item.trigger, requester, item.created_at, later, prompt
 
 
 def described(item: WorkItem) -> dict[str, object]:

@@ -1,25 +1,25 @@
-"""Asks for the work of earlier runs again."""
+"""Enqueues the work of finished runs again."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import AskingCommand, find_run, find_tenant
+from agents_app.cli import EnqueueCommand, find_run, find_tenant
 from agents_app.errors import Refused
 from agents_app.models import Run
 from agents_app.runs import dispatch
 
 
-class Command(AskingCommand):
-    help = "Run the work of earlier runs again, with the same input."
+class Command(EnqueueCommand):
+    help = "Queue the input of earlier runs again."
     examples = (
-        ("rerun 42 --wait", "Run 42 once more, followed to its end."),
-        ("rerun 42 43 44", "Three of them."),
+        ("rerun 42 --wait", "Rerun run 42 and follow its output."),
+        ("rerun 42 43 44", "Rerun three runs."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("runs", metavar="RUN", nargs="+", help="The number of a run.")
+        parser.add_argument("runs", metavar="RUN", nargs="+", help="Number of a run.")
         parser.add_argument(
             "--wait", action="store_true", help="Follow its output and exit with its exit code."
         )
@@ -30,14 +30,14 @@ class Command(AskingCommand):
         if len(found) == 1:
             self.report(dispatch.rerun(found[0], self.by, self.now), json=json, wait=wait)
         elif wait:
-            raise Refused("--wait follows one run: name one, or leave --wait out")
+            raise Refused("--wait follows one run: name one run, or omit --wait")
         else:
             self._rerun_all(found, json=json)
 
     def _rerun_all(self, runs: list[Run], *, json: bool) -> None:
         items = []
-        with self.progress("asking", len(runs)) as tell:
+        with self.progress("queuing", len(runs)) as report:
             for done, run in enumerate(runs, start=1):
                 items.append(dispatch.rerun(run, self.by, self.now))
-                tell(done)
+                report(done)
         self.report_all(items, json=json)

@@ -9,10 +9,10 @@ from agents_app.runs import control
 
 
 class Command(DroverCommand):
-    help = "Resume an agent, or the scheduler: what was queued meanwhile starts now."
+    help = "Resume an agent or the scheduler; queued work items start."
     examples = (
-        ("resume reporter", "It goes on."),
-        ("resume", "The whole scheduler."),
+        ("resume reporter", "Resume one agent."),
+        ("resume", "Resume the scheduler."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,5 +25,5 @@ class Command(DroverCommand):
             done = control.resume_agent(find_agent(owner, agent), self.by, self.now)
         else:
             done = control.resume_tenant(owner, self.by, self.now)
-        text = f"{agent or 'the scheduler'} {'goes on' if done else 'was not paused'}"
+        text = f"{agent or 'Scheduler'} {'resumed' if done else 'was not paused'}"
         self.result(text, {"agent": agent or None, "paused": False, "changed": done}, json=json)

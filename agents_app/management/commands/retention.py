@@ -1,4 +1,4 @@
-"""Removes what is older than it is kept, without waiting for the hour."""
+"""Removes old rows now."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from agents_app.maintenance import old_rows, remove_old_rows
 
 
 class Command(DroverCommand):
-    help = "Remove old rows now, as Drover does by itself every hour."
+    help = "Remove old rows now; Drover does this every hour."
     examples = (
-        ("retention --dry-run", "How many rows are older than they are kept."),
-        ("retention", "Remove them, with what belongs to them."),
+        ("retention --dry-run", "Count the rows that would be removed."),
+        ("retention", "Remove old rows and the rows that belong to them."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="Count them, remove nothing.")
-        parser.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+        parser.add_argument("--dry-run", action="store_true", help="Only count.")
+        parser.add_argument("--json", action="store_true", help="Print JSON.")
 
     def handle(self, *, dry_run: bool, json: bool, **_: Any) -> None:
         now = self.now
@@ -25,8 +25,8 @@ class Command(DroverCommand):
         if dry_run:
             self.result(f"{_rows(old)} would be removed", {"old": old, "removed": 0}, json=json)
             return
-        with self.progress("removing", old) as tell:
-            removed = remove_old_rows(now, tell)
+        with self.progress("removing", old) as report:
+            removed = remove_old_rows(now, report)
         self.result(f"{_rows(removed)} removed", {"old": old, "removed": removed}, json=json)
 
 

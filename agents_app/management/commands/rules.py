@@ -1,4 +1,4 @@
-"""Shows the rules of scheduler.rules, tries them without doing anything, and silences them."""
+"""Lists and tests the rules of scheduler.rules, and silences their messages."""
 
 import sys
 from datetime import datetime, timedelta
@@ -32,20 +32,24 @@ from agents_app.triggers import moment_of
 
 
 class Command(DroverCommand):
-    help = "See the state of the rules, try them without doing anything, or silence them."
+    help = "List rules, test them in a dry run, or silence their messages."
     examples = (
-        ("rules list", "Each rule: when it was looked at last, what came of it, when it is next."),
-        ("rules test --file draft.rules", "What these would do now, and why not."),
-        ("rules silence on --for 2h", "Rules send no messages for two hours."),
+        ("rules list", "State, last and next evaluation of each rule."),
+        ("rules test --file draft.rules", "What each rule of the file would do now."),
+        ("rules silence on --for 2h", "Silence messages of rules for two hours."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        listing = verbs.add_parser("list", help="Each rule: when it was looked at, and what next.")
-        test = verbs.add_parser("test", help="What would fire now, and why not; nothing is done.")
-        test.add_argument("--file", metavar="PATH", help=f"Another file than {FILE_NAME}.")
-        quiet = verbs.add_parser("silence", help="Rules send no messages; all else goes on.")
-        quiet.add_argument("switch", nargs="?", choices=("on", "off"), help="Else: how it is.")
+        listing = verbs.add_parser("list", help="List rules with state, last and next evaluation.")
+        test = verbs.add_parser("test", help="Dry run: show what would fire now.")
+        test.add_argument("--file", metavar="PATH", help=f"File to test instead of {FILE_NAME}.")
+        quiet = verbs.add_parser(
+            "silence", help="Silence messages of rules; other actions continue."
+        )
+        quiet.add_argument(
+            "switch", nargs="?", choices=("on", "off"), help="Without it: show the state."
+        )
         quiet.add_argument("--for", metavar="DURATION", dest="span", default="", help="2h")
         quiet.add_argument("--until", metavar="TIME", default="", help="tomorrow, 17:00")
         for verb in (listing, test, quiet):
@@ -82,9 +86,9 @@ class Command(DroverCommand):
             )
         self._errors(book.errors, FILE_NAME)
         if book.disabled_at:
-            self.screen.say(f"not obeyed: {book.crash}; save the file again, or restart Drover")
+            self.screen.say(f"rules disabled: {book.crash}; save the file again, or restart Drover")
         if book.is_silent(now):
-            self.screen.say(_silence_said(book, now))
+            self.screen.say(_silence_text(book, now))
         unread = "" if lines else unread_file_notice(tenant, book)
         self.screen.say(f"{shown.text}: {unread or shown.meaning}")
 
@@ -97,21 +101,23 @@ class Command(DroverCommand):
             raise Refused(f"there is no file {place}")
         rules = dry_run_rules(tenant, parse_source(source).rules, now)
         if json:
-            told = [one.as_dict for one in rules]
+            described = [one.as_dict for one in rules]
             ok = not source.errors
-            self.screen.json({"ok": ok, "file": place, "rules": told, "errors": source.errors})
+            self.screen.json({"ok": ok, "file": place, "rules": described, "errors": source.errors})
         else:
-            self._tested(rules, place, tenant, now)
+            self._print_test(rules, place, tenant, now)
             self._errors(source.errors, place.name)
         if source.errors:
             sys.exit(1)
 
-    def _tested(self, rules: list[DryRunResult], file: Path, tenant: Tenant, now: datetime) -> None:
+    def _print_test(
+        self, rules: list[DryRunResult], file: Path, tenant: Tenant, now: datetime
+    ) -> None:
         if rules:
             rows = [screens.test_row(one, now) for one in rules]
             self.screen.table(screens.TEST_COLUMNS, rows)
         else:
-            self.screen.say(f"there are no rules in {file} for {tenant}")
+            self.screen.say(f"no rules in {file} for {tenant}")
         for one in rules:
             for warning in one.warnings:
                 self.screen.say(f"{file.name}:{one.rule.line}: warning: {warning}")
@@ -128,24 +134,23 @@ class Command(DroverCommand):
         if switch == "on":
             start_silence(tenant, self.by, now, _end(when["span"], when["until"], now))
         elif when["span"] or when["until"]:
-            raise Refused("--for and --until say when a silence ends: write silence on --for 2h")
+            raise Refused("--for and --until need `silence on`, for example: silence on --for 2h")
         elif switch == "off":
             end_silence(tenant, self.by, now)
         book = book_of(tenant)
-        said = silence_as_dict(book, now)
-        self.result(_silence_said(book, now), said, json=json)
+        self.result(_silence_text(book, now), silence_as_dict(book, now), json=json)
 
 
 def _end(span: str, until: str, now: datetime) -> datetime | None:
     if span and until:
-        raise Refused("--for and --until say the same twice: give one of them")
+        raise Refused("use either --for or --until")
     if span:
         try:
             return now + timedelta(seconds=seconds_of(span, "--for"))
         except OverflowError:
-            raise Refused(f"--for {span}: it would end after the year 9999") from None
+            raise Refused(f"--for {span}: ends after the year 9999") from None
     return moment_of("--until", until, now, ZoneInfo(HOST_ZONE)) if until else None
 
 
-def _silence_said(book: Any, now: datetime) -> str:
+def _silence_text(book: Any, now: datetime) -> str:
     return silence_text(book, now, local(book.silent_until) if book.silent_until else "")

@@ -1,24 +1,24 @@
-"""Asks for a run of an agent now."""
+"""Starts an agent now, or queues it."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import AskingCommand, find_agent, find_tenant
+from agents_app.cli import EnqueueCommand, find_agent, find_tenant
 from agents_app.runs import control
 
 
-class Command(AskingCommand):
-    help = "Ask an agent to run now; it starts at once if a slot is free, else it is queued."
+class Command(EnqueueCommand):
+    help = "Run an agent now; queued if no slot is free."
     examples = (
-        ("run reporter", "Now, or as soon as a slot is free."),
-        ("run reporter --prompt 'Only today.' --wait", "With other words, followed to its end."),
+        ("run reporter", "Run it, or queue it until a slot is free."),
+        ("run reporter --prompt 'Only today.' --wait", "Run with a prompt and follow the output."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("agent", metavar="AGENT")
-        parser.add_argument("--prompt", metavar="TEXT", default="", help="What it should do.")
+        parser.add_argument("--prompt", metavar="TEXT", default="", help="Prompt of the run.")
         parser.add_argument(
             "--wait", action="store_true", help="Follow its output and exit with its exit code."
         )

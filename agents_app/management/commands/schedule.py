@@ -1,4 +1,4 @@
-"""Makes schedules, shows them, and says why they did or did not run."""
+"""Creates, lists and changes schedules, and explains why a schedule did not run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from django.db.models import Case, QuerySet, Value, When
 from agents_app.cli import (
     NAME_HELP,
     AnyOrder,
-    AskingCommand,
+    EnqueueCommand,
     add_create,
     cell,
     draft_of,
@@ -33,23 +33,23 @@ MOST_FIRES = 1000
 S = Schedule.State
 
 
-class Command(AskingCommand):
-    help = "Create schedules, list, pause, cancel and retry them, and see why one did not run."
+class Command(EnqueueCommand):
+    help = "Create, list, pause, resume, cancel or retry schedules, or explain why one did not run."
     examples = (
         ("schedule create reporter 'every monday at 09:00'", "In the agent's time zone."),
         (
             "schedule create reporter --cron '0 9 * * 1-5' --dry-run",
-            "Show the fires, save nothing.",
+            "Show the next fires without saving.",
         ),
-        ("schedule list --state paused", "Those that somebody or failures paused."),
-        ("schedule show reporter/main", "One of them, in full."),
+        ("schedule list --state paused", "Paused schedules."),
+        ("schedule show reporter/main", "All settings and counters."),
         ("schedule next main --count 10", "Its next ten fires."),
-        ("schedule pause main --until tomorrow", "Nothing fires until then."),
-        ("schedule resume main --now", "Go on, and fire at once."),
-        ("schedule cancel main", "For good."),
-        ("schedule retry main --wait", "What failed last, once more."),
-        ("schedule history main --limit 5", "What came due, and what became of it."),
-        ("schedule why main --at 'yesterday at 09:00'", "Why it did not run then."),
+        ("schedule pause main --until tomorrow", "Pause until tomorrow."),
+        ("schedule resume main --now", "Resume and fire now."),
+        ("schedule cancel main", "Cancel permanently."),
+        ("schedule retry main --wait", "Retry the last failed fire and follow it."),
+        ("schedule history main --limit 5", "Its last five firings."),
+        ("schedule why main --at 'yesterday at 09:00'", "Why it did not run at this time."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -64,25 +64,27 @@ class Command(AskingCommand):
             self.add_common(added)
             return added
 
-        add_create(verb("create", "A new schedule, with its next fires.", named=False))
-        listing = verb("list", "All of them, those that can fire first.", named=False)
-        listing.add_argument("--agent", default="", help="Of this agent only.")
-        listing.add_argument("--state", choices=S.values, default="", help="In this state only.")
+        add_create(verb("create", "Create a schedule and show its next fires.", named=False))
+        listing = verb("list", "List schedules, active ones first.", named=False)
+        listing.add_argument("--agent", default="", help="Only schedules of this agent.")
+        listing.add_argument(
+            "--state", choices=S.values, default="", help="Only schedules in this state."
+        )
         listing.add_argument("--limit", metavar="N", default="100")
-        verb("show", "One of them, in full.")
-        upcoming = verb("next", "When it fires next, also around the next clock change.")
+        verb("show", "Show all settings and counters.")
+        upcoming = verb("next", "Show the next fires, and those around the next clock change.")
         upcoming.add_argument("--count", metavar="N", default="5")
-        pause = verb("pause", "Nothing fires until it is resumed, or until a time.")
+        pause = verb("pause", "Pause the schedule.")
         pause.add_argument("--until", metavar="TIME", default="", help="tomorrow, 'in 2 hours'")
-        pause.add_argument("--note", metavar="TEXT", default="", help="Why, for the others.")
-        resume = verb("resume", "Goes on with its next fire.")
-        resume.add_argument("--now", action="store_true", help="Fire at once, too.")
-        verb("cancel", "For good; what still waits is called off.")
-        retry = verb("retry", "What failed last is asked for again, now.")
-        retry.add_argument("--wait", action="store_true", help="Follow it to its end.")
-        history = verb("history", "What came due, and what became of it.")
+        pause.add_argument("--note", metavar="TEXT", default="", help="Reason, shown in the admin.")
+        resume = verb("resume", "Resume a paused schedule.")
+        resume.add_argument("--now", action="store_true", help="Fire now, too.")
+        verb("cancel", "Cancel the schedule permanently and drop its queued work items.")
+        retry = verb("retry", "Queue the last failed fire again.")
+        retry.add_argument("--wait", action="store_true", help="Follow the output to the end.")
+        history = verb("history", "Show firings with outcome and result.")
         history.add_argument("--limit", metavar="N", default="20")
-        why = verb("why", "Why it did not run: what stands in its way, what happened before.")
+        why = verb("why", "Explain why it did not run: obstacles and latest firings.")
         why.add_argument("--at", metavar="TIME", default="", help="09:00, 'yesterday at 09:00'")
         why.add_argument("--limit", metavar="N", default="10")
 
@@ -108,12 +110,12 @@ class Command(AskingCommand):
         except TriggerParseError as error:
             raise with_accepted(error) from error
 
-    # --- what changes something -------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------
 
     def _create(self, tenant: Tenant, *, json: bool, dry_run: bool, **options: Any) -> None:
         agent = find_agent(tenant, options["agent"])
         if agent.removed_at:
-            raise Refused(f"the directory of {agent.name} is missing: bring it back first")
+            raise Refused(f"the directory of {agent.name} was removed: restore it first")
         now = self.now
         draft = draft_of(options, agent, now)
         if dry_run:
@@ -127,15 +129,15 @@ class Command(AskingCommand):
 
     def _pause(self, schedule: Schedule, *, until: str, note: str, json: bool, **_: Any) -> None:
         if len(note) > LONGEST_NOTE:
-            raise Refused(f"the note has {len(note)} characters: write at most {LONGEST_NOTE}")
+            raise Refused(f"the note has {len(note)} characters; the maximum is {LONGEST_NOTE}")
         now, local = self.now, zone(schedule.timezone)
         end = moment_of("--until", until, now, local) if until else None
         changed = edit.pause(schedule, self.by, now, note, end)
         schedule.refresh_from_db()
         if not changed and schedule.state != S.PAUSED:
-            raise Refused(f"{schedule} is {schedule.state}: only an active one can be paused")
+            raise Refused(f"{schedule} is {schedule.state}: only an active schedule can be paused")
         until = f" until {with_distance(end, schedule, now)}" if end and changed else ""
-        text = f"{cell(schedule)} {'is' if changed else 'was already'} paused{until}"
+        text = f"{cell(schedule)} {'paused' if changed else 'was already paused'}{until}"
         self._done(text, schedule, {"changed": changed}, json=json)
 
     def _resume(self, schedule: Schedule, *, json: bool, **options: Any) -> None:
@@ -143,21 +145,21 @@ class Command(AskingCommand):
         changed = edit.resume(schedule, self.by, now, at_once=options["now"])
         schedule.refresh_from_db()
         if not changed and schedule.state != S.ACTIVE:
-            raise Refused(f"{schedule} is {schedule.state}: only a paused one can be resumed")
+            raise Refused(f"{schedule} is {schedule.state}: only a paused schedule can be resumed")
         at = schedule.next_fire_at
-        fires = f", next at {with_distance(at, schedule, now)}" if at else ""
-        text = f"{cell(schedule)} {'goes on' if changed else 'was not paused'}{fires}"
+        fires = f", next fire {with_distance(at, schedule, now)}" if at else ""
+        text = f"{cell(schedule)} {'resumed' if changed else 'was not paused'}{fires}"
         self._done(text, schedule, {"changed": changed}, json=json)
 
     def _cancel(self, schedule: Schedule, *, json: bool, **_: Any) -> None:
-        called_off = edit.cancel(schedule, self.by, self.now)
+        dropped = edit.cancel(schedule, self.by, self.now)
         schedule.refresh_from_db()
         for run in Run.objects.filter(schedule=schedule, slot__isnull=False):
-            self.remark(f"run {run.pk} goes on (manage.py stop run:{run.pk} ends it)")
+            self.remark(f"run {run.pk} continues (stop it with manage.py stop run:{run.pk})")
         if schedule.source == Schedule.Source.FILE:
-            self.remark("it stands in the agent's file, and is back when that changes")
-        text = f"{cell(schedule)} is canceled; called off {called_off} that waited"
-        self._done(text, schedule, {"called_off": called_off}, json=json)
+            self.remark("the schedule is defined in SKILL.md and returns when the file changes")
+        text = f"{cell(schedule)} canceled; {dropped} queued work items dropped"
+        self._done(text, schedule, {"called_off": dropped}, json=json)
 
     def _retry(self, schedule: Schedule, *, json: bool, wait: bool, **_: Any) -> None:
         self.report(edit.retry(schedule, self.by, self.now), json=json, wait=wait)
@@ -165,7 +167,7 @@ class Command(AskingCommand):
     def _done(self, text: str, schedule: Schedule, more: dict[str, Any], *, json: bool) -> None:
         self.result(text, {"schedule": schedule_as_json(schedule), **more}, json=json)
 
-    # --- what only looks --------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------
 
     def _list(self, tenant: Tenant, *, json: bool, limit: str, **options: Any) -> None:
         found = live_first(tenant.schedules.select_related("agent"))
@@ -199,7 +201,7 @@ class Command(AskingCommand):
 
 
 def live_first(found: "QuerySet[Schedule]") -> "QuerySet[Schedule]":
-    """Active, paused, failed, then what is over; one that is over stands behind newer ones."""
+    """Active, paused, failed, then ended schedules."""
     order = [When(state=state, then=Value(place)) for place, state in enumerate(_IN_ORDER)]
     return found.order_by(Case(*order, default=Value(len(_IN_ORDER))), "agent__name", "name")
 

@@ -1,4 +1,4 @@
-"""The fleet at a glance, once or for as long as somebody watches."""
+"""Shows the state of the fleet, once or repeatedly."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,15 +25,15 @@ SHORTEST_SECONDS = 0.2
 class Command(DroverCommand):
     help = "Show the scheduler, every agent and the workers."
     examples = (
-        ("stat", "How everything is."),
-        ("stat -w --every 5", "The same, looked at again every five seconds, until Ctrl-C."),
-        ("stat reporter --json", "One agent, for a program."),
+        ("stat", "State of the fleet."),
+        ("stat -w --every 5", "Refresh every five seconds until Ctrl-C."),
+        ("stat reporter --json", "One agent as JSON."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("agents", metavar="AGENT", nargs="*", help="Only these.")
-        parser.add_argument("-w", "--watch", action="store_true", help="Until Ctrl-C.")
-        often = f"How often, when watched ({EVERY_SECONDS})."
+        parser.add_argument("agents", metavar="AGENT", nargs="*", help="Only these agents.")
+        parser.add_argument("-w", "--watch", action="store_true", help="Refresh until Ctrl-C.")
+        often = f"Interval of --watch in seconds ({EVERY_SECONDS})."
         parser.add_argument("--every", metavar="SECONDS", default=EVERY_SECONDS, help=often)
         super().add_arguments(parser)
 
@@ -46,26 +46,31 @@ class Command(DroverCommand):
         if watch:
             self._watch(tenant, agents, interval_of(every), json=json)
         elif json:
-            self.screen.json(self._look(tenant, agents))
+            self.screen.json(self._read(tenant, agents))
         else:
-            self.screen.show(picture(self._look(tenant, agents), self.now))
+            self.screen.show(fleet_parts(self._read(tenant, agents), self.now))
 
-    def _look(self, tenant: str, agents: list[str]) -> Fleet:
+    def _read(self, tenant: str, agents: list[str]) -> Fleet:
         fleet = read_fleet(tenant, self.now)
         chosen = [agent for agent in fleet.agents if not agents or agent.name in agents]
         return replace(fleet, agents=chosen)
 
     def _watch(self, tenant: str, agents: list[str], seconds: float, *, json: bool) -> None:
-        """Ctrl-C is how one leaves, not a failure."""
+        """Refreshes until Ctrl-C, which is not an error here."""
         try:
             if json:
                 while True:
-                    self.screen.json_line(self._look(tenant, agents))
+                    self.screen.json_line(self._read(tenant, agents))
                     sleep(seconds)
             with self.screen.live() as show:
                 while True:
                     now = self.now
-                    show([f"{local(now)}, Ctrl-C ends", *picture(self._look(tenant, agents), now)])
+                    show(
+                        [
+                            f"{local(now)}, stop with Ctrl-C",
+                            *fleet_parts(self._read(tenant, agents), now),
+                        ]
+                    )
                     sleep(seconds)
         except KeyboardInterrupt:
             return
@@ -74,14 +79,14 @@ class Command(DroverCommand):
 def interval_of(text: str) -> float:
     seconds = seconds_of(text, "--every")
     if seconds < SHORTEST_SECONDS:
-        raise Refused(f"--every {text!r}: give at least {SHORTEST_SECONDS:g} seconds")
+        raise Refused(f"--every {text!r}: expected at least {SHORTEST_SECONDS:g} seconds")
     return seconds
 
 
-def picture(fleet: Fleet, now: datetime) -> Sequence[Part]:
+def fleet_parts(fleet: Fleet, now: datetime) -> Sequence[Part]:
     parts: list[Part] = [scheduler_line(fleet.scheduler)]
     if fleet.scheduler.state == "running" and (missing := missing_processes(now)):
-        parts.append(f"no sign of life: {', '.join(missing)} (manage.py doctor says more)")
+        parts.append(f"not running: {', '.join(missing)} (run manage.py doctor)")
     if fleet.agents:
         parts += ["", grid(AGENT_COLUMNS, [agent_row(agent, now) for agent in fleet.agents])]
     else:

@@ -1,4 +1,4 @@
-"""Ends runs, or shuts the scheduler down."""
+"""Stops runs, or shuts down the scheduler."""
 
 from typing import Any
 
@@ -11,22 +11,23 @@ from agents_app.runs import control, shutdown
 
 
 class Command(DroverCommand):
-    help = "End a run, or all runs of an agent; without a name, shut the scheduler down."
+    help = "Stop a run or all runs of an agent; without a name, shut down the scheduler."
     examples = (
-        ("stop reporter", "End its runs."),
-        ("stop run:42 --timeout 30", "End one, and wait for it."),
-        ("stop", "Shut the scheduler down, and wait for what runs."),
+        ("stop reporter", "Stop its runs."),
+        ("stop run:42 --timeout 30", "Stop run 42 and wait for its end."),
+        ("stop", "Shut down the scheduler and wait for current runs."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("target", metavar="RUN|AGENT", nargs="?", default="")
         parser.add_argument(
-            "--timeout", metavar="SECONDS", default="", help="Wait at most this long, then fail."
+            "--timeout",
+            metavar="SECONDS",
+            default="",
+            help="Wait at most this long, then exit with an error.",
         )
-        parser.add_argument(
-            "--keep-queue", action="store_true", help="Leave what waits in its queues."
-        )
+        parser.add_argument("--keep-queue", action="store_true", help="Keep queued work items.")
 
     def handle(
         self, *, tenant: str, target: str, timeout: str, keep_queue: bool, json: bool, **_: Any
@@ -36,7 +37,9 @@ class Command(DroverCommand):
             self._shut_down(seconds, keep_queue=keep_queue, json=json)
             return
         if keep_queue:
-            raise Refused("--keep-queue is for a shutdown: ending runs never clears a queue")
+            raise Refused(
+                "--keep-queue applies to a shutdown only: stopping runs does not clear the queue"
+            )
         found = find_run_or_agent(find_tenant(tenant), target)
         runs, text = self._stop_run(found) if isinstance(found, Run) else self._stop_agent(found)
         if seconds is not None:
@@ -45,7 +48,7 @@ class Command(DroverCommand):
 
     def _stop_run(self, run: Run) -> tuple[list[int], str]:
         asked = control.stop_run(run, self.by, self.now)
-        return [run.pk], f"run {run.pk} {'is' if asked else 'was already'} told to end"
+        return [run.pk], f"run {run.pk} {'is being' if asked else 'was already being'} stopped"
 
     def _stop_agent(self, agent: Agent) -> tuple[list[int], str]:
         runs = list(control.unfinished(agent.runs.all()).values_list("pk", flat=True))
@@ -53,19 +56,23 @@ class Command(DroverCommand):
         waiting = WorkItem.objects.filter(agent=agent, state=WorkItem.State.QUEUED).count()
         if waiting:
             self.remark(
-                f"what waits takes the free slots: {waiting} "
+                f"{waiting} queued work items take the free slots "
                 f"(manage.py pause {agent.name}, or manage.py queue clear {agent.name})"
             )
-        return runs, f"{agent.name}: {len(runs)} run{'' if len(runs) == 1 else 's'} told to end"
+        if not runs:
+            return runs, f"{agent.name}: nothing was running"
+        return runs, f"{agent.name}: stopping {len(runs)} run{'' if len(runs) == 1 else 's'}"
 
     def _shut_down(self, seconds: float | None, *, keep_queue: bool, json: bool) -> None:
         cleared = control.begin_shutdown(self.by, self.now, keep_queue=keep_queue)
         if cleared:
-            self.remark(f"cleared {cleared} waiting (manage.py queue restore brings them back)")
+            self.remark(
+                f"cleared {cleared} queued work items (manage.py queue restore puts them back)"
+            )
         try:
             shutdown.wait_until_idle(seconds, self.remark)
         except KeyboardInterrupt:
-            self.remark("nothing new starts; manage.py stop waits for the rest and ends Drover")
+            self.remark("no new runs start; run manage.py stop again to wait for the end")
             raise
         shutdown.finish()
         value = {"state": "stopped", "cleared": cleared}

@@ -1,4 +1,4 @@
-"""Makes tenants, disables and enables them, gives them new tokens, deletes them."""
+"""Creates, lists, disables, enables and deletes tenants, and rotates their tokens."""
 
 from time import monotonic, sleep
 from typing import Any
@@ -11,49 +11,49 @@ from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Tenant
 
-COLUMNS = ("tenant", "state", "agents", "scale", "since")
-LOOK_EVERY_SECONDS = 0.2
+COLUMNS = ("tenant", "state", "agents", "scale", "created")
+POLL_SECONDS = 0.2
 ENDING_SECONDS = CONF.grace_seconds + 10
 
 
 class Command(DroverCommand):
-    help = "Create, list, disable, enable, rotate (its tokens) or delete a tenant."
+    help = "Create, list, disable, enable or delete a tenant, or rotate its API tokens."
     examples = (
-        ("tenant list", "All of them."),
-        ("tenant create acme", "With a first token."),
-        ("tenant disable acme", "Nothing of it starts any more."),
-        ("tenant enable acme", "It goes on."),
-        ("tenant rotate acme", "New tokens for it."),
-        ("tenant delete acme --yes", "With everything it owns."),
+        ("tenant list", "All tenants."),
+        ("tenant create acme", "Create a tenant with its first API token."),
+        ("tenant disable acme", "No schedule fires and no run starts."),
+        ("tenant enable acme", "Enable it again."),
+        ("tenant rotate acme", "Replace its API tokens."),
+        ("tenant delete acme --yes", "Delete the tenant and all its rows."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        listing = verbs.add_parser("list", help="All of them.")
-        listing.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+        listing = verbs.add_parser("list", help="List tenants.")
+        listing.add_argument("--json", action="store_true", help="Print JSON.")
         texts = {
-            "create": "With a first token, which is shown once.",
-            "disable": "Nothing of it fires or starts, and its tokens open nothing.",
-            "enable": "Its schedules fire at their next time again.",
-            "rotate": "Each of its tokens is replaced; the new ones are shown once.",
-            "delete": "With everything it owns, for good.",
+            "create": "Create a tenant; its first API token is shown once.",
+            "disable": "Disable schedules, runs and API tokens of the tenant.",
+            "enable": "Enable a disabled tenant.",
+            "rotate": "Replace its API tokens; the new ones are shown once.",
+            "delete": "Delete the tenant and all its rows permanently.",
         }
         for verb, text in texts.items():
             one = verbs.add_parser(verb, help=text)
             one.add_argument("name", metavar="NAME")
-            one.add_argument("--json", action="store_true", help="Print JSON, for programs.")
+            one.add_argument("--json", action="store_true", help="Print JSON.")
             if verb == "delete":
-                one.add_argument("--yes", action="store_true", help="Really.")
+                one.add_argument("--yes", action="store_true", help="Confirm the deletion.")
 
     def handle(self, *, verb: str, json: bool, name: str = "", **options: Any) -> None:
         if verb == "list":
             self._list(json=json)
         elif verb == "create":
             tenant, token = tenants.create_tenant(name, self.by, self.now)
-            self._show_tokens(f"tenant {tenant} is made", [token], json=json)
+            self._show_tokens(f"tenant {tenant} created", [token], json=json)
         elif verb == "rotate":
             made = rotate_tokens(find_tenant(name), self.by, self.now)
-            self._show_tokens(f"{name} has {len(made)} new tokens", made, json=json)
+            self._show_tokens(f"{name}: {len(made)} new API tokens", made, json=json)
         elif verb == "delete":
             self._delete(find_tenant(name), json=json, sure=options["yes"])
         else:
@@ -73,28 +73,26 @@ class Command(DroverCommand):
         self.screen.say(text)
         for token in made:
             self.screen.say(f"  {token.row.name} ({token.row.scope}): {token.secret}")
-        self.remark("keep them now: they cannot be shown again")
+        self.remark("store the tokens now: they cannot be shown again")
 
     def _switch(self, tenant: Tenant, *, on: bool, json: bool) -> None:
         act = tenants.enable_tenant if on else tenants.disable_tenant
         changed = act(tenant, self.by, self.now)
         state = "enabled" if on else "disabled"
-        text = f"{tenant} {'is' if changed else 'was already'} {state}"
+        text = f"{tenant} {'' if changed else 'was already '}{state}"
         self.result(text, {"tenant": tenant.name, "state": state, "changed": changed}, json=json)
 
     def _delete(self, tenant: Tenant, *, json: bool, sure: bool) -> None:
         if not sure:
             raise Refused(
                 f"this deletes {tenant} with its {tenant.agents.count()} agents and all their "
-                f"history: say --yes if you mean it"
+                f"history: add --yes to confirm"
             )
-        give_up_at = monotonic() + ENDING_SECONDS
-        while tenants.close_tenant(tenant, self.by, self.now) and monotonic() < give_up_at:
-            sleep(LOOK_EVERY_SECONDS)
+        deadline = monotonic() + ENDING_SECONDS
+        while tenants.close_tenant(tenant, self.by, self.now) and monotonic() < deadline:
+            sleep(POLL_SECONDS)
         tenants.delete_tenant(tenant, self.by, self.now)
-        self.result(
-            f"{tenant.name} is deleted", {"tenant": tenant.name, "deleted": True}, json=json
-        )
+        self.result(f"{tenant.name} deleted", {"tenant": tenant.name, "deleted": True}, json=json)
 
 
 def state_of(tenant: Tenant) -> str:

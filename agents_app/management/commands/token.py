@@ -1,4 +1,4 @@
-"""Makes the tokens that programs talk to the API with, lists and revokes them."""
+"""Creates, lists and revokes API tokens."""
 
 from typing import Any
 
@@ -9,27 +9,29 @@ from agents_app.cli import DroverCommand, did_you_mean, find_tenant
 from agents_app.errors import NotFound, Refused
 from agents_app.models import ApiToken, Tenant
 
-COLUMNS = ("#", "name", "scope", "made", "revoked")
+COLUMNS = ("#", "name", "scope", "created", "revoked")
 
 
 class Command(DroverCommand):
-    help = "Create, list or revoke the tokens of a tenant."
+    help = "Create, list or revoke API tokens."
     examples = (
-        ("token create dashboard --scope read", "Printed once, for a program that looks."),
-        ("token list", "All of them, revoked ones too."),
-        ("token revoke dashboard", "From the next request on."),
+        ("token create dashboard --scope read", "Create a read-only token and print it once."),
+        ("token list", "All tokens, including revoked ones."),
+        ("token revoke dashboard", "Refuse the token from now on."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        create = verbs.add_parser("create", help="Shown once, kept as a hash.")
-        create.add_argument("name", metavar="NAME", help="What it is for.")
+        create = verbs.add_parser(
+            "create", help="Create a token; it is shown once and stored as a hash."
+        )
+        create.add_argument("name", metavar="NAME", help="Name of the token.")
         create.add_argument(
             "--scope", choices=ApiToken.Scope.values, default=ApiToken.Scope.READ.value
         )
-        listing = verbs.add_parser("list", help="All of them, revoked ones too.")
-        revoke = verbs.add_parser("revoke", help="For good, from the next request on.")
-        revoke.add_argument("token", metavar="TOKEN", help="Its number, or its name.")
+        listing = verbs.add_parser("list", help="List tokens, including revoked ones.")
+        revoke = verbs.add_parser("revoke", help="Revoke a token permanently.")
+        revoke.add_argument("token", metavar="TOKEN", help="Number or name of the token.")
         for verb in (create, listing, revoke):
             self.add_common(verb)
 
@@ -44,9 +46,11 @@ class Command(DroverCommand):
 
     def _create(self, tenant: Tenant, name: str, scope: str, *, json: bool) -> None:
         made = create_token(tenant, name, scope, self.by, self.now)
-        # The secret alone, so that a script can keep it without cutting it out of a sentence.
+        # The secret alone on stdout, for scripts.
         self.result(made.secret, {**described(made.row), "token": made.secret}, json=json)
-        self.remark(f"token {made.row.pk} of {tenant} may {scope}; it cannot be shown again")
+        self.remark(
+            f"token {made.row.pk} of {tenant} with scope {scope} created; it cannot be shown again"
+        )
 
     def _list(self, tenant: Tenant, *, json: bool) -> None:
         found = list(tenant.tokens.order_by("pk"))
@@ -56,26 +60,28 @@ class Command(DroverCommand):
             rows = [(t.pk, t.name, t.scope, t.created_at, t.revoked_at) for t in found]
             self.screen.table(COLUMNS, rows)
         else:
-            self.screen.say(f"{tenant} has no tokens (manage.py token create NAME makes one)")
+            self.screen.say(
+                f"{tenant} has no API tokens (create one with manage.py token create NAME)"
+            )
 
     def _revoke(self, token: ApiToken, *, json: bool) -> None:
         changed = revoke_token(token, self.by, self.now)
-        text = f"token {token.pk} ({token.name}) {'is' if changed else 'was already'} revoked"
+        text = f"token {token.pk} ({token.name}) {'' if changed else 'was already '}revoked"
         self.result(text, {"id": token.pk, "revoked": True, "changed": changed}, json=json)
 
 
 def find_token(tenant: Tenant, text: str) -> ApiToken:
-    """By its number; or by its name, if only one in force has it."""
+    """By number, or by name if exactly one valid token has it."""
     if text.isascii() and text.isdigit() and len(text) < 19:
         found = list(tenant.tokens.filter(pk=int(text)))
     else:
         found = list(tenant.tokens.filter(name=text, revoked_at__isnull=True).order_by("pk"))
     if len(found) > 1:
         numbers = ", ".join(str(token.pk) for token in found)
-        raise Refused(f"{text!r} may be one of {numbers}: write the number")
+        raise Refused(f"{text!r} is ambiguous: use one of the numbers {numbers}")
     if not found:
         guess = did_you_mean(text, tenant.tokens.values_list("name", flat=True))
-        raise NotFound(f"there is no token {text!r}{guess} (manage.py token list shows them)")
+        raise NotFound(f"there is no token {text!r}{guess} (manage.py token list shows the tokens)")
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""Starts the whole of Drover on this machine; what it starts lives in agents_app.stack."""
+"""Starts Drover on this machine; agents_app.stack supervises the processes."""
 
 import os
 import signal
@@ -23,8 +23,8 @@ from agents_app.stack import ONLY_FOR_UP, STARTED_AT, STOP_SIGNALS, first_start,
 
 
 class Command(BaseCommand):
-    help = "Start Redis, workers, beat, the gateway and Flower, and watch over them until Ctrl-C."
-    # Run in handle(), after the checks that can say in one line what is wrong.
+    help = "Start Redis, workers, beat, the gateway and Flower, and supervise them until Ctrl-C."
+    # handle() runs the system checks, after the checks with one-line errors.
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -33,13 +33,13 @@ class Command(BaseCommand):
             preflight.ensure_project(CONF.project)
             preflight.ensure_data(CONF.data)
             with hold_lock(CONF.data) as lock_fd:
-                said = from_project()
-                ports = preflight.choose_ports(read_conf({**os.environ, **said}), os.environ)
+                variables = project_variables()
+                ports = preflight.choose_ports(read_conf({**os.environ, **variables}), os.environ)
                 for line in ensure_checks():
                     self.stderr.write(f"warning: {line}")
                 self._prepare_database()
                 prepare()
-                become_supervisor(lock_fd, {**said, **ports, STARTED_AT: str(started_at)})
+                become_supervisor(lock_fd, {**variables, **ports, STARTED_AT: str(started_at)})
         except OSError as error:
             raise ConfigError(f"cannot start: {error}") from None
         except KeyboardInterrupt:
@@ -49,21 +49,19 @@ class Command(BaseCommand):
         first_start.ensure_database()
         if applied := first_start.migrate():
             self.stdout.write(f"database: {applied} migrations applied")
-        if made_up := first_start.ensure_admin(os.environ.get("DROVER_ADMIN_PASSWORD", "")):
-            self.stdout.write(f"login: user admin, password {made_up} (shown only this once)")
+        if password := first_start.ensure_admin(os.environ.get("DROVER_ADMIN_PASSWORD", "")):
+            self.stdout.write(f"login: user admin, password {password} (shown only once)")
 
 
-def from_project() -> dict[str, str]:
-    """`[gateway]` of config.toml as variables; the environment has the last word."""
+def project_variables() -> dict[str, str]:
+    """`[gateway]` of config.toml as environment variables; existing variables win."""
     gateway = discover_project(CONF.project).project.gateway
-    said = {"DROVER_PORT": str(gateway.port), "DROVER_GATEWAY_URL": gateway.url}
-    return {name: value for name, value in said.items() if value and not os.environ.get(name)}
+    values = {"DROVER_PORT": str(gateway.port), "DROVER_GATEWAY_URL": gateway.url}
+    return {name: value for name, value in values.items() if value and not os.environ.get(name)}
 
 
 def ensure_checks() -> list[str]:
-    """Django's system checks, in one line a problem instead of a report; those one may live with.
-
-    Whoever silenced a check has read it."""
+    """Runs Django's system checks: raises ConfigError on errors, returns warnings, a line each."""
     found = [message for message in run_checks() if not message.is_silenced()]
     if serious := [_line(message) for message in found if message.is_serious()]:
         raise ConfigError("; ".join(serious))
@@ -75,7 +73,7 @@ def _line(message: CheckMessage) -> str:
 
 
 def prepare() -> None:
-    """The project's agents, the token if one was given, and the word that the scheduler runs."""
+    """Reads the project, creates the bootstrap token, and marks the scheduler as running."""
     now = datetime.now(UTC)
     sync_project(CONF.project, now)
     if token := os.environ.get("DROVER_BOOTSTRAP_TOKEN"):
@@ -84,17 +82,17 @@ def prepare() -> None:
 
 
 def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:
-    """Replaces this process, so that what Django took stays neither in memory nor in threads."""
+    """Replaces this process, which frees the memory and threads of Django."""
     connections.close_all()
     os.set_inheritable(lock_fd, True)
     env = {name: value for name, value in os.environ.items() if name not in ONLY_FOR_UP}
-    # Absolute, because the processes do not run where `up` was called.
+    # Absolute paths: the processes have another working directory.
     env |= variables | {"DROVER_DATA": str(CONF.data), "DROVER_PROJECT": str(CONF.project)}
     if sys.stdout.isatty():
         env.setdefault("DROVER_LOG_FORMAT", "human")
     sys.stdout.flush()
     os.chdir(ROOT)
-    # A Ctrl-C while the new program loads waits until the supervisor can deal with it.
+    # A Ctrl-C during the start of the supervisor is delivered when it can handle it.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     program = [sys.executable, "-m", "agents_app.stack", str(lock_fd)]
     os.execve(sys.executable, program, env)  # noqa: S606

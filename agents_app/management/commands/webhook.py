@@ -1,11 +1,11 @@
-"""Tries a webhook without sending it: who would be told, and why the others not."""
+"""Tests a payload against the filters of agents without storing it."""
 
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, did_you_mean, find_tenant, reason_rows
+from agents_app.cli import DroverCommand, decision_rows, did_you_mean, find_tenant
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Tenant
 from agents_app.webhooks import EVENT_HEADERS, IndexedSource, dry_run_delivery, read_source
@@ -13,26 +13,32 @@ from agents_app.webhooks.providers import Reading
 
 
 class Command(DroverCommand):
-    help = "Dry run: what a body would be understood as, and which agents would be started."
+    help = "Dry run: show how a payload is parsed and which agents it would start."
     examples = (
         (
             "webhook test issue.json --source github --event issues",
-            "Who would be told, and why not.",
+            "Which agents match, and why others do not.",
         ),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-        test = verbs.add_parser("test", help="Nothing is stored, and no signature is checked.")
-        test.add_argument("file", metavar="FILE", type=Path, help="The body, as it would be sent.")
-        test.add_argument("--source", default="", help="Its sender; needed if there are several.")
-        test.add_argument("--event", default="", help="For github and sentry: issues, push, ...")
+        test = verbs.add_parser(
+            "test", help="Test a payload; nothing is stored, signatures are not checked."
+        )
+        test.add_argument("file", metavar="FILE", type=Path, help="File with the request body.")
+        test.add_argument(
+            "--source", default="", help="Webhook source; required if there are several."
+        )
+        test.add_argument(
+            "--event", default="", help="Event name for github and sentry: issues, push, ..."
+        )
         test.add_argument(
             *("--header", "-H"),
             action="append",
             default=[],
             metavar="NAME: VALUE",
-            help="Any more.",
+            help="Additional header.",
         )
         self.add_common(test)
 
@@ -42,8 +48,8 @@ class Command(DroverCommand):
         headers = dict(_header(line) for line in options["header"])
         if options["event"] and source.kind in EVENT_HEADERS:
             headers[EVENT_HEADERS[source.kind]] = options["event"]
-        (trial,) = dry_run_delivery([source], headers, file.read_bytes(), self.now)
-        self._say(source, trial.reading, json=json)
+        (result,) = dry_run_delivery([source], headers, file.read_bytes(), self.now)
+        self._say(source, result.reading, json=json)
 
     def _say(self, source: IndexedSource, reading: Reading, *, json: bool) -> None:
         agents = [
@@ -54,14 +60,14 @@ class Command(DroverCommand):
             facts = {"source": source.name, "outcome": reading.outcome, "reason": reading.reason}
             self.screen.json({**facts, "context": context, "agents": agents})
             return
-        said = f": {reading.reason}" if reading.reason else ""
-        self.screen.say(f"{source.name} ({source.kind}): {reading.outcome}{said}")
+        reason = f": {reading.reason}" if reading.reason else ""
+        self.screen.say(f"{source.name} ({source.kind}): {reading.outcome}{reason}")
         if reading.outcome == "ignored" and source.kind in EVENT_HEADERS:
-            self.remark("say which event it is with --event, as its sender does in a header")
+            self.remark("name the event with --event; the sender names it in a header")
         for name, value in (reading.context.as_dict() if reading.context else {}).items():
             self.screen.say(f"  {name:12} {value}")
         if agents:
-            self.screen.table(("agent", "decision", "because"), reason_rows(agents))
+            self.screen.table(("agent", "decision", "reason"), decision_rows(agents))
 
 
 def _find_source(tenant: Tenant, name: str) -> IndexedSource:
@@ -69,13 +75,13 @@ def _find_source(tenant: Tenant, name: str) -> IndexedSource:
     if not rows:
         raise NotFound("there are no webhook sources: add [webhooks.<name>] to config.toml")
     if not name and len(rows) > 1:
-        raise Refused(f"say which source with --source: {', '.join(sorted(rows))}")
+        raise Refused(f"name the source with --source: {', '.join(sorted(rows))}")
     row = rows.get(name) if name else next(iter(rows.values()))
     if row is None:
-        raise NotFound(f"there is no source {name!r}{did_you_mean(name, rows)}")
+        raise NotFound(f"there is no webhook source {name!r}{did_you_mean(name, rows)}")
     source = read_source(row, ())
     if source is None:
-        raise Refused(f"the source {row.name!r} cannot be used: its settings make no sense")
+        raise Refused(f"the settings of the source {row.name!r} are invalid")
     return source
 
 

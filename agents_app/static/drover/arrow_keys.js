@@ -1,5 +1,5 @@
-/* In a [data-arrow-keys] picture one bar of each lane is reached with Tab, and the others with the
-   arrow keys: to the left and right by their place, up and down to the next lane. */
+/* In a [data-arrow-keys] timeline Tab reaches one bar of each lane, and the arrow keys reach the
+   others: left and right within the lane, up and down between lanes. */
 document.addEventListener("keydown", (event) => {
   const bar = event.target.closest?.("[data-arrow-keys] [role=group] > a");
   const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key];

@@ -1,22 +1,22 @@
-/* The page follows the fleet: one stream of events a page, and whatever names them is loaded again.
+/* Live pages: one stream of events per page; elements that name an event are reloaded when it arrives.
 
    How to use it, without any script:
 
      <section id="runs" data-live="run work.requested" hx-get="{{ here }}" hx-select="#runs" hx-trigger="live">
 
    data-live        which events concern it, by their names in the journal: `run` is all of `run.*`;
-                    `*` is every event. (Of the project's own tenant: others are seen by the tick.)
+                    `*` is every event. (Of the default tenant: events of others are seen by the tick.)
    data-live-agent  only those of the agent of this name      } optional
    data-live-run    only those of the run of this number      }
-   data-live-tick   seconds after which it is loaded again although nothing was told (default 30);
-                    for what changes with time alone: "2 min ago", a duration, a lease
+   data-live-tick   seconds after which it is reloaded without an event (default 30); for content
+                    that changes with time: "2 min ago", a duration, a lease
    hx-get           the page it is on, or a smaller one that has the same element
-   hx-select        the element in the answer; it is merged into the old one (morph.js), so that
-                    focus, scroll position, open <details> and what somebody typed stay
+   hx-select        the element in the response; morph.js merges it into the page, which keeps
+                    focus, scroll position, open <details> and typed text
 
-   Events that come together cause one load, and there is at most one a second. Nothing is loaded and
-   no stream is open while the tab is hidden. While there is no stream (a person may not read it, the
-   server is away), everything is loaded every 10 seconds instead.
+   Events that arrive together cause one load, and there is at most one load a second. While the tab is
+   hidden nothing is loaded and no stream is open. Without a stream (no permission, or the server is
+   not reachable) everything is loaded every 10 seconds.
 
    Scripts can listen, too: document gets `drover:event` for each event, its `detail` is the
    notification ({kind, agent_id, run_id, status, error, detail, at}); and `drover:live` whenever the
@@ -24,7 +24,7 @@
 (() => {
   "use strict";
   const STREAM = "/v1/notifications/stream?events=all";
-  // Who may read the stream is known where this script's address is written (admin_site.py).
+  // admin_site.py adds `?listen` for users who may read the stream.
   const MAY_LISTEN = new URL(document.currentScript.src).searchParams.has("listen");
   const TOGETHER_MS = 150, REST_MS = 1000, SLOW_TICK_MS = 10_000, TICK_SECONDS = 30;
   const FIRST_WAIT_MS = 1000, LONGEST_WAIT_MS = 60_000;
@@ -32,7 +32,7 @@
   let source = null, retry = 0, wait = FIRST_WAIT_MS, state = "";
   const loads = new WeakMap(); // element -> {at: when it was last loaded, timer}
 
-  // --- what is loaded, and when ---------------------------------------------------------------
+  // --- reloading ------------------------------------------------------------------------------
 
   const all = () => [...document.querySelectorAll("[data-live]")];
   const visible = () => document.visibilityState === "visible";
@@ -70,9 +70,9 @@
   function listen() {
     if (!MAY_LISTEN || source || !visible()) return;
     source = new EventSource(STREAM);
-    // The server's first event has the same name as the browser's own: either is good news.
+    // Both the browser and the server send an event named `open`.
     source.addEventListener("open", () => {
-      if (state !== "live") all().forEach(load); // what happened while nobody listened
+      if (state !== "live") all().forEach(load); // events were missed while the stream was closed
       wait = FIRST_WAIT_MS;
       show("live");
     });
@@ -86,34 +86,34 @@
 
   function broken(error) {
     show("reconnecting");
-    // The browser itself comes back after a broken line; not after a refusal, and it should not at
-    // once when the server has told why it ends the stream: such a last word has data.
+    // The browser reconnects by itself after a broken connection, but not after a refusal. An error
+    // with data is the server's reason for ending the stream: reconnect later.
     if (!error.data && source?.readyState !== EventSource.CLOSED) return;
-    hangUp();
-    all().forEach(load); // if the session is over, the answer leads to the login page
+    closeStream();
+    all().forEach(load); // if the session has ended, the response is the login page
     retry = setTimeout(listen, wait);
     wait = Math.min(2 * wait, LONGEST_WAIT_MS);
   }
 
-  function hangUp() {
+  function closeStream() {
     clearTimeout(retry);
     source?.close();
     source = null;
   }
 
-  // --- what people see of it ------------------------------------------------------------------
+  // --- the sign in the header -----------------------------------------------------------------
 
-  const SAID = {
-    live: ["Live", "This page follows the fleet as it happens"],
-    reconnecting: ["Reconnecting", "The stream of events broke: the page asks every 10 seconds meanwhile"],
-    polling: ["Every 10 s", "You may not read the stream of events: the page asks every 10 seconds"],
+  const LABELS = {
+    live: ["Live", "This page is updated by events"],
+    reconnecting: ["Reconnecting", "The event stream is interrupted; the page is updated every 10 seconds"],
+    polling: ["Every 10 s", "You have no permission for the event stream; the page is updated every 10 seconds"],
   };
 
   function show(now) {
     if (now === state) return;
     state = now;
     const sign = document.getElementById("dv-live") ?? newSign();
-    const [text, title] = SAID[state];
+    const [text, title] = LABELS[state];
     if (sign) Object.assign(sign, { className: `dv-live dv-live-${state}`, textContent: text, title });
     document.dispatchEvent(new CustomEvent("drover:live", { detail: { state } }));
   }
@@ -136,10 +136,10 @@
       listen();
       all().forEach(load);
     } else {
-      hangUp();
+      closeStream();
     }
   });
-  // A page that the browser keeps for "back" must not keep its stream.
-  window.addEventListener("pagehide", hangUp);
+  // A page in the back/forward cache must not keep its stream.
+  window.addEventListener("pagehide", closeStream);
   window.addEventListener("pageshow", (event) => event.persisted && listen());
 })();

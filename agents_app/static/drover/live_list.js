@@ -1,4 +1,4 @@
-// A list of the admin follows the fleet: what #dv-live-list names is handed to its table, for live.js.
+// Live lists: copies the attributes of #dv-live-list to the table, for live.js.
 (() => {
   const wanted = () => document.getElementById("dv-live-list");
   const table = () => document.getElementById("result_list");
@@ -14,14 +14,14 @@
   }
 
   document.addEventListener("DOMContentLoaded", follow);
-  // Rows must not move below a choice that somebody has made. Asked first, before anything merges.
+  // Selected rows must not move: skip the update before morph.js merges it.
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.target === table() && chosen()) event.detail.shouldSwap = false;
   }, true);
   document.addEventListener("htmx:afterRequest", (event) => {
-    // What was merged came from the server, which knows nothing of these attributes.
+    // The merged table comes from the server, without these attributes.
     if (event.target === table()) follow();
-    // The first row of a list that was empty.
+    // The first row of an empty list.
     if (event.target === wanted() && !("live" in wanted().dataset)) window.location.reload();
   });
 })();

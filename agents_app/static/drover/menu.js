@@ -1,4 +1,4 @@
-// What opens and closes Unfold's menu is a span: keyboards and screen readers need a button.
+// Unfold toggles the menu with a span: keyboards and screen readers need a button.
 const MENU = "[x-on\\:click*=sidebar]";
 
 document.addEventListener("DOMContentLoaded", () => {

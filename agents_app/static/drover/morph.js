@@ -1,11 +1,11 @@
-/* Merges what was loaded for a [data-live] element into what is there, instead of replacing it.
+/* Merges the loaded version of a [data-live] element into the page instead of replacing the element.
 
-   Focus, scroll positions, selections, open <details> and typed text stay where they are, and what
-   changes can move (CSS transitions). Children are matched by `id` or `data-key`, else by their order.
+   Focus, scroll positions, selections, open <details> and typed text are kept, and changes can be
+   animated (CSS transitions). Children are matched by `id` or `data-key`, else by their order.
    An element with `data-live-keep` is never touched: scripts own it. */
 (() => {
   "use strict";
-  const PEOPLES_OWN = new Set(["open"]); // <details> that somebody opened
+  const SET_BY_USER = new Set(["open"]); // <details> that the user opened
 
   const keyOf = (node) => node.id || node.dataset?.key || "";
 
@@ -18,7 +18,7 @@
       if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
     for (const { name } of [...old.attributes]) {
-      if (!fresh.hasAttribute(name) && !PEOPLES_OWN.has(name)) old.removeAttribute(name);
+      if (!fresh.hasAttribute(name) && !SET_BY_USER.has(name)) old.removeAttribute(name);
     }
   }
 

@@ -1,8 +1,8 @@
-// Times in the reader's own zone, and texts that a click puts into the box that says when.
-//   <time datetime="ISO" data-yours>     is written on the clock of whoever looks
-//   <th data-your-zone>                  is the name of that clock; a table with the same
-//                                        data-zone does without the second column
-//   <button data-use="every day">        is what the box #id_text says after a click
+// Times in the browser's time zone, and example texts that a click puts into the trigger input.
+//   <time datetime="ISO" data-yours>     is shown in the browser's time zone
+//   <th data-your-zone>                  is the name of that zone; a table with the same
+//                                        data-zone hides the second column
+//   <button data-use="every day">        sets the input #id_text on click
 (() => {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const shape = {

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django_celery_beat.models import CrontabSchedule, IntervalSchedule, PeriodicTask
 
-from agents_app.admin import flower
+from agents_app.admin import machines
 from agents_app.admin.queue import WorkItemAdmin
 from agents_app.conf import CONF
 from agents_app.models import Agent, Run, Tenant, WorkItem
@@ -128,7 +128,7 @@ def test_a_worker_is_shown_with_its_threads_in_use_and_as_silent_without_a_lease
 
 
 FLOWER_LINK = f'href="http://127.0.0.1:{CONF.flower_port}"'
-FLOWER_WORDS = f"Flower listens on the server, port {CONF.flower_port}"
+FLOWER_WORDS = f"Flower: port {CONF.flower_port} on the server"
 
 
 def pages_with_flower(client: Client, host: str) -> list[str]:
@@ -173,11 +173,11 @@ def test_flower_in_the_menu_is_for_those_who_may_see_workers(db: None):
 def test_a_flower_that_was_left_out_is_not_spoken_of(
     boss: Client, fleet: Fleet, monkeypatch: pytest.MonkeyPatch, host: str
 ):
-    monkeypatch.setattr(flower, "CONF", replace(CONF, flower=False))
+    monkeypatch.setattr(machines, "CONF", replace(CONF, flower=False))
     fleet.worker()
-    _, worker, machines = pages_with_flower(boss, host)
+    _, worker, list_page = pages_with_flower(boss, host)
     assert "Flower" not in worker.partition('id="dv-worker"')[2]
-    assert "Flower" not in machines
+    assert "Flower" not in list_page
 
 
 # --- the overview ---------------------------------------------------------------------------
@@ -189,18 +189,18 @@ def test_the_overview_shows_what_runs_what_waits_what_failed_and_what_is_next(
     fill(fleet)
     response = boss.get(reverse("admin:index"))
     cards = {card.label: card.number for card in response.context["cards"]}
-    assert cards["Running now"] == cards["Queued"] == cards["Failed in 24 h"] == 1
+    assert cards["Running"] == cards["Queued"] == cards["Failed in 24 h"] == 1
     assert [line.run.state for line in response.context["running"]] == ["running"]
     assert [line.run.state for line in response.context["recent"]] == ["failed"]
     assert [line.schedule.name for line in response.context["next_fires"]] == ["main"]
     (entry,) = response.context["agents"]
-    assert "1 / 1" in entry.line.slots
-    assert "failed" in entry.line.outcome
+    assert "1 / 1" in entry.summary.slots
+    assert "failed" in entry.summary.outcome
 
 
 def test_an_empty_fleet_says_what_to_do(boss: Client):
     shown = text_of(boss, reverse("admin:index"))
-    for advice in ("SKILL.md", "manage.py up", "add a schedule", "Nothing runs"):
+    for advice in ("SKILL.md", "manage.py up", "add a schedule", "No runs in progress"):
         assert advice in shown
 
 
@@ -237,7 +237,7 @@ def test_staff_without_permissions_learn_nothing_from_the_overview(client: Clien
     client.force_login(User.objects.create_user("new", is_staff=True))
     shown = text_of(client, reverse("admin:index"))
     assert "agent-0" not in shown
-    assert "Running now" not in shown
+    assert "<h2>Running</h2>" not in shown
     assert client.get(table("run")).status_code == 403
 
 

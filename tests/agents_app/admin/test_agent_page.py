@@ -13,8 +13,8 @@ from django.urls import reverse
 from agents_app.admin.agent_history import MOST_RUNS, history_of
 from agents_app.admin.bar_charts import HEIGHT, WIDTH, ChartColumn, chart
 from agents_app.admin.base import utc_now
+from agents_app.admin.formatting import page_of
 from agents_app.admin.markdown import as_html
-from agents_app.admin.show import page_of
 from agents_app.models import Agent, Run, Usage, WorkItem
 from agents_app.signals import messages
 from tests.agents_app.admin.test_admin import queries_of, text_of
@@ -198,7 +198,7 @@ def test_what_the_days_took_in_all_stands_beside_the_percentiles(boss: Client, f
     used(agent, 14, 99, "7")
     figures = text_of(boss, part(agent, "history")).partition("<figure")[0]
     for words, figure in (("Tokens", "12,345"), ("Cost", "$1,200.75")):
-        assert f'<dt>{words} in 14 days</dt><dd class="dv-figure">{figure}</dd>' in figures
+        assert f'<dt>{words}</dt><dd class="dv-figure">{figure}</dd>' in figures
 
 
 def test_cost_is_drawn_by_day_as_tokens_are(fleet: Fleet):
@@ -220,7 +220,7 @@ def test_without_any_cost_there_is_no_chart_of_it(fleet: Fleet):
 
 def test_an_agent_that_never_ran_has_no_rate_and_empty_charts(boss: Client, fleet: Fleet):
     shown = text_of(boss, page_of(fleet.agent()))
-    assert "It has never run." in shown
+    assert "No runs yet." in shown
     assert "<rect" not in shown
 
 

@@ -56,7 +56,7 @@ def test_several_fields_are_a_json_object(boss: Client, fleet: Fleet):
         ({"new_value": "short"}, "at least 8 characters"),
         ({"type": "a b"}, "is no credential"),
         ({"type": "path"}, "is Drover"),
-        ({"type": "aws"}, "takes a JSON object with access_key_id"),
+        ({"type": "aws"}, "enter a JSON object with the fields access_key_id"),
         ({"new_value": ""}, "This field is required"),
     ],
 )

@@ -12,7 +12,7 @@ from django.urls import reverse
 from agents_app.admin import doctor
 from agents_app.admin.base import DroverAdmin, utc_now
 from agents_app.admin.doctor import command_in, groups
-from agents_app.admin.empty_lists import EMPTY
+from agents_app.admin.empty_lists import EMPTY_LISTS
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
 from agents_app.models import Worker
 from tests.agents_app.admin.visitors import who_may
@@ -21,7 +21,7 @@ from tests.agents_app.fleet import Fleet
 
 @pytest.fixture(autouse=True)
 def _nothing_was_found_before(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(doctor, "_LAST", doctor._Last())
+    monkeypatch.setattr(doctor, "_LAST", doctor._LastCheck())
 
 
 # --- the doctor -----------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_every_list_of_drover_knows_why_it_is_empty():
     silent = [
         model._meta.model_name
         for model, pages in admin.site._registry.items()
-        if isinstance(pages, DroverAdmin) and model._meta.model_name not in EMPTY
+        if isinstance(pages, DroverAdmin) and model._meta.model_name not in EMPTY_LISTS
     ]
     assert silent == []
 

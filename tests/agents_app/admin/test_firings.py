@@ -8,7 +8,7 @@ from django.urls import reverse
 from agents_app.models import Firing, Run
 from tests.agents_app.fleet import Fleet, at
 
-LIST = "/admin/agents_app/firing/"
+LIST = "/admin/firings/"
 
 
 def listed(client: Client, **filters: str) -> list[int]:
@@ -46,10 +46,10 @@ def test_a_skipped_firing_says_why_in_a_sentence(boss: Client, fleet: Fleet):
 def test_a_firing_shows_how_long_after_its_time_it_was_decided(boss: Client, fleet: Fleet):
     firing = fleet.firing(fleet.schedule(fleet.agent()))
     decided(firing, decide_at=at(seconds=7))
-    assert "7.0 s after" in text_of(boss)
+    assert "7.0 s later" in text_of(boss)
     assert "dv-late" not in text_of(boss)
     decided(firing, recorded_at=at(minutes=5), decide_at=at(minutes=5))
-    assert "5 min 00 s after" in text_of(boss)
+    assert "5 min 00 s later" in text_of(boss)
     assert "dv-late" in text_of(boss)
 
 

@@ -164,7 +164,7 @@ def test_a_run_that_printed_nothing_says_so(boss: Client, run: Run):
 def test_the_log_needs_the_permission_to_view_runs(client: Client, visitor: Client, run: Run):
     tell(run.pk, b"secret\n")
     assert "secret" in page(visitor, run)
-    for name in ("lines", "text", "facts", "story"):
+    for name in ("lines", "text", "facts", "events"):
         url = reverse(f"admin:agents_app_run_{name}", args=[run.pk])
         assert visitor.get(url).status_code == 200
         assert client.get(url).status_code == 302
@@ -174,7 +174,7 @@ def test_staff_without_the_permission_get_no_part_of_the_log(
     client: Client, run: Run, django_user_model: Any
 ):
     client.force_login(django_user_model.objects.create_user("new", is_staff=True))
-    for name in ("lines", "text", "facts", "story"):
+    for name in ("lines", "text", "facts", "events"):
         url = reverse(f"admin:agents_app_run_{name}", args=[run.pk])
         assert client.get(url).status_code == 403
         assert client.get(url.replace(str(run.pk), "424242")).status_code in {403, 404}

@@ -96,7 +96,7 @@ def test_how_far_back_can_be_chosen_and_stays_chosen(boss: Client, fleet: Fleet,
         active_workers=1,
     )
     context = shown(boss, f"?hours={hours}")
-    assert context["activity"]["charts"][0].bound == "at most 17"
+    assert context["activity"]["charts"][0].bound == "max 17"
     text = boss.get(f"{reverse('admin:index')}?hours={hours}").content.decode()
     assert f'hx-get="/admin/?hours={hours}"' in text
     assert f'href="?hours={hours}" aria-current="true"' in text
@@ -146,7 +146,7 @@ def test_a_warning_is_for_those_who_may_see_what_it_quotes(fleet: Fleet, noun: s
     warn_of_everything(fleet)
     said = shown(who_may(*([f"view_{noun}"] if noun else [])))["warnings"]
     quotes = {"tenant": "moving out", "agent": "x/SKILL.md", "rulestate": "scheduler.rules"}
-    assert any("no worker is alive" in line for line in said)
+    assert any("No worker is running" in line for line in said)
     told = {name for name, words in quotes.items() if any(words in line for line in said)}
     assert told == ({noun} if noun else set())
 
@@ -155,7 +155,7 @@ def test_of_many_warnings_of_a_kind_the_first_are_shown(boss: Client, fleet: Fle
     warn_of_everything(fleet)
     said = [line for line in shown(boss)["warnings"] if "Start Drover" not in line]
     assert len(said) == 1 + 2 * (MOST_OF_A_KIND + 1)
-    assert said[MOST_OF_A_KIND + 1] == said[-1] == "And 7 more like the last one."
+    assert said[MOST_OF_A_KIND + 1] == said[-1] == "7 more errors of this kind."
 
 
 def warn_of_everything(fleet: Fleet) -> None:
@@ -169,18 +169,18 @@ def warn_of_everything(fleet: Fleet) -> None:
 
 def test_a_project_without_agents_shows_how_to_make_the_first(boss: Client, settings):
     context = shown(boss)
-    assert "SKILL.md <<'END'" in context["first_run"].make
+    assert "SKILL.md <<'END'" in context["first_run"].create
     assert "data-copy" in boss.get(reverse("admin:index")).content.decode()
 
 
 def test_the_first_agent_that_is_shown_can_be_made_with_the_command(tmp_path):
     import subprocess
 
-    from agents_app.admin.first_run import first_run
+    from agents_app.admin.overview import first_run
     from agents_app.skills.discover import discover_project
 
     project = tmp_path / "with 'quotes' and $HOME"
-    subprocess.run(["sh", "-c", first_run(project).make], check=True)
+    subprocess.run(["sh", "-c", first_run(project).create], check=True)
     found = discover_project(project)
     assert [agent.name for agent in found.agents] == ["hello"]
     assert not found.errors
@@ -257,4 +257,4 @@ def test_in_a_large_fleet_those_at_work_come_first(boss: Client, fleet: Fleet):
     for number in range(MOST_AGENTS + 1):
         last = fleet.agent(f"agent-{number:03}")
     fleet.start(fleet.ask(last))
-    assert shown(boss)["agents"][0].line.agent == last
+    assert shown(boss)["agents"][0].summary.agent == last

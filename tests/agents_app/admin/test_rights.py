@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
 from agents_app.admin.base import DroverAdmin, Verb
-from agents_app.admin.rules import OF_ALL
+from agents_app.admin.rules import FILE_VERBS
 from agents_app.models import (
     AgentCall,
     Delivery,
@@ -112,8 +112,8 @@ def _what_only_time_brings(fleet: Fleet) -> None:
 
 
 def patterns(found: list[Any]) -> list[URLPattern]:
-    nested = [patterns(p.url_patterns) if isinstance(p, URLResolver) else [p] for p in found]
-    return [pattern for each in nested for pattern in each]
+    nested_list = [patterns(p.url_patterns) if isinstance(p, URLResolver) else [p] for p in found]
+    return [pattern for each in nested_list for pattern in each]
 
 
 def address(pattern: URLPattern) -> str | None:
@@ -151,7 +151,7 @@ def everything() -> dict[str, list[tuple[Any, ...]]]:
 def test_who_may_look_sees_the_page_of_every_row_and_list(visitor: Client, whole: Fleet):
     seen = 0
     for url in our_pages():
-        if "/act/" in url or "/of-all/" in url or url.endswith(("/add/", "/delete/")):
+        if "/act/" in url or "/file/" in url or url.endswith(("/add/", "/delete/")):
             continue
         # Django's own pages of what was done; that of an agent is ours.
         if url.endswith("/history/") and "/agent/" not in url:
@@ -183,12 +183,12 @@ def test_no_verb_works_for_who_may_only_look(visitor: Client, whole: Fleet, noun
     assert everything() == before
 
 
-@pytest.mark.parametrize("verb", OF_ALL, ids=[verb.name for verb in OF_ALL])
+@pytest.mark.parametrize("verb", FILE_VERBS, ids=[verb.name for verb in FILE_VERBS])
 def test_no_verb_on_all_rules_works_for_who_may_only_look(
     visitor: Client, whole: Fleet, verb: Verb
 ):
     before = everything()
-    url = reverse("admin:agents_app_rulestate_of_all", args=[verb.name])
+    url = reverse("admin:agents_app_rulestate_file_act", args=[verb.name])
     assert visitor.post(url).status_code == 403
     assert everything() == before
 
@@ -210,9 +210,9 @@ def test_every_act_leaves_who_did_it_in_the_journal(
 
 
 def test_every_act_on_all_rules_leaves_who_did_it_in_the_journal(boss: Client, whole: Fleet):
-    for verb in OF_ALL:
+    for verb in FILE_VERBS:
         last = RunEvent.objects.latest("pk").pk
-        boss.post(reverse("admin:agents_app_rulestate_of_all", args=[verb.name]))
+        boss.post(reverse("admin:agents_app_rulestate_file_act", args=[verb.name]))
         assert "ann" in RunEvent.objects.get(pk__gt=last).detail, verb.name
 
 

@@ -30,8 +30,8 @@ def rule(fleet: Fleet, text: str, **columns: object) -> RuleState:
     return RuleState.objects.create(tenant=fleet.tenant, name=name, text=text, **values)
 
 
-def of_all(verb: str) -> str:
-    return reverse("admin:agents_app_rulestate_of_all", args=[verb])
+def file_act(verb: str) -> str:
+    return reverse("admin:agents_app_rulestate_file_act", args=[verb])
 
 
 # --- the table ------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_rules_that_are_not_obeyed_are_an_alarm(boss: Client, fleet: Fleet):
     rule(fleet, "[keep] every 1m => summon forge")
     RuleBook.objects.create(tenant=fleet.tenant, disabled_at=datetime.now(UTC), crash="it broke")
     page = shown(boss)
-    assert "No rule is obeyed" in page and "it broke" in page
+    assert "Rules are disabled" in page and "it broke" in page
     assert "SCH X" in page and "dv-sch-bad" in page
 
 
@@ -112,7 +112,7 @@ def test_the_page_of_a_rule_says_whether_it_would_fire(boss: Client, fleet: Flee
         exit_code=3,
     )
     page = shown(boss, reverse("admin:agents_app_rulestate_change", args=[row.pk]))
-    assert "It would do nothing: forge is not alive." in page
+    assert "Would not fire now: forge is not alive." in page
     assert "last line &lt;script" in page and "exit code 3" in page
     assert EVIL not in page
 
@@ -124,14 +124,14 @@ def test_the_page_of_a_rule_that_nobody_named_can_be_seen(boss: Client, fleet: F
         tenant=fleet.tenant, name="every-1m-2", text=text, line=2, next_due_at=datetime.now(UTC)
     )
     page = shown(boss, reverse("admin:agents_app_rulestate_change", args=[row.pk]))
-    assert "It would fire." in page
+    assert "Would fire now." in page
 
 
 def test_a_rule_that_is_not_understood_any_more_can_be_seen(boss: Client, fleet: Fleet):
     row = rule(fleet, "[old] every 1m => dance")
     assert "not understood" in shown(boss)
     page = shown(boss, reverse("admin:agents_app_rulestate_change", args=[row.pk]))
-    assert "this version of Drover does not understand it" in page
+    assert "this version of Drover cannot read the rule" in page
 
 
 def test_the_number_of_queries_does_not_grow_with_the_rules(boss: Client, fleet: Fleet):
@@ -154,14 +154,14 @@ def test_the_number_of_queries_does_not_grow_with_the_rules(boss: Client, fleet:
 
 def test_messages_are_silenced_until_a_time_and_heard_again(boss: Client, fleet: Fleet):
     assert "Silence messages" in shown(boss)
-    page = boss.post(of_all("silence"), {"until": "in 2 hours"}, follow=True).content.decode()
-    assert "Rules send no messages until" in page
+    page = boss.post(file_act("silence"), {"until": "in 2 hours"}, follow=True).content.decode()
+    assert "Messages of rules silenced until" in page
     assert "Messages are silenced until" in page and "(by ann)" in page
     until = RuleBook.objects.get().silent_until
     assert until is not None
     assert timedelta(minutes=119) < until - datetime.now(UTC) <= timedelta(hours=2)
     assert "Silence messages" not in page
-    boss.post(of_all("hear"))
+    boss.post(file_act("end_silence"))
     assert "Messages are silenced" not in shown(boss)
     noted = RunEvent.objects.filter(name__startswith="rules.").order_by("pk")
     assert [event.name for event in noted] == ["rules.silenced", "rules.heard"]
@@ -169,7 +169,7 @@ def test_messages_are_silenced_until_a_time_and_heard_again(boss: Client, fleet:
 
 @pytest.mark.parametrize("until", ["nonsense", "every day", "2020-01-01T00:00:00Z"])
 def test_an_end_that_makes_no_sense_is_refused_in_words(boss: Client, fleet: Fleet, until: str):
-    page = boss.post(of_all("silence"), {"until": until}, follow=True).content.decode()
+    page = boss.post(file_act("silence"), {"until": until}, follow=True).content.decode()
     assert "Rules send no messages" not in page
     assert not RuleBook.objects.exists()
 
@@ -179,13 +179,13 @@ def test_who_may_only_look_sees_the_rules_and_no_button(visitor: Client, fleet: 
     page = shown(visitor)
     assert "keep" in page and "SCH 1" in page
     assert "Silence messages" not in page
-    assert visitor.post(of_all("silence")).status_code == 403
+    assert visitor.post(file_act("silence")).status_code == 403
     assert not RuleBook.objects.exists()
 
 
 def test_acts_are_posted_and_known(boss: Client, fleet: Fleet):
-    assert boss.get(of_all("silence")).status_code == 405
-    assert boss.post(of_all("shout")).status_code == 404
+    assert boss.get(file_act("silence")).status_code == 405
+    assert boss.post(file_act("shout")).status_code == 404
 
 
 # --- on every page --------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from agents_app.admin.show import page_of
+from agents_app.admin.formatting import page_of
 from agents_app.models import AgentCall, RuleState, Run, Tenant, Trigger, WorkItem
 from agents_app.reports.provenance import Cause, cause_tree
 from agents_app.runs import dispatch
@@ -66,7 +66,7 @@ def test_the_facts_of_a_run_are_said_in_words(boss: Client, fleet: Fleet):
     assert 'value="42"' in shown
     assert "reading &lt;b&gt;14&lt;/b&gt;" in shown
     assert "&lt;i&gt;look&lt;/i&gt;" in shown
-    assert "killed after" in shown
+    assert "kills them after" in shown
 
 
 @pytest.mark.parametrize("rights", [[], ["view_workitem"]])
@@ -82,7 +82,7 @@ def test_the_prompt_is_for_those_who_may_see_the_work(fleet: Fleet, rights: list
 def test_what_happened_is_for_those_who_may_see_events(fleet: Fleet, rights: list[str]):
     run = started(fleet)
     client = who_may("view_run", *rights)
-    for url in (page_of(run), reverse("admin:agents_app_run_story", args=[run.pk])):
+    for url in (page_of(run), reverse("admin:agents_app_run_events", args=[run.pk])):
         assert ("run.admitted" in text_of(client, url)) == bool(rights)
 
 
@@ -90,7 +90,7 @@ def test_a_visitor_sees_no_button_in_any_part_of_the_page(visitor: Client, fleet
     run = started(fleet)
     for url in (page_of(run), reverse("admin:agents_app_run_facts", args=[run.pk])):
         assert '<form class="dv-act' not in text_of(visitor, url)
-    assert visitor.post(f"/admin/agents_app/run/{run.pk}/act/stop/").status_code == 403
+    assert visitor.post(f"/admin/runs/{run.pk}/act/stop/").status_code == 403
 
 
 def test_what_happened_is_told_newest_first(boss: Client, fleet: Fleet):

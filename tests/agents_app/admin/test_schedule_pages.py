@@ -7,13 +7,13 @@ import time_machine
 from django.test import Client
 from django.urls import reverse
 
-from agents_app.admin.schedule_lines import ScheduleRow
+from agents_app.admin.summaries import ScheduleSummary
 from agents_app.models import Firing, Run, Schedule
 from tests.agents_app.admin.test_acts import act, act_on_selected, told, url_of
 from tests.agents_app.admin.test_schedules import page_of
 from tests.agents_app.fleet import NOON, Fleet, at, live_run
 
-LIST = "/admin/agents_app/schedule/"
+LIST = "/admin/schedules/"
 S = Schedule.State
 
 
@@ -63,7 +63,7 @@ def test_the_page_leads_to_all_firings_of_the_schedule_alone(boss: Client, fleet
     other = fleet.schedule(schedule.agent, name="other")
     mine = fleet.firing(schedule)
     fleet.firing(other)
-    url = f"/admin/agents_app/firing/?schedule__id__exact={schedule.pk}"
+    url = f"/admin/firings/?schedule__id__exact={schedule.pk}"
     assert url in boss.get(page_of(schedule)).content.decode()
     assert [row.pk for row in boss.get(url).context["cl"].result_list] == [mine.pk]
 
@@ -90,7 +90,7 @@ def test_the_list_is_filtered_by_state_source_and_whether_it_fires_once(boss: Cl
 
 def last_outcome(client: Client) -> str:
     (schedule,) = client.get(LIST).context["cl"].result_list
-    return ScheduleRow(schedule, NOON).outcome
+    return ScheduleSummary(schedule, NOON).outcome
 
 
 def test_the_last_outcome_is_the_last_runs_or_why_there_was_none(boss: Client, fleet: Fleet):
@@ -134,7 +134,7 @@ def test_the_page_offers_what_makes_sense(
 def test_a_schedule_is_paused_until_a_time_in_its_own_zone(boss: Client, fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), timezone="Asia/Tokyo")
     said = act(boss, schedule, "pause", text="holidays", until="tomorrow at 09:00")
-    assert "is paused until 2026-03-03 00:00:00 UTC" in said
+    assert "paused until 2026-03-03 00:00:00 UTC" in said
     assert (schedule.state, schedule.pause_note) == ("paused", "holidays")
     assert schedule.pause_until == at(hours=12)
 
@@ -150,7 +150,7 @@ def test_a_pause_until_what_is_no_moment_to_come_is_refused(boss: Client, fleet:
 @time_machine.travel(NOON, tick=False)
 def test_a_resumed_schedule_fires_at_once_only_if_asked_to(boss: Client, fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "0 9 * * *", state="paused")
-    assert "next fire" in act(boss, schedule, "resume")
+    assert "fires at its next time" in act(boss, schedule, "resume")
     assert schedule.next_fire_at == at(hours=21)
     act(boss, schedule, "pause")
     assert "at once" in act(boss, schedule, "resume_now")
@@ -162,7 +162,7 @@ def test_a_canceled_schedule_takes_with_it_what_waits(boss: Client, fleet: Fleet
     schedule = fleet.schedule(fleet.agent(scale=1), overlap="queue")
     live_run(fleet.ask(schedule.agent))
     fleet.fire(schedule)
-    assert "1 of it that waited will not run" in act(boss, schedule, "cancel")
+    assert "1 queued work item dropped" in act(boss, schedule, "cancel")
     assert (schedule.state, schedule.next_fire_at) == ("canceled", None)
     assert "canceled already" in act(boss, schedule, "cancel")
 
@@ -177,7 +177,7 @@ def test_a_schedule_of_a_file_is_not_canceled_but_paused_resumed_and_retried(
     act(boss, schedule, "resume")
     assert schedule.state == S.ACTIVE
     Firing.objects.filter(pk=fleet.firing(schedule).pk).update(outcome="skipped", reason="missed")
-    assert "is tried again as work" in act(boss, schedule, "retry")
+    assert "retry queued:" in act(boss, schedule, "retry")
 
 
 def test_a_schedule_that_has_not_failed_is_not_retried(boss: Client, fleet: Fleet):
@@ -190,8 +190,8 @@ def test_the_list_acts_by_the_same_verbs(boss: Client, fleet: Fleet):
     agent = fleet.agent()
     schedules = [fleet.schedule(agent, name=name) for name in ("a", "b")]
     file = fleet.schedule(agent, name="c", source="file")
-    assert act_on_selected(boss, "pause", *schedules, file).count("is paused") == 3
-    assert act_on_selected(boss, "resume", *schedules, file).count("goes on") == 3
+    assert act_on_selected(boss, "pause", *schedules, file).count(" paused") == 3
+    assert act_on_selected(boss, "resume", *schedules, file).count("resumed") == 3
     assert act_on_selected(boss, "retry", *schedules).count("nothing of") == 2
     said = act_on_selected(boss, "cancel", *schedules, file)
     assert said.count("is canceled") == 2

@@ -11,7 +11,7 @@ from django.urls import reverse
 from agents_app.models import Agent, RunEvent, Schedule
 from tests.agents_app.fleet import NOON, Fleet, at
 
-ADD = "/admin/agents_app/schedule/add/"
+ADD = "/admin/schedules/add/"
 
 
 def saved(fleet: Fleet, expression: str = "0 9 * * *", **columns: Any) -> Schedule:

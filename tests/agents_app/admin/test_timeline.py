@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from agents_app.admin.charts import HEIGHT, chart
+from agents_app.admin.line_charts import HEIGHT, chart
 from agents_app.admin.timeline import (
     LEAST_PERCENT,
     MOST_LANES,
@@ -43,8 +43,8 @@ def test_a_bar_lies_where_its_run_was():
 
 def test_a_bar_says_in_words_what_it_shows_and_leads_to_the_run():
     (bar,) = bars_of(pile(state="timed_out"))
-    assert bar.label == "reporter: run 7 timed out, began 11:30:00, took 15 min 00 s"
-    assert bar.url == "/admin/agents_app/run/7/change/"
+    assert bar.label == "reporter: run 7 timed out, started 11:30:00, took 15 min 00 s"
+    assert bar.url == "/admin/runs/7/change/"
 
 
 def test_runs_that_share_a_bar_are_counted_and_lead_to_their_list():
@@ -60,7 +60,7 @@ def test_a_running_bar_reaches_until_now_and_grows():
     assert (now.left, now.width) == (90, 10)
     assert (later.left, later.width) == (80, 20)
     assert now.key == later.key
-    assert now.label == "reporter: run 9 is running, since 11:54:00"
+    assert now.label == "reporter: run 9 running since 11:54:00"
 
 
 def test_what_began_before_the_window_is_cut_off_at_its_edge():
@@ -128,9 +128,9 @@ def test_a_curve_has_a_point_for_each_piece_of_time_and_loses_no_peak():
     points = [(NOON - timedelta(seconds=second), float(second == 1234)) for second in range(3600)]
     drawn = chart("Queue", points, HOUR)
     assert len(drawn.line.split()) == PIECES
-    assert (drawn.latest, drawn.bound) == ("0", "at most 1")
+    assert (drawn.latest, drawn.bound) == ("0", "max 1")
     assert any(point.endswith(",0.0") for point in drawn.line.split())
-    assert drawn.label == "Queue: now 0, at most 1"
+    assert drawn.label == "Queue: now 0, max 1"
 
 
 def test_a_curve_ends_at_its_top():
@@ -142,7 +142,7 @@ def test_a_curve_ends_at_its_top():
 def test_a_curve_of_what_may_run_out_keeps_the_lowest():
     points = [(at(-2), 9.0), (at(-1), 4.0), (NOON, 6.0)]
     drawn = chart("Disk free", points, HOUR, unit="GB", lowest=True)
-    assert (drawn.latest, drawn.bound) == ("4 GB", "at least 4 GB")
+    assert (drawn.latest, drawn.bound) == ("4 GB", "min 4 GB")
 
 
 def test_a_curve_of_nothing_is_empty():

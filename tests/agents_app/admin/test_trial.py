@@ -15,7 +15,7 @@ from tests.agents_app.admin.test_webhooks import received
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.posting import ISSUE, listens, source
 
-TEST = "/admin/agents_app/delivery/test/"
+TEST = "/admin/deliveries/test/"
 EVENT = "X-GitHub-Event: issues"
 
 
@@ -27,7 +27,7 @@ def tried(client: Client, target: str, headers: str = EVENT, body: str = "") -> 
 
 
 def outcomes(response: Any) -> list[tuple[str, str]]:
-    return [(trial.source, trial.reading.outcome) for trial, _ in response.context["trials"]]
+    return [(trial.source, trial.reading.outcome) for trial, _ in response.context["results"]]
 
 
 def test_each_agent_is_matched_or_told_which_filter_is_not_met(boss: Client, fleet: Fleet):
@@ -37,7 +37,7 @@ def test_each_agent_is_matched_or_told_which_filter_is_not_met(boss: Client, fle
     response = tried(boss, f"source:{gh.pk}")
     assert outcomes(response) == [("gh", "matched")]
     shown = response.content.decode()
-    assert "<code>labels</code> wanted" in shown
+    assert "<code>labels</code> expected" in shown
     assert '<span class="dv-got">nothing</span>' in shown
     assert "It broke" in shown
 
@@ -68,13 +68,13 @@ def test_a_provider_stands_for_all_its_sources_or_for_none(boss: Client, fleet: 
 def test_a_missing_event_header_is_pointed_out(boss: Client, fleet: Fleet):
     gh = source(fleet.tenant)
     shown = tried(boss, f"source:{gh.pk}", headers="").content.decode()
-    assert "in the header x-github-event which event it is" in shown
+    assert "the event in the header x-github-event" in shown
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"headers": "no colon here"}, "Line 1: write NAME: VALUE"),
+        ({"headers": "no colon here"}, "Line 1: expected NAME: VALUE"),
         ({"target": "source:999"}, "Select a valid choice"),
         ({"body": ""}, "This field is required"),
     ],
@@ -85,7 +85,7 @@ def test_what_cannot_be_tried_is_said_beside_the_field(
     asked = {"target": "provider:github", "headers": EVENT, "body": "{}", **values}
     response = boss.post(TEST, asked)
     assert said in response.content.decode()
-    assert response.context["trials"] == []
+    assert response.context["results"] == []
 
 
 def test_a_body_that_is_no_json_says_so_and_is_shown_as_text(boss: Client):

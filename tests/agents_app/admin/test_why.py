@@ -13,12 +13,12 @@ from agents_app.models import Firing, Run, Schedule
 from tests.agents_app.admin.test_schedules import page_of
 from tests.agents_app.fleet import NOON, Fleet, at
 
-LEDGER = "/admin/agents_app/firing/"
+LEDGER = "/admin/firings/"
 
 
 def asked(client: Client, schedule: Schedule, text: str) -> str:
     response = client.get(
-        reverse("admin:agents_app_schedule_then", args=[schedule.pk]), {"at": text}
+        reverse("admin:agents_app_schedule_why", args=[schedule.pk]), {"at": text}
     )
     assert response.status_code == 200
     return response.content.decode()
@@ -48,17 +48,17 @@ def test_a_time_at_which_nothing_was_due_names_the_firings_around_it(boss: Clien
     fleet.fire(schedule, at(hours=-3))
     answer = asked(boss, schedule, "yesterday at 17:00")
     assert "Nothing was due then" in answer
-    assert "The one after it: Mon 02 Mar 2026 09:00 UTC, started" in answer
+    assert "Next firing: Mon 02 Mar 2026 09:00 UTC, started" in answer
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "Write a time"),
+        ("", "Enter a time"),
         ("<b>", "Cannot read &quot;&lt;b&gt;&quot;"),
         ("every day", "this comes again and again; write one time"),
         ("999999999 weeks ago", "longer than time itself"),
-        ("900000 days ago", "before the first date there is"),
+        ("900000 days ago", "before the year 1"),
     ],
 )
 def test_what_is_no_time_is_said_to_be_none(boss: Client, fleet: Fleet, text: str, said: str):
@@ -68,7 +68,7 @@ def test_what_is_no_time_is_said_to_be_none(boss: Client, fleet: Fleet, text: st
 
 
 def test_the_question_is_for_those_who_may_see_schedules(visitor: Client, client: Client, db: None):
-    url = reverse("admin:agents_app_schedule_then", args=[1])
+    url = reverse("admin:agents_app_schedule_why", args=[1])
     assert visitor.get(url).status_code == 404
     assert client.get(url)["Location"].startswith("/admin/login/")
 

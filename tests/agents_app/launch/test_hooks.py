@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.launch import hooks
+from agents_app.launch import hooks as hooks_module
 from agents_app.models import Run, RunOutput
 from agents_app.worker.execute import Host
 from tests.agents_app.executing import Executing, do, printed, shell
@@ -90,7 +90,7 @@ def test_a_post_hook_cannot_change_the_report_of_the_run(fleet: Fleet, host: Hos
 
 
 def test_a_hook_has_a_time_limit_of_its_own(fleet: Fleet, host: Host, monkeypatch):
-    monkeypatch.setattr(hooks, "HOOK_SECONDS", 0.2)
+    monkeypatch.setattr(hooks_module, "HOOK_SECONDS", 0.2)
     hooks = {"pre": ["sleep 60"]}
     run = do(fleet, host, fleet.agent(hooks=hooks))
     assert (run.state, run.error) == ("failed", "hooks.pre: sleep 60: timed out after 0.2 s")

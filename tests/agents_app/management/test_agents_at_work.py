@@ -29,7 +29,7 @@ def test_the_tree_of_calls_is_shown_from_any_of_its_runs(durable_fleet: Fleet):
 
 
 def test_locks_are_listed_and_broken(durable_fleet: Fleet):
-    assert call("locks", "list").out == "nothing is locked\n"
+    assert call("locks", "list").out == "no locks\n"
     first = speaking(durable_fleet)
     first.says("lock", utc_now(), uri="deploy://api")
     (listed,) = call("locks", "list", "--json").json["locks"]

@@ -52,8 +52,8 @@ def test_a_number_that_is_also_an_agents_name_must_be_made_clear(durable_fleet: 
         1,
         f"{run.pk} may be a run or an agent: write run:{run.pk} or agent:{run.pk}\n",
     )
-    assert call("stop", f"run:{run.pk}").out == f"run {run.pk} is told to end\n"
-    assert call("stop", f"agent:{run.pk}").out == f"{run.pk}: 0 runs told to end\n"
+    assert call("stop", f"run:{run.pk}").out == f"run {run.pk} is being stopped\n"
+    assert call("stop", f"agent:{run.pk}").out == f"{run.pk}: nothing was running\n"
 
 
 def test_another_tenants_run_does_not_exist(fleet: Fleet):

@@ -7,12 +7,12 @@ from tests.agents_app.management.calling import call
 
 def test_an_agent_is_paused_with_a_note_and_resumed(durable_fleet: Fleet):
     agent = durable_fleet.agent()
-    assert call("pause", "reporter", "--note", "too loud").out == "reporter is paused\n"
+    assert call("pause", "reporter", "--note", "too loud").out == "reporter paused\n"
     agent.refresh_from_db()
     assert agent.paused_at is not None and agent.pause_note == "too loud"
     call("run", "reporter")
     assert work_states(agent) == ["queued"]
-    assert call("resume", "reporter").out == "reporter goes on\n"
+    assert call("resume", "reporter").out == "reporter resumed\n"
     assert work_states(agent) == ["admitted"]
     events = RunEvent.objects.filter(run__isnull=True).order_by("pk")
     names = list(events.values_list("name", flat=True))
@@ -21,11 +21,11 @@ def test_an_agent_is_paused_with_a_note_and_resumed(durable_fleet: Fleet):
 
 def test_without_a_name_it_is_the_scheduler(durable_fleet: Fleet):
     agent = durable_fleet.agent()
-    assert call("pause", "--note", "release").out == "the scheduler is paused\n"
+    assert call("pause", "--note", "release").out == "Scheduler paused\n"
     assert Tenant.objects.get().pause_note == "release"
     assert Agent.objects.get().paused_at is None
     call("run", "reporter")
-    assert call("resume").out == "the scheduler goes on\n"
+    assert call("resume").out == "Scheduler resumed\n"
     assert work_states(agent) == ["admitted"]
 
 

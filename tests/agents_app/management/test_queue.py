@@ -25,7 +25,7 @@ def test_what_waits_is_listed_oldest_first(durable_fleet: Fleet):
 
 
 def test_an_empty_queue_says_so(durable_fleet: Fleet):
-    assert call("queue", "list").out == "nothing waits\n"
+    assert call("queue", "list").out == "the queue is empty\n"
 
 
 def test_only_a_time_still_to_come_is_shown(durable_fleet: Fleet):
@@ -40,7 +40,7 @@ def test_only_a_time_still_to_come_is_shown(durable_fleet: Fleet):
 def test_an_item_is_dropped_for_good_and_the_journal_knows_who(durable_fleet: Fleet):
     agent = durable_fleet.agent()
     item = [durable_fleet.ask(agent) for _ in range(3)][1]
-    assert call("queue", "drop", str(item.pk)).out == "dropped 1 item\n"
+    assert call("queue", "drop", str(item.pk)).out == "dropped 1 work item\n"
     item.refresh_from_db()
     assert item.state == "dropped" and item.reason.startswith("dropped by ")
     event = RunEvent.objects.get(name="work.dropped")
@@ -60,7 +60,7 @@ def test_a_cleared_queue_comes_back_in_its_old_order(durable_fleet: Fleet):
     first, *_ = [durable_fleet.ask(agent) for _ in range(3)]
     for _ in range(2):
         durable_fleet.ask(other)
-    assert call("queue", "clear", "reporter").out == "cleared 2 items\n"
+    assert call("queue", "clear", "reporter").out == "cleared 2 work items\n"
     assert work_states(agent) == ["admitted", "cleared", "cleared"]
     assert work_states(other) == ["admitted", "queued"]
     assert "2 cleared" in call("queue", "list").out

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_app.cli.asking import exit_code_of
+from agents_app.cli.enqueue import exit_code_of
 from agents_app.models import Run, WorkItem
 from agents_app.runs import control
 from tests.agents_app.fleet import NOON, Fleet

@@ -35,7 +35,7 @@ def state_of(schedule: Schedule) -> str:
 @pytest.mark.parametrize("name", ["main", "reporter/main", "{}", "#{}"])
 def test_a_schedule_is_named_in_any_of_four_ways(fleet: Fleet, name: str):
     schedule = fleet.schedule(fleet.agent())
-    assert do("pause", name.format(schedule.pk)).out == "reporter/main is paused\n"
+    assert do("pause", name.format(schedule.pk)).out == "reporter/main paused\n"
 
 
 def test_a_name_that_several_agents_use_must_be_made_clear(fleet: Fleet):
@@ -53,8 +53,8 @@ def test_a_number_that_is_also_a_name_must_be_made_clear(fleet: Fleet):
     one = fleet.schedule(agent)
     fleet.schedule(agent, name=str(one.pk))
     assert "write which one" in refused("pause", str(one.pk))
-    assert do("pause", f"#{one.pk}").out == "reporter/main is paused\n"
-    assert do("pause", f"reporter/{one.pk}").out == f"reporter/{one.pk} is paused\n"
+    assert do("pause", f"#{one.pk}").out == "reporter/main paused\n"
+    assert do("pause", f"reporter/{one.pk}").out == f"reporter/{one.pk} paused\n"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_another_tenants_schedule_does_not_exist(fleet: Fleet, verb: str):
 def test_a_pause_has_a_note_and_an_end(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent())
     said = do("pause", "main", "--until", "in 2 hours", "--note", "too loud")
-    assert said.out == "reporter/main is paused until Mon 02 Mar 2026 14:00 UTC (in 2 h)\n"
+    assert said.out == "reporter/main paused until Mon 02 Mar 2026 14:00 UTC (in 2 h)\n"
     assert state_of(schedule) == "paused"
     assert (schedule.pause_until, schedule.pause_note) == (at(hours=2), "too loud")
     assert RunEvent.objects.get(name="schedule.paused").detail.endswith(": too loud")
@@ -165,7 +165,7 @@ def test_a_resumed_schedule_goes_on_with_its_next_fire_not_at_once(fleet: Fleet)
     """Behaviour ar7."""
     schedule = fleet.schedule(fleet.agent(), "0 * * * *", state="paused", next_fire_at=at(hours=-3))
     said = do("resume", "main")
-    assert said.out == "reporter/main goes on, next at Mon 02 Mar 2026 13:00 UTC (in 60 min)\n"
+    assert said.out == "reporter/main resumed, next fire Mon 02 Mar 2026 13:00 UTC (in 60 min)\n"
     assert state_of(schedule) == "active"
     assert due.claim_due_schedules(NOON) == 0
 
@@ -230,7 +230,7 @@ def test_a_run_that_goes_on_is_left_to_end_and_named(durable_fleet: Fleet):
     run_id = durable_fleet.start(WorkItem.objects.get()).run_id
     said = do("cancel", "main", "--json")
     assert (said.json["called_off"], said.json["schedule"]["state"]) == (0, "canceled")
-    assert said.err == f"run {run_id} goes on (manage.py stop run:{run_id} ends it)\n"
+    assert said.err == f"run {run_id} continues (stop it with manage.py stop run:{run_id})\n"
 
 
 def test_a_canceled_schedule_of_a_file_may_come_back_and_people_are_told(fleet: Fleet):

@@ -33,10 +33,10 @@ def test_a_pending_run_ends_on_the_spot(durable_fleet: Fleet):
 
 def test_a_running_run_is_told_once(durable_fleet: Fleet):
     run_id = durable_fleet.start(durable_fleet.ask(durable_fleet.agent())).run_id
-    assert call("stop", str(run_id)).out == f"run {run_id} is told to end\n"
+    assert call("stop", str(run_id)).out == f"run {run_id} is being stopped\n"
     first = Run.objects.get(pk=run_id).stop_requested_at
     assert first is not None
-    assert call("stop", str(run_id)).out == f"run {run_id} was already told to end\n"
+    assert call("stop", str(run_id)).out == f"run {run_id} was already being stopped\n"
     assert Run.objects.get(pk=run_id).stop_requested_at == first
 
 
@@ -53,7 +53,7 @@ def test_all_runs_of_an_agent_are_told_and_its_queue_is_left_alone(durable_fleet
     theirs = durable_fleet.start(durable_fleet.ask(other)).run_id
     told = [durable_fleet.start(item).run_id for item in items[:2]]
     said = call("stop", "reporter")
-    assert said.out == "reporter: 2 runs told to end\n"
+    assert said.out == "reporter: stopping 2 runs\n"
     assert said.err.startswith("what waits takes the free slots: 1 (manage.py pause reporter")
     asked = Run.objects.filter(stop_requested_at__isnull=False).order_by("pk")
     assert list(asked.values_list("pk", flat=True)) == told
@@ -87,7 +87,7 @@ def test_a_shutdown_clears_queues_and_pending_runs_then_stops(durable_fleet: Fle
     assert work_states(agent) == ["cleared", "cleared", "cleared"]
     assert run_states(agent) == ["stopped"]
     assert Scheduler.objects.get().state == "stopped"
-    assert call("queue", "restore").out == "restored 3 items\n"
+    assert call("queue", "restore").out == "restored 3 work items\n"
 
 
 def test_with_the_queue_kept_everything_keeps_its_place(durable_fleet: Fleet):

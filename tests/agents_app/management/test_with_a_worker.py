@@ -82,7 +82,7 @@ def test_stopping_an_agent_ends_everything_its_runs_started(stack: PrivateStack)
     wait_for(lambda: len(running(stack)) == 2, 10)
     pids = running(stack)
     done = stack.manage("stop", "sleeper", "--timeout", "10")
-    assert (done.returncode, done.stdout) == (0, "sleeper: 2 runs told to end\n")
+    assert (done.returncode, done.stdout) == (0, "sleeper: stopping 2 runs\n")
     wait_for(lambda: all_gone(pids), 2)
     states = {row["state"] for row in stack.rows("SELECT state FROM drover_run")}
     assert states == {"stopped"}

@@ -202,7 +202,7 @@ def test_many_runs_at_once_with_strays_all_end_clean(tmp_path):
 
 
 def test_a_run_without_strays_reads_no_processes(tmp_path, monkeypatch):
-    """Reading processes costs more than starting a program: one read shows that there is no stray."""
+    """Reading processes costs more than starting one: a single read shows that there is none."""
     nobody = tmp_path / "children"
     nobody.write_text("")
     strays = StrayProcesses(str(nobody))

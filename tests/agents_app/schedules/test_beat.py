@@ -92,7 +92,7 @@ def test_a_duty_does_not_overlap_with_itself(monkeypatch):
         runner.submit("slow")
     wait_for(lambda: begun)
     going.set()
-    wait_for(lambda: runner.going_on["slow"].done())
+    wait_for(lambda: runner.running["slow"].done())
     runner.submit("slow")
     wait_for(lambda: len(begun) == 2)
 
@@ -102,7 +102,7 @@ def test_a_duty_that_fails_is_logged_and_done_again_next_time(monkeypatch, caplo
     runner = DutyRunner()
     for _ in range(2):
         runner.submit("bad")
-        wait_for(lambda: runner.going_on["bad"].done())
+        wait_for(lambda: runner.running["bad"].done())
     failed = [record for record in caplog.records if record.msg["event"] == "duty.failed"]
     assert len(failed) == 2
 

@@ -73,7 +73,7 @@ def test_the_drover_command_writes_signal_files_without_a_gateway(fleet: Fleet, 
 
 
 def test_a_signal_file_that_is_a_link_is_not_followed(tmp_path: Path):
-    """Guard: the worker may read files that the run may not. If links are followed, a secret leaks."""
+    """Guard: the worker may read more files than the run. If links are followed, secrets leak."""
     (tmp_path / "secret").write_text("canary")
     signals = tmp_path / "signals"
     signals.mkdir()

@@ -27,7 +27,7 @@ def one(fleet: Fleet) -> Program:
     return program(fleet, fleet.agent())
 
 
-# --- authentication -----------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------
 
 
 def refused(token: str, now: Any = NOON) -> tuple[type[DroverError], str]:
@@ -92,7 +92,7 @@ def test_the_row_of_a_run_contains_no_token(one: Program):
     assert one.job.secret not in said and one.job.secret_sha256 in said
 
 
-# --- status, progress, return ---------------------------------------------------------------------------
+# --- status, progress, return ---------------------------------------------------------------
 
 
 def test_a_status_text_is_stored_unchanged(one: Program):
@@ -165,7 +165,7 @@ def test_an_invalid_field_is_refused_and_named(
     assert one.run.signaled_at is None
 
 
-# --- rerun, exit, shutdown ----------------------------------------------------------------------------
+# --- rerun, exit, shutdown ------------------------------------------------------------------
 
 
 def scheduled(fleet: Fleet, **columns: Any) -> tuple[Agent, Program]:

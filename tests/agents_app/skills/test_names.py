@@ -13,7 +13,7 @@ def test_a_plain_name_is_accepted(name):
     ["", "Dev", "-a", "a-", "a--b", "a_b", "x y", "é", "dev\n", "../x", "-Q", "a/b", "a.b", "\0"],
 )
 def test_any_other_name_is_refused(name):
-    assert "is no agent name" in str(agent_name_problem(name))
+    assert "is not a valid agent name" in str(agent_name_problem(name))
 
 
 def test_a_digit_of_another_script_is_no_digit_here():

@@ -70,7 +70,7 @@ def test_after_an_exception_the_run_ends_and_its_slot_is_free(fleet: Fleet, host
 
 
 def test_the_end_of_a_run_is_recorded_after_a_database_outage(fleet: Fleet, host: Host):
-    """The start is committed, then reading the definition fails: only this worker can end the run."""
+    """Reading the definition fails after the start: only this worker can end the run."""
     run = live_run(fleet.ask(fleet.agent()))
     failures = [OperationalError("the server closed the connection")]
 

@@ -68,7 +68,7 @@ def test_each_rule_is_shown_with_what_became_of_it(fleet: Fleet, reader: Api):
     assert rule["action"] == "summon forge"
     assert rule["next_due_at"] == rule["backoff_until"] == NOON.timestamp()
     assert shown["errors"] == [BAD]
-    assert shown["indicator"] == "SCH 1 !1"
+    assert shown["indicator"] == "SCH 1 !2"
 
 
 def test_rules_that_are_not_obeyed_say_so(fleet: Fleet, reader: Api):

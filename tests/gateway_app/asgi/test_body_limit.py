@@ -69,7 +69,7 @@ def length(size: int) -> dict[str, str]:
     [
         (RUN, API_BYTES),
         ("/v1", API_BYTES),
-        ("/admin/agents_app/agent/", FORM_BYTES),
+        ("/admin/agents/", FORM_BYTES),
         ("/v1x", FORM_BYTES),
     ],
 )

@@ -132,7 +132,7 @@ def test_other_methods_and_unknown_signals_are_refused(client: Client, one: Prog
     assert (status, told["error"]["code"]) == (404, "not_found")
 
 
-# --- authentication -----------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------
 
 
 def test_run_tokens_and_tenant_tokens_are_not_interchangeable(

@@ -1,33 +1,40 @@
-"""Tenants: who owns what; pausing one pauses its whole fleet."""
+"""Pages of tenants, users, groups and failed logins; pausing a tenant pauses all its agents."""
 
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from agents_app.admin.base import Act, RecordAdmin, Verb
-from agents_app.admin.show import badge
+from agents_app.admin.base import Act, NamedPages, RecordAdmin, Verb
+from agents_app.admin.formatting import badge
 from agents_app.errors import Refused
-from agents_app.models import Tenant
+from agents_app.models import LoginFailure, Tenant
 from agents_app.runs import control
+
+admin.site.unregister(User)
+admin.site.unregister(Group)
 
 
 def _pause(tenant: Tenant, act: Act) -> str:
     if not control.pause_tenant(tenant, act.by, act.now, act.note):
-        raise Refused("it is paused already")
-    return f"all agents of {tenant} are paused: schedules are skipped, everything else waits"
+        raise Refused("already paused")
+    return f"All agents of {tenant} paused: schedules are skipped, other work is queued"
 
 
 def _resume(tenant: Tenant, act: Act) -> str:
     if not control.resume_tenant(tenant, act.by, act.now):
-        raise Refused("it is not paused")
-    return f"the agents of {tenant} go on"
+        raise Refused("not paused")
+    return f"All agents of {tenant} resumed"
 
 
 PAUSE = Verb(
-    "pause", "Pause all", "pause", _pause, lambda t: not t.paused_at, asks="Why (optional)"
+    "pause", "Pause all", "pause", _pause, lambda t: not t.paused_at, asks="Reason (optional)"
 )
 RESUME = Verb("resume", "Resume all", "resume", _resume, lambda t: t.paused_at is not None)
 
@@ -60,3 +67,22 @@ class TenantAdmin(RecordAdmin):
     @admin.display(description="Agents", ordering="n")
     def agent_count(self, tenant: Any) -> int:
         return int(tenant.n)
+
+
+@admin.register(User)
+class UserAdmin(DjangoUserAdmin, NamedPages):  # type: ignore[misc, type-arg]
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+
+
+@admin.register(Group)
+class GroupAdmin(DjangoGroupAdmin, NamedPages):  # type: ignore[misc]
+    pass
+
+
+@admin.register(LoginFailure)
+class LoginFailureAdmin(RecordAdmin):
+    list_display = ["user_name", "address", "at"]
+    search_fields = ["user_name", "address"]
+    ordering = ["-id"]

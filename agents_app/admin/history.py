@@ -1,17 +1,17 @@
-"""What happened, in order, and the signs of life of runs; nothing is changed here."""
+"""Pages of events, usage and heartbeats; read only."""
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import RecordAdmin, utc_now
-from agents_app.admin.show import badge, link_to, when
-from agents_app.models import Heartbeat, RunEvent
+from agents_app.admin.formatting import badge, link_to, when
+from agents_app.models import Heartbeat, RunEvent, Usage
 
 
 @admin.register(RunEvent)
 class RunEventAdmin(RecordAdmin):
     list_display = ["name", "time", "agent", "of_run", "detail"]
-    # Without a run it is an act of a person. A filter by name would read the whole table.
+    # Events without a run are actions of people. A filter by name would read the whole table.
     list_filter = [("run", admin.EmptyFieldListFilter)]
     list_select_related = ["agent", "run"]
     search_fields = ["agent__name", "detail", "=run__id"]
@@ -25,6 +25,27 @@ class RunEventAdmin(RecordAdmin):
     @admin.display(description="Run")
     def of_run(self, event: RunEvent) -> SafeString:
         return link_to(event.run)
+
+
+@admin.register(Usage)
+class UsageAdmin(RecordAdmin):
+    list_display = ["day", "of_agent", "tokens_used", "cost"]
+    list_select_related = ["agent"]
+    search_fields = ["agent__name"]
+    ordering = ["-day", "agent__name"]
+    fields = ["agent", "day", "tokens", "cost_usd"]
+
+    @admin.display(description="Agent", ordering="agent__name")
+    def of_agent(self, usage: Usage) -> SafeString:
+        return link_to(usage.agent)
+
+    @admin.display(description="Tokens", ordering="tokens")
+    def tokens_used(self, usage: Usage) -> str:
+        return f"{usage.tokens:,}"
+
+    @admin.display(description="Cost", ordering="cost_usd")
+    def cost(self, usage: Usage) -> str:
+        return f"${usage.cost_usd:.2f}"
 
 
 @admin.register(Heartbeat)

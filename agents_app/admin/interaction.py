@@ -1,11 +1,11 @@
-"""What agents say to each other and hold: calls, messages, locks; a lock can be broken."""
+"""Pages of calls, messages, locks and lock waits between agents."""
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
 from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.filters import AGENT
-from agents_app.admin.show import badge, link_to, when
+from agents_app.admin.formatting import badge, link_to, when
 from agents_app.errors import Refused
 from agents_app.models import AgentCall, LockWait, Message, ResourceLock
 from agents_app.runs import control
@@ -13,8 +13,8 @@ from agents_app.runs import control
 
 def _break(lock: ResourceLock, act: Act) -> str:
     if not control.break_lock(lock, act.by, act.now):
-        raise Refused("it was given back already")
-    return f"{lock} is free; {lock.holder} will find out when it asks"
+        raise Refused("already released")
+    return f"Lock on {lock} broken; {lock.holder} is told at its next request"
 
 
 BREAK = Verb("break", "Break", "lock_open", _break, danger=True)
@@ -59,15 +59,15 @@ class AgentCallAdmin(RecordAdmin):
     def call(self, call: AgentCall) -> str:
         return f"#{call.pk}"
 
-    @admin.display(description="By")
+    @admin.display(description="Caller")
     def caller(self, call: AgentCall) -> SafeString:
         return link_to(call.caller_run, f"{call.caller_run.agent.name}, run {call.caller_run_id}")
 
-    @admin.display(description="Called", ordering="agent__name")
+    @admin.display(description="Agent", ordering="agent__name")
     def called(self, call: AgentCall) -> SafeString:
         return link_to(call.agent)
 
-    @admin.display(description="Work")
+    @admin.display(description="Work item")
     def work(self, call: AgentCall) -> SafeString:
         return link_to(call.work_item)
 
@@ -82,7 +82,7 @@ class AgentCallAdmin(RecordAdmin):
 
 @admin.register(Message)
 class MessageAdmin(RecordAdmin):
-    list_display = ["message", "to", "sender", "beginning", "became", "created"]
+    list_display = ["message", "to", "sender", "beginning", "result", "created"]
     list_select_related = ["agent"]
     list_filter = [AGENT]
     search_fields = ["text", "sender"]
@@ -101,8 +101,8 @@ class MessageAdmin(RecordAdmin):
     def beginning(self, message: Message) -> str:
         return message.text[:100]
 
-    @admin.display(description="What became of it")
-    def became(self, message: Message) -> str:
+    @admin.display(description="Result")
+    def result(self, message: Message) -> str:
         if message.work_item_id:
             return f"work item {message.work_item_id}"
         return f"read by run {message.run_id}" if message.run_id else "unread"

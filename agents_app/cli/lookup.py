@@ -1,4 +1,4 @@
-"""Finds what people name on the command line, and says what there is if it is not there."""
+"""Finds rows by the names and numbers of the command line; errors suggest existing ones."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,7 +17,7 @@ from agents_app.models import (
 )
 from agents_app.signals import held_locks
 
-# Longer numbers are no keys, and the database driver refuses them.
+# Longer numbers exceed the type of the keys.
 LONGEST_NUMBER = 18
 
 
@@ -39,14 +39,14 @@ def find_agent(tenant: Tenant, name: str) -> Agent:
     if agent is not None:
         return agent
     guess = did_you_mean(name, tenant.agents.values_list("name", flat=True))
-    raise NotFound(f"there is no agent {name!r}{guess} (manage.py stat lists them)")
+    raise NotFound(f"there is no agent {name!r}{guess} (manage.py stat lists the agents)")
 
 
 def find_run(tenant: Tenant, text: str) -> Run:
     number = _number(text, "run", "manage.py stat shows the last run of each agent")
     run = Run.objects.filter(tenant=tenant, pk=number).select_related("agent", "work_item").first()
     if run is None:
-        raise NotFound(f"there is no run {number}: old runs are removed after a while")
+        raise NotFound(f"there is no run {number}; old runs are removed by retention")
     return run
 
 
@@ -54,31 +54,33 @@ def find_work_item(tenant: Tenant, text: str) -> WorkItem:
     number = _number(text, "work item", "manage.py queue list shows the numbers")
     item = WorkItem.objects.filter(tenant=tenant, pk=number).select_related("agent").first()
     if item is None:
-        raise NotFound(f"there is no work item {number} (manage.py queue list shows what waits)")
+        raise NotFound(f"there is no work item {number} (manage.py queue list shows the queue)")
     return item
 
 
 def find_lock(tenant: Tenant, text: str, now: datetime) -> ResourceLock:
-    """By its number, or by what it is on."""
+    """By number or URI."""
     held = held_locks(tenant.pk, now)
     lock = held.filter(pk=int(text)).first() if _is_number(text) else held.filter(uri=text).first()
     if lock is None:
-        raise NotFound(f"nobody holds a lock {text!r} (manage.py locks list shows them)")
+        raise NotFound(f"there is no lock {text!r} (manage.py locks list shows the locks)")
     return lock
 
 
 def find_delivery(tenant: Tenant, text: str) -> Delivery:
-    """By its number, or by the id that its sender gave it."""
+    """By number, or by the delivery id of the sender."""
     found = Delivery.objects.filter(tenant=tenant).select_related("source").order_by("-pk")
     delivery = found.filter(pk=int(text)).first() if _is_number(text) else None
     delivery = delivery or found.filter(delivery_id=text).first()
     if delivery is None:
-        raise NotFound(f"there is no delivery {text!r} (manage.py deliveries list shows them)")
+        raise NotFound(
+            f"there is no delivery {text!r} (manage.py deliveries list shows the deliveries)"
+        )
     return delivery
 
 
 def find_run_or_agent(tenant: Tenant, text: str) -> Run | Agent:
-    """A number is a run, a name is an agent; an agent may be called 7, and then people must say."""
+    """A number is a run, a name is an agent; `run:7` and `agent:7` resolve an ambiguity."""
     kind, _, rest = text.partition(":")
     if kind == "run" and rest:
         return find_run(tenant, rest)
@@ -87,12 +89,12 @@ def find_run_or_agent(tenant: Tenant, text: str) -> Run | Agent:
     if not _is_number(text):
         return find_agent(tenant, text)
     if tenant.agents.filter(name=text).exists():
-        raise Refused(f"{text} may be a run or an agent: write run:{text} or agent:{text}")
+        raise Refused(f"{text} is a run and an agent: use run:{text} or agent:{text}")
     return find_run(tenant, text)
 
 
 def find_schedule(tenant: Tenant, text: str) -> Schedule:
-    """By its name, by AGENT/NAME where several agents have one of that name, or by its number."""
+    """By name, by AGENT/NAME if the name is not unique, or by number."""
     schedules = tenant.schedules.select_related("agent")
     number = text.removeprefix("#")
     found = list(schedules.filter(name=text).order_by("agent__name"))
@@ -103,7 +105,7 @@ def find_schedule(tenant: Tenant, text: str) -> Schedule:
         found = list(schedules.filter(agent__name=agent, name=name))
     if len(found) > 1:
         which = ", ".join(f"{one} (#{one.pk}, {one.state})" for one in found)
-        raise Refused(f"{text!r} may be one of {which}: write which one")
+        raise Refused(f"{text!r} is ambiguous: use one of {which}")
     if not found:
         raise NotFound(_no_schedule(tenant, text))
     return found[0]
@@ -113,10 +115,10 @@ def _no_schedule(tenant: Tenant, text: str) -> str:
     names = list(tenant.schedules.values_list("agent__name", "name"))
     of_agent = [f"{agent}/{name}" for agent, name in names if agent == text]
     if of_agent:
-        return f"{text!r} is an agent, not a schedule: it has {', '.join(sorted(of_agent))}"
+        return f"{text!r} is an agent; its schedules are {', '.join(sorted(of_agent))}"
     known = [name for _, name in names] + [f"{agent}/{name}" for agent, name in names]
     guess = did_you_mean(text, known)
-    return f"there is no schedule {text!r}{guess} (manage.py schedule list shows them)"
+    return f"there is no schedule {text!r}{guess} (manage.py schedule list shows the schedules)"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -126,7 +128,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def _number(text: str, noun: str, hint: str) -> int:
     if not _is_number(text):
-        raise Refused(f"{text!r} is not the number of a {noun} ({hint})")
+        raise Refused(f"{text!r} is not a {noun} number ({hint})")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""Small curves over time as the points of an SVG; pure."""
+"""Line charts over time as points of an SVG; pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from datetime import datetime
 
 from agents_app.admin.timeline import PIECES, TimelineWindow
 
-# The inner measures of the picture, which is stretched to its place.
+# The coordinate system of the SVG, which the page stretches.
 WIDTH, HEIGHT = 600, 100
 Point = tuple[datetime, float]
 
 
 @dataclass(frozen=True, slots=True)
 class LineChart:
-    """`line` and `area` are for an SVG of WIDTH by HEIGHT; empty if there is nothing to draw."""
+    """`line` and `area` are points of an SVG of WIDTH by HEIGHT; empty without data."""
 
     title: str
     latest: str
-    # The best or worst of it: "at most 5 s".
+    # The extreme value of the window: "max 5 s" or "min 2 GB".
     bound: str
     line: str
     area: str
@@ -25,7 +25,7 @@ class LineChart:
 
     @property
     def label(self) -> str:
-        """For those who do not see it."""
+        """The text alternative of the SVG."""
         return f"{self.title}: now {self.latest}, {self.bound}"
 
 
@@ -40,22 +40,22 @@ def chart(
     about: str = "",
     lowest: bool = False,
 ) -> LineChart:
-    """The highest of each piece of time, or the lowest where that is what people fear.
+    """Draws the highest value of each interval, or the lowest if `lowest` is set.
 
-    The picture ends at `top`, or at the highest of all.
+    The scale ends at `top` or at the highest value.
     """
     binned = _binned(points, window, -1 if lowest else 1)
     if not binned:
         return LineChart(title, "-", "", "", "", about)
     values = [value for _, value in binned]
     highest = max(values)
-    bound = f"at least {_text(min(values), unit, digits)}" if lowest else ""
+    bound = f"min {_text(min(values), unit, digits)}" if lowest else ""
     scale = max(top or highest, highest) or 1
     places = [(_x(at, window), round(HEIGHT * (1 - value / scale), 1)) for at, value in binned]
     return LineChart(
         title,
         _text(binned[-1][1], unit, digits),
-        bound or f"at most {_text(highest, unit, digits)}",
+        bound or f"max {_text(highest, unit, digits)}",
         _line(places),
         _area(places),
         about,
@@ -63,7 +63,7 @@ def chart(
 
 
 def _binned(points: Iterable[Point], window: TimelineWindow, sign: int) -> list[Point]:
-    """As many points as can be told apart; a peak is never lost."""
+    """One point for each interval of the window, which keeps the extreme values."""
     kept: dict[int, Point] = {}
     for at, value in points:
         if window.since <= at <= window.until:

@@ -1,33 +1,37 @@
-"""Webhooks: who may send them, and with which secrets."""
+"""Pages of webhook sources, their secrets, and notifications."""
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
-from agents_app.admin.show import badge, link_to, when
-from agents_app.admin.webhook_form import SourceForm
-from agents_app.errors import DroverError, Refused
-from agents_app.models import WebhookSecret, WebhookSource
-from agents_app.webhooks import sources
+from agents_app.admin.formatting import badge, link_to, when
+from agents_app.errors import ConfigError, DroverError, Refused
+from agents_app.models import NotifyTarget, WebhookSecret, WebhookSource
+from agents_app.notifications import shown
+from agents_app.skills import WORD
+from agents_app.webhooks import SHORTEST_SECRET, sources
+from agents_app.webhooks.providers import PROVIDERS, provider_for
 
 # --- verbs ----------------------------------------------------------------------------------
 
 
 def _revoke(secret: WebhookSecret, act: Act) -> str:
     if not sources.revoke_secret(secret, act.by, act.now):
-        raise Refused("it is revoked already")
-    return f"nobody gets in by {secret} of {secret.source} any more"
+        raise Refused("already revoked")
+    return f"{secret} of {secret.source} revoked: deliveries signed with it are refused"
 
 
 def _switch(source: WebhookSource, act: Act, *, on: bool) -> str:
     if not sources.switch(source, act.by, act.now, on=on):
-        raise Refused(f"it is {'on' if on else 'off'} already")
-    return f"{source} is {'on' if on else 'off: whoever sends gets a 404'}"
+        raise Refused(f"already {'enabled' if on else 'disabled'}")
+    return f"{source} {'enabled' if on else 'disabled: its deliveries get 404'}"
 
 
 REVOKE = Verb("revoke", "Revoke", "key_off", _revoke, lambda s: s.revoked_at is None, danger=True)
@@ -40,6 +44,62 @@ DISABLE = Verb(
     fits=lambda source: source.disabled_at is None,
     danger=True,
 )
+
+
+# --- the form of a source --------------------------------------------------------------------
+
+TYPES = [(name, name) for name in PROVIDERS]
+
+
+class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
+    type = forms.ChoiceField(
+        choices=TYPES, help_text="The sender; determines how signatures are checked."
+    )
+    new_secret = forms.CharField(
+        required=False,
+        strip=False,
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
+        help_text="Valid in addition to existing secrets. Stored encrypted, never shown again.",
+    )
+    new_secret_name = forms.SlugField(
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        max_length=100,
+        help_text="Identifies the secret when you revoke it, for example 2026-spring.",
+    )
+
+    class Meta:
+        model = WebhookSource
+        fields = ["tenant", "name", "type", "options", "credential", "allow_unsigned"]
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if not WORD.fullmatch(name):
+            raise forms.ValidationError("Use letters, digits, '.', '_' and '-' only.")
+        return name
+
+    def clean_new_secret(self) -> str:
+        secret: str = self.cleaned_data["new_secret"]
+        if secret and len(secret) < SHORTEST_SECRET:
+            raise forms.ValidationError(f"Enter at least {SHORTEST_SECRET} characters.")
+        return secret
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("new_secret") and not cleaned.get("new_secret_name"):
+            self.add_error("new_secret_name", "Enter a name for the secret.")
+        options = cleaned.get("options")
+        if not isinstance(options or {}, dict):
+            self.add_error("options", 'Enter a JSON object, for example {"header": "X-Sig"}.')
+        elif "type" in cleaned:
+            self._check(cleaned["type"], options or {})
+        return cleaned
+
+    def _check(self, kind: str, options: dict[str, Any]) -> None:
+        try:
+            provider_for(kind, options)
+        except ConfigError as error:
+            self.add_error("options", str(error))
 
 
 # --- pages ----------------------------------------------------------------------------------
@@ -59,12 +119,12 @@ class WebhookSourceAdmin(DroverAdmin):
     readonly_fields = record
     fieldsets = [
         (None, {"fields": settings}),
-        ("A new secret", {"fields": ["new_secret", "new_secret_name"]}),
+        ("New secret", {"fields": ["new_secret", "new_secret_name"]}),
         ("Record", {"fields": record, "classes": ["collapse"]}),
     ]
 
     def get_readonly_fields(self, _request: HttpRequest, source: Any = None) -> list[str]:
-        """What config.toml says is changed there; its secrets may be given here."""
+        """Settings of a source from config.toml are read-only here; its secrets are not."""
         if source is None:
             return self.record
         of_file = source.origin == WebhookSource.Origin.FILE
@@ -98,7 +158,11 @@ class WebhookSourceAdmin(DroverAdmin):
     def shown_state(self, source: WebhookSource) -> SafeString:
         if source.disabled_at:
             return badge("disabled")
-        return badge("unsigned", "Lets in everybody") if source.allow_unsigned else badge("enabled")
+        return (
+            badge("unsigned", "Accepts deliveries without a signature")
+            if source.allow_unsigned
+            else badge("enabled")
+        )
 
     @admin.display(description="Refused", ordering="refused_count")
     def refused(self, source: WebhookSource) -> SafeString:
@@ -108,7 +172,7 @@ class WebhookSourceAdmin(DroverAdmin):
 
 @admin.register(WebhookSecret)
 class WebhookSecretAdmin(RecordAdmin):
-    """Only names: what is sealed is not shown to anybody."""
+    """Names only: the value of a secret is never shown."""
 
     verbs = (REVOKE,)
     list_display = ["name", "source", "created_at", "revoked_at"]
@@ -116,3 +180,19 @@ class WebhookSecretAdmin(RecordAdmin):
     list_select_related = ["source"]
     fields = ["name", "source", "created_at", "revoked_at"]
     ordering = ["revoked_at", "-pk"]
+
+
+@admin.register(NotifyTarget)
+class NotifyTargetAdmin(RecordAdmin):
+    list_display = ["target", "format", "failing", "last_error"]
+    ordering = ["id"]
+    fields = ["format", "events", "failing_since", "failures", "next_try_at", "last_error"]
+
+    @admin.display(description="Target")
+    def target(self, target: NotifyTarget) -> str:
+        """Without the part of the address that may be a secret."""
+        return shown(target)
+
+    @admin.display(description="Failing since", ordering="failing_since")
+    def failing(self, target: NotifyTarget) -> SafeString:
+        return when(target.failing_since, utc_now())

@@ -1,4 +1,4 @@
-"""How values look to people: badges, links, times and spans; pure, so each is told the time."""
+"""Values as HTML or text: badges, links, times and durations; pure, with the time passed in."""
 
 from datetime import datetime, timedelta
 
@@ -14,7 +14,7 @@ NOTHING = SafeString('<span class="dv-nothing">-</span>')
 
 
 def badge(state: str, hint: str = "") -> SafeString:
-    """The stylesheet knows the colour of each state."""
+    """A label in the colour that drover.css has for the state."""
     return format_html(
         '<span class="dv-badge dv-{}" title="{}">{}</span>', state, hint, state.replace("_", " ")
     )
@@ -37,19 +37,19 @@ def link_to(row: Model | None, text: object = None) -> SafeString:
 
 
 def when(moment: datetime | None, now: datetime) -> SafeString:
-    """How far away it is; exactly when, on hover."""
+    """The distance from now; the exact time is the tooltip."""
     if moment is None:
         return NOTHING
-    said = (moment.isoformat(), exact(moment), relative(moment, now))
-    return format_html('<time datetime="{}" title="{}">{}</time>', *said)
+    texts = (moment.isoformat(), exact(moment), relative(moment, now))
+    return format_html('<time datetime="{}" title="{}">{}</time>', *texts)
 
 
 def exact(moment: datetime) -> str:
     return f"{localtime(moment):%Y-%m-%d %H:%M:%S %Z}"
 
 
-def span(seconds: float) -> str:
-    """Short ones in one unit, long ones in two."""
+def duration(seconds: float) -> str:
+    """In one unit below a minute, in two units above."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
@@ -60,7 +60,7 @@ def span(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def lasted(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> str:
+def run_duration(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> str:
     if started_at is None:
         return "-"
-    return span(max(timedelta(0), (finished_at or now) - started_at).total_seconds())
+    return duration(max(timedelta(0), (finished_at or now) - started_at).total_seconds())

@@ -1,4 +1,4 @@
-"""System duties: the rows of django-celery-beat, in the look of the other pages."""
+"""Pages of django-celery-beat's tables, in the layout of the other pages."""
 
 from typing import Any
 
@@ -12,18 +12,20 @@ from django_celery_beat.models import (
     PeriodicTask,
     SolarSchedule,
 )
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import TabularInline
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from agents_app.admin.base import NamedPages
 
 for _model in (PeriodicTask, IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule):
     admin.site.unregister(_model)
 
 
 class TaskSelect(UnfoldAdminSelectWidget, beat.TaskSelectWidget):  # type: ignore[misc]
-    """The registered tasks, as a select of ours."""
+    """The registered tasks as an Unfold select."""
 
 
-class DutyForm(beat.PeriodicTaskForm):  # type: ignore[misc]
+class PeriodicTaskForm(beat.PeriodicTaskForm):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["task"].widget = UnfoldAdminTextInputWidget()
@@ -31,15 +33,15 @@ class DutyForm(beat.PeriodicTaskForm):  # type: ignore[misc]
 
 
 @admin.register(PeriodicTask)
-class DutyAdmin(beat.PeriodicTaskAdmin, ModelAdmin):  # type: ignore[misc]
-    form = DutyForm
-    # Beat does the duties itself, so its parent's action to send them to a worker has no place.
+class PeriodicTaskAdmin(beat.PeriodicTaskAdmin, NamedPages):  # type: ignore[misc]
+    form = PeriodicTaskForm
+    # Beat executes these tasks itself; the inherited action would send them to a worker.
     actions = ("enable_tasks", "disable_tasks")
     list_display = ("name", "enabled", "scheduler", "task", "last_run_at")
     list_filter = ("enabled",)
     date_hierarchy = None
 
-    # The parent would let people act who may only look.
+    # The inherited actions require only the permission to view.
     @admin.action(permissions=["change"], description="Enable")
     def enable_tasks(self, request: HttpRequest, queryset: Any) -> None:
         super().enable_tasks(request, queryset)
@@ -49,12 +51,12 @@ class DutyAdmin(beat.PeriodicTaskAdmin, ModelAdmin):  # type: ignore[misc]
         super().disable_tasks(request, queryset)
 
 
-class DutiesOfSchedule(beat.PeriodicTaskInline, TabularInline):  # type: ignore[misc]
-    """Which duties a schedule times."""
+class PeriodicTaskInline(beat.PeriodicTaskInline, TabularInline):  # type: ignore[misc]
+    """The periodic tasks that use a schedule."""
 
 
-class BeatScheduleAdmin(ModelAdmin):  # type: ignore[misc]
-    inlines = [DutiesOfSchedule]
+class BeatScheduleAdmin(NamedPages):
+    inlines = [PeriodicTaskInline]
 
 
 @admin.register(CrontabSchedule)

@@ -1,4 +1,4 @@
-"""Shared by `run` and `rerun`: say what became of the request, and follow it if asked to."""
+"""The base of commands that enqueue work: they report the work item and can follow its runs."""
 
 import sys
 from collections.abc import Sequence
@@ -12,43 +12,47 @@ from agents_app.runs import lock_agent, missing_processes
 TIMED_OUT = 124
 
 
-class AskingCommand(DroverCommand):
+class EnqueueCommand(DroverCommand):
     def report(self, item: WorkItem, *, json: bool, wait: bool) -> None:
-        self._say_if_nobody_works()
+        self._warn_without_worker()
         if not (wait and json):
-            self._say_asked(item, json=json)
+            self._report_item(item, json=json)
         if wait:
             sys.exit(self._wait(item, json=json))
 
     def report_all(self, items: Sequence[WorkItem], *, json: bool) -> None:
-        self._say_if_nobody_works()
+        self._warn_without_worker()
         if json:
             self.screen.json({"asked": [described(item, _newest_run(item)) for item in items]})
             return
         for item in items:
-            self._say_asked(item, json=False)
+            self._report_item(item, json=False)
 
-    def _say_if_nobody_works(self) -> None:
+    def _warn_without_worker(self) -> None:
         if "worker" in missing_processes(self.now):
-            self.remark("no worker is alive: it starts when Drover does (manage.py up)")
+            self.remark(
+                "no worker is running: the work item starts when Drover is started (manage.py up)"
+            )
 
-    def _say_asked(self, item: WorkItem, *, json: bool) -> None:
+    def _report_item(self, item: WorkItem, *, json: bool) -> None:
         run = _newest_run(item)
         if json:
             self.screen.json(described(item, run))
         elif run:
             self.screen.say(f"work item {item.pk}: run {run.pk} of {item.agent.name}")
         else:
-            self.screen.say(f"work item {item.pk} waits: {why_waiting(item)}")
+            self.screen.say(f"work item {item.pk} queued: {why_waiting(item)}")
 
     def _wait(self, item: WorkItem, *, json: bool) -> int:
-        """The exit code of the last run: 0 if it succeeded."""
+        """Follows all runs of the work item; returns the exit code of the last."""
         run: Run | None = None
         try:
             for run_id in runs_of_work_item(item.pk):
-                run = self._watch(run_id, json=json)
+                run = self._follow(run_id, json=json)
         except KeyboardInterrupt:
-            self.remark(f"work item {item.pk} goes on; manage.py stop {item.agent.name} ends it")
+            self.remark(
+                f"work item {item.pk} continues (stop it with manage.py stop {item.agent.name})"
+            )
             return INTERRUPTED
         item.refresh_from_db()
         if json:
@@ -57,7 +61,7 @@ class AskingCommand(DroverCommand):
             self.remark(f"work item {item.pk} never ran: {item.state}, {item.reason}")
         return exit_code_of(run)
 
-    def _watch(self, run_id: int, *, json: bool) -> Run:
+    def _follow(self, run_id: int, *, json: bool) -> Run:
         for text in text_until_end(run_id):
             if not json:
                 self.screen.text(text)
@@ -88,17 +92,20 @@ def why_waiting(item: WorkItem) -> str:
     before = WorkItem.objects.filter(
         agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
     ).count()
-    return f"no slot is free, {before} before it"
+    return f"no slot is free, {before} queued before it"
 
 
 def ending_of(run: Run) -> str:
+    """`run 227 lost: its worker died`, `run 228 failed (exit code 3)`."""
     code = "" if run.exit_code is None else f" (exit code {run.exit_code})"
-    error = f": {run.error}" if run.error else code
+    # The stored error of a lost run starts with the state: "lost: its worker died".
+    reason = run.error.removeprefix(f"{run.state}: ")
+    error = f": {reason}" if reason else code
     return f"run {run.pk} {run.state}{error}"
 
 
 def exit_code_of(run: Run | None) -> int:
-    """As a shell would have it: a signal is 128 and its number, a timeout 124."""
+    """As in a shell: 128 plus the number of a signal, 124 for a timeout."""
     if run is None:
         return 1
     if run.state == Run.State.SUCCEEDED:

@@ -1,4 +1,4 @@
-"""The form of a payload that is only tried: for whom, with which headers, and its body."""
+"""The form that tests a payload against the filters of agents without storing it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -21,7 +21,7 @@ from agents_app.webhooks import (
 )
 from agents_app.webhooks.providers import HIDDEN, PROVIDERS
 
-LONGEST_TRIED = 1_000_000
+LONGEST_BODY = 1_000_000
 SOURCE, PROVIDER = "source", "provider"
 _MONO = {"class": "dv-mono", "spellcheck": "false"}
 
@@ -29,28 +29,28 @@ _MONO = {"class": "dv-mono", "spellcheck": "false"}
 def _choices() -> list[tuple[str, Any]]:
     sources = WebhookSource.objects.filter(removed_at__isnull=True).order_by("name")
     own = [(f"{SOURCE}:{s.pk}", f"{s.name} ({s.type})") for s in sources]
-    every = [(f"{PROVIDER}:{name}", f"all of {name}") for name in PROVIDERS]
+    every = [(f"{PROVIDER}:{name}", f"all sources of {name}") for name in PROVIDERS]
     return [*([("Sources", own)] if own else []), ("Providers", every)]
 
 
-class TrialForm(forms.Form):
+class PayloadTestForm(forms.Form):
     target = forms.ChoiceField(
-        label="Sent to",
+        label="Source",
         choices=_choices,
         widget=UnfoldAdminSelectWidget,
-        help_text="A source, or all sources of a provider.",
+        help_text="One source, or all sources of a provider.",
     )
     headers = forms.CharField(
         required=False,
         max_length=20_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, **_MONO}),
-        help_text="One a line, such as X-GitHub-Event: issues. Signatures are not checked.",
+        help_text="One per line, for example X-GitHub-Event: issues. Signatures are not checked.",
     )
     body = forms.CharField(
-        max_length=LONGEST_TRIED,
+        max_length=LONGEST_BODY,
         strip=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 14, **_MONO}),
-        help_text="As it would be sent.",
+        help_text="The request body as the sender would send it.",
     )
 
     def clean_headers(self) -> dict[str, str]:
@@ -61,12 +61,12 @@ class TrialForm(forms.Form):
             if not line.strip():
                 continue
             if not colon or not name.strip():
-                raise forms.ValidationError(f"Line {number}: write NAME: VALUE.")
+                raise forms.ValidationError(f"Line {number}: expected NAME: VALUE.")
             found[name.strip().lower()] = value.strip()
         return found
 
     def clean(self) -> dict[str, Any]:
-        """Found out here, so that what is wrong with the target is an error of the form."""
+        """Reads the source here, so that a problem with it is an error of the form."""
         cleaned = super().clean() or {}
         if not self.errors and cleaned["target"].startswith(SOURCE):
             try:
@@ -75,42 +75,42 @@ class TrialForm(forms.Form):
                 self.add_error("target", str(error))
         return cleaned
 
-    def trials(self, now: datetime) -> list[tuple[DryRun, str]]:
-        """What would become of it, each with a hint if it was not understood."""
+    def results(self, now: datetime) -> list[tuple[DryRun, str]]:
+        """The result for each source, with a hint if the payload was ignored."""
         target, headers = self.cleaned_data["target"], self.cleaned_data["headers"]
         body = self.cleaned_data["body"].encode("utf-8", "surrogatepass")
         if sources := self.cleaned_data.get("sources"):
             found = dry_run_delivery(sources, headers, body, now)
         else:
             found = dry_run_provider(target.partition(":")[2], headers, body, now)
-        return [(trial, _hint(trial, headers)) for trial in found]
+        return [(result, _hint(result, headers)) for result in found]
 
 
 def _source(key: int) -> Any:
     row = WebhookSource.objects.filter(pk=key).first()
     if row is None:
-        raise NotFound("that source is gone")
+        raise NotFound("the source was removed")
     source = read_source(row, ())
     if source is None:
-        raise Refused(f"the source {row.name!r} cannot be used: its settings make no sense")
+        raise Refused(f"the settings of the source {row.name!r} are invalid")
     return source
 
 
-def _hint(trial: DryRun, headers: Mapping[str, str]) -> str:
-    header = EVENT_HEADERS.get(trial.kind, "")
-    if trial.reading.outcome == "ignored" and header and header not in headers:
-        return f"{trial.kind} says in the header {header} which event it is: add it above."
+def _hint(result: DryRun, headers: Mapping[str, str]) -> str:
+    header = EVENT_HEADERS.get(result.kind, "")
+    if result.reading.outcome == "ignored" and header and header not in headers:
+        return f"{result.kind} names the event in the header {header}: add it to the headers."
     return ""
 
 
-def form_of(asked: Mapping[str, str]) -> TrialForm:
-    """Begun with what was stored of a delivery, without what proved who had sent it."""
-    delivery, source = asked.get("delivery", ""), asked.get("source", "")
+def form_of(query: Mapping[str, str]) -> PayloadTestForm:
+    """The form, filled with a stored delivery without its signature headers."""
+    delivery, source = query.get("delivery", ""), query.get("source", "")
     found = Delivery.objects.filter(pk=delivery).first() if _is_key(delivery) else None
     if found is None or len(found.body) > LONGEST:
-        return TrialForm(initial={"target": f"{SOURCE}:{source}"} if _is_key(source) else {})
+        return PayloadTestForm(initial={"target": f"{SOURCE}:{source}"} if _is_key(source) else {})
     headers = headers_of(found).items()
-    return TrialForm(
+    return PayloadTestForm(
         initial={
             "target": f"{SOURCE}:{found.source_id}",
             "headers": "\n".join(f"{n}: {value}" for n, value in headers if value != HIDDEN),

@@ -1,0 +1,114 @@
+"""Sidebar, page title, heading and address of a page have one name, the name in NAMES."""
+
+import html
+import re
+
+import pytest
+from django.test import Client
+from django.utils.text import capfirst, slugify
+
+from gateway_app.api import API
+from tests.agents_app.admin.visitors import fill
+from tests.agents_app.fleet import Fleet
+
+# In the order of the sidebar.
+NAMES = {
+    "Overview": "/admin/",
+    "Agents": "/admin/agents/",
+    "Schedules": "/admin/schedules/",
+    "Calendar": "/admin/schedules/calendar/",
+    "Rules": "/admin/rules/",
+    "Queue": "/admin/queue/",
+    "Runs": "/admin/runs/",
+    "Credentials": "/admin/credentials/",
+    "Calls": "/admin/calls/",
+    "Messages": "/admin/messages/",
+    "Locks": "/admin/locks/",
+    "Lock waits": "/admin/lock-waits/",
+    "Deliveries": "/admin/deliveries/",
+    "Webhook sources": "/admin/webhook-sources/",
+    "Notifications": "/admin/notifications/",
+    "Firings": "/admin/firings/",
+    "Events": "/admin/events/",
+    "Usage": "/admin/usage/",
+    "Heartbeats": "/admin/heartbeats/",
+    "Doctor": "/admin/doctor/",
+    "Workers": "/admin/workers/",
+    "Machines": "/admin/machines/",
+    "Scheduler": "/admin/scheduler/",
+    "Periodic tasks": "/admin/periodic-tasks/",
+    "Intervals": "/admin/intervals/",
+    "Crontabs": "/admin/crontabs/",
+    "Clocked": "/admin/clocked/",
+    "Solar events": "/admin/solar-events/",
+    "Tenants": "/admin/tenants/",
+    "Users": "/admin/users/",
+    "Groups": "/admin/groups/",
+    "Failed logins": "/admin/failed-logins/",
+}
+# Pages without a line in the sidebar.
+OTHERS = {
+    "Webhook secrets": "/admin/webhook-secrets/",
+    "Test a payload": "/admin/deliveries/test/",
+}
+# Resources of the API without a page.
+API_ONLY = {"tokens", "project", "signals"}
+
+
+def text_of(page: str, element: str) -> str:
+    found = re.search(rf"<{element}[ >].*?</{element}>", page, re.DOTALL)
+    assert found, element
+    text = re.sub(r"<span class=\"material-symbols-outlined.*?</span>", " > ", found[0])
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def page_at(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200, address
+    return response.content.decode()
+
+
+def test_the_sidebar_has_the_names_and_addresses(boss: Client, fleet: Fleet):
+    groups = boss.get("/admin/").context["sidebar_navigation"]
+    items = {str(item["title"]): str(item["link"]) for group in groups for item in group["items"]}
+    items.pop("Flower", None)
+    assert list(items.items()) == list(NAMES.items())
+
+
+@pytest.mark.parametrize(("name", "address"), {**NAMES, **OTHERS}.items())
+def test_title_and_heading_of_a_page_are_its_name(
+    boss: Client, fleet: Fleet, name: str, address: str
+):
+    page = page_at(boss, address)
+    assert text_of(page, "title") == f"{name} | Drover"
+    assert text_of(page, "h1").split(" > ")[-1] == name
+
+
+@pytest.mark.parametrize("name", ["Agents", "Runs", "Queue", "Firings", "Workers", "Events"])
+def test_the_page_of_a_row_has_the_name_of_its_list(boss: Client, fleet: Fleet, name: str):
+    fill(fleet)
+    row = re.search(rf'"({NAMES[name]}\d+/change/)', page_at(boss, NAMES[name]))
+    assert row
+    page = page_at(boss, row[1])
+    own, of_list, site = text_of(page, "title").split(" | ")
+    assert (of_list, site) == (name, "Drover")
+    assert text_of(page, "h1") == f"Drover > {name} > {capfirst(own)}"
+
+
+def test_the_page_that_adds_a_row_says_so(boss: Client, fleet: Fleet):
+    page = page_at(boss, "/admin/webhook-sources/add/")
+    assert text_of(page, "title") == "Add webhook source | Webhook sources | Drover"
+
+
+def test_resources_of_the_api_have_the_names_of_the_pages():
+    resources = {path.split("/")[2] for path in API.get_openapi_schema()["paths"]}
+    assert resources - API_ONLY <= {slugify(name) for name in NAMES}
+
+
+def test_addresses_of_version_0_1_0_lead_to_the_pages(boss: Client, fleet: Fleet):
+    response = boss.get("/admin/agents_app/workitem/?state__exact=queued")
+    assert (response.status_code, response["Location"]) == (
+        301,
+        "/admin/queue/?state__exact=queued",
+    )
+    assert boss.get("/admin/agents_app/nothing/").status_code == 404
