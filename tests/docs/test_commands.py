@@ -11,6 +11,8 @@ from tests.docs.documented import (
 )
 from tests.docs.pages import title
 
+# Fifty commands, each a process of its own.
+pytestmark = pytest.mark.slow
 INSIDE = samples_inside_runs()
 
 

