@@ -19,13 +19,13 @@ def login(request: HttpRequest) -> HttpResponseBase:
         return admin.site.login(request)
     name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
     try:
-        tried = logins.begin_try(name, address, _utc_now())
+        tried = logins.begin_attempt(name, address, _utc_now())
     except logins.Locked as locked:
         return _locked(request, locked.retry_after_seconds)
     response = admin.site.login(request)
     # Django shows the form again when anything was wrong with it.
     succeeded = response.status_code == 302
-    (logins.succeed if succeeded else logins.fail)(tried, _utc_now())
+    (logins.record_success if succeeded else logins.record_failure)(tried, _utc_now())
     return response
 
 

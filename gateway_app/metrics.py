@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
 from agents_app.installation import is_loopback
-from agents_app.maintenance import Figure, Histogram, read_figures
+from agents_app.maintenance import Histogram, ValueMetric, read_metrics
 from agents_app.models import DEFAULT_TENANT
 from gateway_app.access import READ, Forbidden, admit, caller_with_token, problem
 
@@ -33,13 +33,13 @@ def metrics(request: HttpRequest) -> HttpResponse:
     try:
         if not is_local(request, CONF.host):
             _admit(request)
-        figures = read_figures(datetime.now(UTC))
+        found = read_metrics(datetime.now(UTC))
     except DroverError as error:
         return _refusal(error)
     except DatabaseError:
         return problem(503, "unavailable", "the database does not answer: try again")
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    answer = HttpResponse(encode(_Figures(figures)), content_type=content_type)
+    answer = HttpResponse(encode(_MetricFamilies(found)), content_type=content_type)
     answer["Cache-Control"] = "no-store"
     return answer
 
@@ -81,23 +81,23 @@ def _refusal(error: DroverError) -> HttpResponse:
 # --- as Prometheus reads them ---------------------------------------------------------------
 
 
-class _Figures(Collector):
-    def __init__(self, figures: Iterable[Figure | Histogram]) -> None:
-        self.figures = figures
+class _MetricFamilies(Collector):
+    def __init__(self, metrics: Iterable[ValueMetric | Histogram]) -> None:
+        self.metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        return [_family(figure) for figure in self.figures]
+        return [_family(metric) for metric in self.metrics]
 
 
-def _family(figure: Figure | Histogram) -> Metric:
-    name, labels = PREFIX + figure.name, list(figure.labels)
-    if isinstance(figure, Histogram):
-        histogram = HistogramMetricFamily(name, figure.about, labels=labels)
-        for values, buckets, total in figure.samples:
+def _family(metric: ValueMetric | Histogram) -> Metric:
+    name, labels = PREFIX + metric.name, list(metric.labels)
+    if isinstance(metric, Histogram):
+        histogram = HistogramMetricFamily(name, metric.about, labels=labels)
+        for values, buckets, total in metric.samples:
             histogram.add_metric(list(values), buckets, total)
         return histogram
-    kind = GaugeMetricFamily if figure.kind == "gauge" else CounterMetricFamily
-    family = kind(name, figure.about, labels=labels)
-    for values, value in figure.samples:
+    kind = GaugeMetricFamily if metric.kind == "gauge" else CounterMetricFamily
+    family = kind(name, metric.about, labels=labels)
+    for values, value in metric.samples:
         family.add_metric(list(values), value)
     return family

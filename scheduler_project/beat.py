@@ -15,7 +15,7 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.events import relay
-from agents_app.maintenance import DUTIES, RULES, Pulse
+from agents_app.maintenance import DUTIES, RULES, BeatStatus
 from agents_app.project import sync_project, watch_project
 from agents_app.runs import control
 from agents_app.schedules import due, firings
@@ -40,7 +40,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
     clock: Callable[[], datetime] = staticmethod(utc_now)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.pulse = Pulse()
+        self.status = BeatStatus()
         self.duties = DutyRunner()
         self.duties_at = 0.0
         self.latest: datetime | None = None
@@ -69,7 +69,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
             self._reset_future_times(now)
         self.latest = now
         claimed = self._fire(now) if _is_due(due.next_due_at(), now) else 0
-        self.pulse.beat(now, claimed)
+        self.status.record_check(now, claimed)
         if time.monotonic() >= self.duties_at:
             self.duties_at = time.monotonic() + super().tick()
         return self._sleep_seconds()

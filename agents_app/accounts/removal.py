@@ -1,6 +1,6 @@
-"""What is taken away for good, with all that hangs on it, in bites that nobody waits for.
+"""Deletion of schedules and tenants with all their rows, in small transactions.
 
-Only what nothing runs of: a worker still knows the ids of what it is doing.
+Refused while a run is unfinished, because its worker still uses the ids of the rows.
 """
 
 from datetime import datetime
@@ -14,14 +14,14 @@ from agents_app.models import Agent, Firing, Run, RunEvent, Schedule, Tenant, Wo
 from agents_app.runs import dispatch
 from agents_app.schedules import edit
 
-ROWS_IN_ONE_BITE = 200
+ROWS_IN_ONE_COMMIT = 200
 
 
 # --- a schedule -----------------------------------------------------------------------------
 
 
 def close_schedule(schedule: Schedule, by: str, now: datetime) -> "QuerySet[Run]":
-    """Canceled, and its runs are told to end; those that have not yet are returned."""
+    """Cancel the schedule and request a stop of its runs; returns the unfinished runs."""
     unfinished = Run.objects.filter(schedule=schedule, slot__isnull=False)
 
     def change() -> None:
@@ -35,11 +35,13 @@ def close_schedule(schedule: Schedule, by: str, now: datetime) -> "QuerySet[Run]
 
 
 def remove_schedule(schedule: Schedule, by: str, now: datetime) -> None:
-    """With its firings, its work and its runs; `close_schedule` comes first."""
+    """Delete the schedule with its firings, work items and runs, after `close_schedule`."""
     _refuse_unfinished(Run.objects.filter(schedule=schedule, slot__isnull=False))
     detail = f"{schedule.name}: {by}"
-    _bite(WorkItem.objects.filter(schedule=schedule).exclude(state=WorkItem.State.ADMITTED))
-    _bite(Firing.objects.filter(schedule=schedule))
+    _delete_in_batches(
+        WorkItem.objects.filter(schedule=schedule).exclude(state=WorkItem.State.ADMITTED)
+    )
+    _delete_in_batches(Firing.objects.filter(schedule=schedule))
 
     def change() -> None:
         schedule.delete()
@@ -54,27 +56,29 @@ def remove_schedule(schedule: Schedule, by: str, now: datetime) -> None:
 # --- a tenant -------------------------------------------------------------------------------
 
 
-def remove_tenant(tenant: Tenant, by: str, now: datetime, told: Tenant) -> None:
-    """All it owns, in every table; `told` is the tenant whose journal keeps the fact."""
+def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) -> None:
+    """Delete the tenant and all its rows; the event is recorded in the journal of `journal_of`."""
     _refuse_unfinished(Run.objects.filter(tenant=tenant, slot__isnull=False))
-    # Agent by agent, because that is how the tables are indexed.
+    # Agent by agent, because the tables are indexed by agent.
     for agent in Agent.objects.filter(tenant=tenant):
-        _bite(WorkItem.objects.filter(agent=agent))
+        _delete_in_batches(WorkItem.objects.filter(agent=agent))
     for schedule in tenant.schedules.all():
-        _bite(Firing.objects.filter(schedule=schedule))
-    _bite(RunEvent.objects.filter(tenant=tenant))
+        _delete_in_batches(Firing.objects.filter(schedule=schedule))
+    _delete_in_batches(RunEvent.objects.filter(tenant=tenant))
 
     def change() -> None:
         tenant_name = tenant.name
         Tenant.objects.get(pk=tenant.pk).delete()
         journal.record(
-            journal.JournalEntry("tenant.deleted", now, told.pk, detail=f"{tenant_name}: {by}")
+            journal.JournalEntry(
+                "tenant.deleted", now, journal_of.pk, detail=f"{tenant_name}: {by}"
+            )
         )
 
     in_transaction(change)
 
 
-# --- the parts ------------------------------------------------------------------------------
+# --- parts of both --------------------------------------------------------------------------
 
 
 def _refuse_unfinished(runs: "QuerySet[Run]") -> None:
@@ -83,9 +87,9 @@ def _refuse_unfinished(runs: "QuerySet[Run]") -> None:
         raise Refused(f"{what} still ending: ask again in a moment")
 
 
-def _bite(rows: "QuerySet[Model]") -> None:
-    # Looked for once: some of these are found by reading the whole table.
+def _delete_in_batches(rows: "QuerySet[Model]") -> None:
+    # Read once: some of these queries scan the whole table.
     keys = list(rows.values_list("pk", flat=True))
-    for start in range(0, len(keys), ROWS_IN_ONE_BITE):
-        some = rows.model._default_manager.filter(pk__in=keys[start : start + ROWS_IN_ONE_BITE])
+    for start in range(0, len(keys), ROWS_IN_ONE_COMMIT):
+        some = rows.model._default_manager.filter(pk__in=keys[start : start + ROWS_IN_ONE_COMMIT])
         in_transaction(some.delete)

@@ -1,4 +1,4 @@
-"""What people do to tenants: create, disable, enable, scale, delete; each act is noted."""
+"""Creating, disabling, enabling, scaling and deleting tenants; each change is in the journal."""
 
 from datetime import datetime, timedelta
 
@@ -20,17 +20,17 @@ LARGEST_SCALE = 10_000
 
 
 def create_tenant(name: str, by: str, now: datetime) -> tuple[Tenant, NewToken]:
-    """With its first token, which may do everything a tenant may."""
+    """Create a tenant with its first token, which has the scope admin."""
     if name != DEFAULT_TENANT and agent_name_problem(name):
         raise Refused(
-            f"{name[:80]!r} is no tenant name: use a-z, 0-9 and single hyphens between them, "
-            "at most 64 characters"
+            f"{name[:80]!r} is not a valid tenant name: use a-z, 0-9 and single hyphens "
+            "between them, at most 64 characters"
         )
 
     def change() -> tuple[Tenant, NewToken]:
         tenant, created = Tenant.objects.get_or_create(name=name)
         if not created:
-            raise Refused(f"there is a tenant {name!r} already")
+            raise Refused(f"a tenant {name!r} exists already")
         journal.record(journal.JournalEntry("tenant.created", now, tenant.pk, detail=by))
         return tenant, create_token(tenant, "first", ApiToken.Scope.ADMIN, by, now)
 
@@ -38,7 +38,7 @@ def create_tenant(name: str, by: str, now: datetime) -> tuple[Tenant, NewToken]:
 
 
 def disable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
-    """Nothing fires or starts any more; what runs goes on to its end."""
+    """Stop schedules from firing and work from starting; runs continue. False: it was disabled."""
     enabled = Tenant.objects.filter(pk=tenant.pk, disabled_at__isnull=True)
 
     def change() -> bool:
@@ -51,16 +51,16 @@ def disable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
 
 
 def enable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
-    """Its schedules fire at their next time again, and what waits may start."""
+    """Let schedules fire at their next time again and queued work start. False: it was enabled."""
 
     def change() -> bool:
-        held_back = list(_held_back(tenant))
-        lock_agents(schedule.agent_id for schedule in held_back)
+        affected = list(_affected_schedules(tenant))
+        lock_agents(schedule.agent_id for schedule in affected)
         disabled = Tenant.objects.filter(pk=tenant.pk, disabled_at__isnull=False)
         if not disabled.update(disabled_at=None):
             return False
-        for schedule in held_back:
-            _let_go(schedule, now)
+        for schedule in affected:
+            _rearm(schedule, now)
         journal.record(journal.JournalEntry("tenant.enabled", now, tenant.pk, detail=by))
         return True
 
@@ -70,7 +70,8 @@ def enable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
 
 
 def scale_project(tenant: Tenant, scale: int | None, by: str, now: datetime) -> None:
-    """A cap on all unfinished runs together, or none; holds until the project's file changes."""
+    """Set the limit on all unfinished runs together; None removes it. A change of the project's
+    file sets it again."""
     if scale is not None and not 1 <= scale <= LARGEST_SCALE:
         raise Refused(f"a scale of {scale} is out of range: give 1 to {LARGEST_SCALE}, or none")
     detail = f"{by}: {'no cap' if scale is None else scale}"
@@ -84,9 +85,10 @@ def scale_project(tenant: Tenant, scale: int | None, by: str, now: datetime) -> 
 
 
 def close_tenant(tenant: Tenant, by: str, now: datetime) -> int:
-    """The first half of deleting one: nothing starts, what runs is told to end; how many do so."""
+    """Disable the tenant and request a stop of its runs, before `delete_tenant`; returns the number
+    of unfinished runs."""
     if tenant.name == DEFAULT_TENANT:
-        raise Refused(f"the tenant {DEFAULT_TENANT} owns the project: it is not deleted")
+        raise Refused(f"the tenant {DEFAULT_TENANT} owns the project and cannot be deleted")
     disable_tenant(tenant, by, now)
     unfinished = Run.objects.filter(tenant=tenant, slot__isnull=False)
     dispatch.request_stop(unfinished, now, f"its tenant was deleted by {by}")
@@ -94,17 +96,18 @@ def close_tenant(tenant: Tenant, by: str, now: datetime) -> int:
 
 
 def delete_tenant(tenant: Tenant, by: str, now: datetime) -> None:
-    """With everything it owns; refused while a run of it is still ending."""
+    """Delete the tenant with everything it owns; refused while one of its runs is unfinished."""
     close_tenant(tenant, by, now)
     default, _ = in_transaction(lambda: Tenant.objects.get_or_create(name=DEFAULT_TENANT))
-    remove_tenant(tenant, by, now, told=default)
+    remove_tenant(tenant, by, now, journal_of=default)
 
 
-# --- what was moved on ----------------------------------------------------------------------
+# --- schedules of a disabled tenant ---------------------------------------------------------
 
 
-def _held_back(tenant: Tenant) -> QuerySet[Schedule]:
-    """One-shots that were paused for it, and recurring ones that were moved on."""
+def _affected_schedules(tenant: Tenant) -> QuerySet[Schedule]:
+    """One-shots that were paused because the tenant is disabled, and recurring schedules that
+    skipped firings meanwhile."""
     since = Tenant.objects.filter(pk=tenant.pk).values("disabled_at")[:1]
     skipped = Firing.objects.filter(
         schedule=OuterRef("pk"),
@@ -115,7 +118,7 @@ def _held_back(tenant: Tenant) -> QuerySet[Schedule]:
     return tenant.schedules.filter(moved | Q(state=S.PAUSED, pause_note=TENANT_DISABLED))
 
 
-def _let_go(seen: Schedule, now: datetime) -> None:
+def _rearm(seen: Schedule, now: datetime) -> None:
     schedule = Schedule.objects.get(pk=seen.pk)
     try:
         if schedule.state == S.PAUSED:
@@ -124,13 +127,13 @@ def _let_go(seen: Schedule, now: datetime) -> None:
         elif schedule.next_fire_at is not None:
             # Compare and set: beat may have claimed it meanwhile.
             same = Schedule.objects.filter(pk=schedule.pk, next_fire_at=schedule.next_fire_at)
-            same.update(next_fire_at=_in_its_rhythm(schedule, schedule.next_fire_at, now))
+            same.update(next_fire_at=_next_regular_fire(schedule, schedule.next_fire_at, now))
     except (TriggerParseError, OverflowError):
-        return  # the claim will say what is wrong with it
+        return  # the claim reports what is wrong with the schedule
 
 
-def _in_its_rhythm(schedule: Schedule, armed: datetime, now: datetime) -> datetime:
-    """Its first instant after now; an interval of elapsed time is counted back to it."""
+def _next_regular_fire(schedule: Schedule, armed: datetime, now: datetime) -> datetime:
+    """The first regular fire time after now; that of an interval is counted back from `armed`."""
     trigger = parse_trigger(schedule.expression)
     if isinstance(trigger, IntervalTrigger) and schedule.interval_seconds is None:
         return armed - trigger.every * max(0, (armed - now - timedelta.resolution) // trigger.every)

@@ -14,7 +14,7 @@ from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
 from agents_app.admin.formatting import badge, link_to, when
 from agents_app.errors import ConfigError, DroverError, Refused
 from agents_app.models import NotifyTarget, WebhookSecret, WebhookSource
-from agents_app.notifications import shown
+from agents_app.notifications import target_label
 from agents_app.skills import WORD
 from agents_app.webhooks import SHORTEST_SECRET, sources
 from agents_app.webhooks.providers import PROVIDERS, provider_for
@@ -191,7 +191,7 @@ class NotifyTargetAdmin(RecordAdmin):
     @admin.display(description="Target")
     def target(self, target: NotifyTarget) -> str:
         """Without the part of the address that may be a secret."""
-        return shown(target)
+        return target_label(target)
 
     @admin.display(description="Failing since", ordering="failing_since")
     def failing(self, target: NotifyTarget) -> SafeString:

@@ -12,7 +12,7 @@ from agents_app.events.tail import (
     entries_between,
     newest_entry_id,
 )
-from agents_app.events.totals import Key, add, buckets, observe, read_totals, sum_of
+from agents_app.events.totals import Key, add_to_totals, buckets, observe, read_totals, sum_key
 from agents_app.events.trace import trace_id_of
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "Key",
     "Tail",
     "TailEntry",
-    "add",
+    "add_to_totals",
     "buckets",
     "entries_between",
     "journal",
@@ -28,6 +28,6 @@ __all__ = [
     "observe",
     "read_totals",
     "relay",
-    "sum_of",
+    "sum_key",
     "trace_id_of",
 ]

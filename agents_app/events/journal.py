@@ -1,4 +1,4 @@
-"""What happened, written in the transaction in which it happens, and logged once it has."""
+"""The journal: entries are written in the transaction of the change and logged after its commit."""
 
 import logging
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from agents_app.database import execute, to_database_time
 
 log = structlog.get_logger("drover")
 _standard = logging.getLogger("drover")
-STEPS = frozenset({"run.admitted", "run.started"})
-LOSSES = frozenset(
+DEBUG_EVENTS = frozenset({"run.admitted", "run.started"})
+WARNING_EVENTS = frozenset(
     {"work.overflowed", "run.lost", "run.dead", "rule.failed", "rules.invalid", "rules.disabled"}
 )
 
@@ -27,12 +27,12 @@ class JournalEntry:
     agent_id: int | None = None
     run_id: int | None = None
     detail: str = ""
-    # For the log only: the run has it in its row.
+    # For the log only: the run's row has it.
     trace_id: str = ""
 
 
 def record(*entries: JournalEntry) -> None:
-    """Must be called inside the transaction that makes the entries true."""
+    """Write entries in the caller's transaction, which must be that of the change."""
     rows = ", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(entries))
     values = [
         value
@@ -55,16 +55,16 @@ def log_after_commit(*entries: JournalEntry) -> None:
 
 
 def _log(entries: tuple[JournalEntry, ...]) -> None:
-    """One line a run at INFO, the one that says how it ended: logging costs more than SQL."""
+    """At INFO one line for each run, its end: a log line costs more than a statement."""
     for e in entries:
         level = _level(e.name)
         if _standard.isEnabledFor(level):
-            who = {"tenant_id": e.tenant_id, "agent_id": e.agent_id, "run_id": e.run_id}
-            story = {"trace_id": e.trace_id} if e.trace_id else {}
-            log.log(level, e.name, **story, **who, detail=e.detail)
+            ids = {"tenant_id": e.tenant_id, "agent_id": e.agent_id, "run_id": e.run_id}
+            trace = {"trace_id": e.trace_id} if e.trace_id else {}
+            log.log(level, e.name, **trace, **ids, detail=e.detail)
 
 
 def _level(name: str) -> int:
-    if name in STEPS:
+    if name in DEBUG_EVENTS:
         return logging.DEBUG
-    return logging.WARNING if name in LOSSES else logging.INFO
+    return logging.WARNING if name in WARNING_EVENTS else logging.INFO

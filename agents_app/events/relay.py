@@ -1,6 +1,7 @@
-"""Hints leave here for Redis, on a thread of their own: no caller ever waits for Redis.
+"""Sends hints to Redis on a thread of its own, so that no caller waits for Redis.
 
-A hint says "look at this run". Losing one costs latency, never work: the sweep sends it again.
+A hint names a run that a worker should start. A lost hint costs latency, never work: the sweep
+sends it again.
 """
 
 import os
@@ -19,14 +20,16 @@ from django.utils.module_loading import import_string
 from agents_app.models import queue_name
 
 log = structlog.get_logger("drover.relay")
-MOST_WAITING = 50_000
+MAX_WAITING = 50_000
 WARN_EVERY_SECONDS = 10.0
 
 
 class Relay:
+    """The queue of hints of one process and the thread that sends them."""
+
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._waiting: Queue[tuple[int, int]] = Queue(MOST_WAITING)
+        self._waiting: Queue[tuple[int, int]] = Queue(MAX_WAITING)
         self._warned_at = -WARN_EVERY_SECONDS
         self._lost = 0
         threading.Thread(target=self._work, name="relay", daemon=True).start()
@@ -38,7 +41,7 @@ class Relay:
             self._lost += 1
 
     def drain(self, seconds: float) -> bool:
-        """Before a short-lived process ends; False if some hints are left to the sweep."""
+        """Wait until all hints are sent; False if some are left to the sweep."""
         until = time.monotonic() + seconds
         while self._waiting.unfinished_tasks and time.monotonic() < until:
             time.sleep(0.01)
@@ -55,7 +58,7 @@ class Relay:
                 self._waiting.task_done()
 
     def _give_up(self, error: Exception) -> None:
-        """While Redis is away each try would block for seconds: what waits goes to the sweep."""
+        """Drop all hints, which the sweep sends again: each attempt would block for seconds."""
         self._lost += 1
         while True:
             try:

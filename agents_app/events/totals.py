@@ -1,4 +1,4 @@
-"""The small table of counts that only grow: adding to it and reading it; not what is counted."""
+"""The table of totals for /metrics: adding to counts and histograms, and reading them."""
 
 import json
 from bisect import bisect_left
@@ -14,12 +14,12 @@ ROWS_IN_ONE_STATEMENT = 200
 _ADD = """
 INSERT INTO drover_metric_total (name, labels, value) VALUES {}
 ON CONFLICT (name, labels) DO UPDATE SET value = drover_metric_total.value + excluded.value"""
-REST = "+Inf"
+OVERFLOW = "+Inf"
 
 
-def add(counts: Mapping[Key, float]) -> None:
-    """In the caller's transaction."""
-    # In one order: two that add to the same counts never wait for each other.
+def add_to_totals(counts: Mapping[Key, float]) -> None:
+    """Add the counts in the caller's transaction."""
+    # Always in the same order, so that two transactions never wait for each other.
     rows = [(name, json.dumps(labels), counts[name, *labels]) for name, *labels in sorted(counts)]
     for start in range(0, len(rows), ROWS_IN_ONE_STATEMENT):
         some = rows[start : start + ROWS_IN_ONE_STATEMENT]
@@ -36,22 +36,22 @@ def read_totals() -> dict[Key, float]:
 
 
 def observe(counts: dict[Key, float], key: Key, bounds: Sequence[float], value: float) -> None:
-    """Counts it in the first bucket that holds it, and only there."""
+    """Count a value in the smallest bucket that contains it, and in the sum."""
     at = bisect_left(bounds, value)
-    bound = f"{bounds[at]:g}" if at < len(bounds) else REST
-    for each, more in (((*key, bound), 1.0), (sum_of(key[0], key[1:]), value)):
+    bound = f"{bounds[at]:g}" if at < len(bounds) else OVERFLOW
+    for each, more in (((*key, bound), 1.0), (sum_key(key[0], key[1:]), value)):
         counts[each] = counts.get(each, 0) + more
 
 
-def sum_of(name: str, labels: Key) -> Key:
+def sum_key(name: str, labels: Key) -> Key:
     return (f"{name}_sum", *labels)
 
 
 def buckets(
     totals: Mapping[Key, float], key: Key, bounds: Sequence[float]
 ) -> list[tuple[str, float]]:
-    """As Prometheus wants them: each with all that are smaller."""
-    known = {each[-1] for each in totals if each[:-1] == key} - {REST}
-    names = [*sorted(known | {f"{bound:g}" for bound in bounds}, key=float), REST]
+    """The cumulative buckets of a histogram, as Prometheus expects them."""
+    known = {each[-1] for each in totals if each[:-1] == key} - {OVERFLOW}
+    names = [*sorted(known | {f"{bound:g}" for bound in bounds}, key=float), OVERFLOW]
     counts = accumulate(totals.get((*key, name), 0) for name in names)
     return list(zip(names, counts, strict=True))

@@ -1,8 +1,8 @@
-"""The W3C header `traceparent`: whose story a request belongs to; pure, and no text upsets it."""
+"""Reads the trace id of the W3C header `traceparent`; pure."""
 
 import re
 
-# Version ff is forbidden, and so are ids of zeros; versions to come may add fields at the end.
+# Version ff and ids of zeros are forbidden; later versions may add fields at the end.
 _TRACEPARENT = re.compile(
     r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})"
     r"-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?P<more>-.*)?",
@@ -11,7 +11,7 @@ _TRACEPARENT = re.compile(
 
 
 def trace_id_of(traceparent: str | None) -> str:
-    """Empty if there is none, or none that can be read: that is nobody's error."""
+    """The trace id; empty if there is no header or it is not valid, which is not an error."""
     found = _TRACEPARENT.fullmatch((traceparent or "").strip(" \t"))
     if found is None or (found["version"] == "00" and found["more"] is not None):
         return ""

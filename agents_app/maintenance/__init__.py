@@ -5,11 +5,11 @@ Does not belong here: decisions that other packages own: duties call them.
 """
 
 from agents_app.maintenance import doctor
+from agents_app.maintenance.beat_status import BeatStatus
 from agents_app.maintenance.doctor import examine, examine_rows
 from agents_app.maintenance.duties import DUTIES, RULES
-from agents_app.maintenance.figures import Figure, Histogram, read_figures
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
-from agents_app.maintenance.pulse import Pulse
+from agents_app.maintenance.metrics import Histogram, ValueMetric, read_metrics
 from agents_app.maintenance.retention import old_rows, remove_old_rows
 
 __all__ = [
@@ -18,14 +18,14 @@ __all__ = [
     "RULES",
     "WARNING",
     "WRONG",
-    "Figure",
+    "BeatStatus",
     "Finding",
     "Histogram",
-    "Pulse",
+    "ValueMetric",
     "doctor",
     "examine",
     "examine_rows",
     "old_rows",
-    "read_figures",
+    "read_metrics",
     "remove_old_rows",
 ]

@@ -1,6 +1,6 @@
-"""Is everything as it must be? One small check each, with a verdict and what to do.
+"""The checks of `manage.py doctor`: each finding has a verdict and says what to do.
 
-Reads only, and never raises: what a check cannot find out is its finding.
+Checks only read. A check that fails with an error reports the error as its finding.
 """
 
 import shutil
@@ -17,7 +17,15 @@ from agents_app.conf import CONF
 from agents_app.database import ENGINE
 from agents_app.errors import DroverError
 from agents_app.installation import client_url, redis_url
-from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Finding, Said, line_of
+from agents_app.maintenance.findings import (
+    OK,
+    WARNING,
+    WRONG,
+    Check,
+    CheckResults,
+    Finding,
+    one_line,
+)
 from agents_app.maintenance.fleet_checks import FLEET_CHECKS
 from agents_app.maintenance.invariants import INVARIANTS, violations
 from agents_app.models import (
@@ -29,23 +37,23 @@ from agents_app.runs import SILENT_BEAT_SECONDS
 from agents_app.skills import discover_project
 from agents_app.worker import boot_id, this_host
 
-LITTLE_DISK, NO_DISK = 1_000_000_000, 100_000_000
+LOW_DISK_BYTES, FULL_DISK_BYTES = 1_000_000_000, 100_000_000
 SKEW = timedelta(seconds=5)
 REDIS_SECONDS = 2
 START = "start Drover: manage.py up"
 
 
 def examine(now: datetime) -> list[Finding]:
-    findings = [finding for name in WITHOUT_DATABASE for finding in _do(name, now)]
-    database = _do("database", now)
+    findings = [finding for name in WITHOUT_DATABASE for finding in _run_check(name, now)]
+    database = _run_check("database", now)
     findings += database
     if all(finding.verdict != WRONG for finding in database):
-        findings += [finding for name in WITH_DATABASE for finding in _do(name, now)]
+        findings += [finding for name in WITH_DATABASE for finding in _run_check(name, now)]
     return findings
 
 
 def examine_rows(now: datetime) -> list[Finding]:
-    """Whether there are rows that must not exist; this reads whole tables."""
+    """Search for rows that must not exist; this reads whole tables."""
     found = [
         Finding("invariants", WRONG, f"{v.name}: {v.count}, such as {v.examples}. {v.meaning}")
         for v in violations(now)
@@ -53,24 +61,24 @@ def examine_rows(now: datetime) -> list[Finding]:
     return found or [Finding("invariants", OK, f"{len(INVARIANTS)} hold")]
 
 
-def _do(name: str, now: datetime) -> list[Finding]:
+def _run_check(name: str, now: datetime) -> list[Finding]:
     check = {**WITHOUT_DATABASE, "database": check_database, **WITH_DATABASE}[name]
     try:
-        return [Finding(name, *said) for said in check(now)] or [Finding(name, OK, "healthy")]
+        return [Finding(name, *result) for result in check(now)] or [Finding(name, OK, "healthy")]
     except (DatabaseError, DroverError, OSError) as error:
-        return [Finding(name, WRONG, f"could not be checked: {line_of(error)}")]
+        return [Finding(name, WRONG, f"could not be checked: {one_line(error)}")]
 
 
-# --- what needs no tables -------------------------------------------------------------------
+# --- checks without the database ------------------------------------------------------------
 
 
-def check_settings(_: datetime) -> Said:
+def check_settings(_: datetime) -> CheckResults:
     for message in checks.run_checks():
         verdict = WRONG if message.is_serious() else WARNING
         yield verdict, f"{message.id}: {message.msg}", message.hint or ""
 
 
-def check_data(_: datetime) -> Said:
+def check_data(_: datetime) -> CheckResults:
     advice = "set DROVER_DATA to a directory that this user may write to"
     if not CONF.data.is_dir():
         yield WRONG, f"{CONF.data} does not exist", f"{START}, or {advice}"
@@ -81,11 +89,15 @@ def check_data(_: datetime) -> Said:
     except OSError as error:
         yield WRONG, f"{CONF.data} cannot be written: {error.strerror}", advice
     free = shutil.disk_usage(CONF.data).free
-    verdict = WRONG if free < NO_DISK else WARNING if free < LITTLE_DISK else OK
-    yield verdict, f"{CONF.data}: {free / 1e9:.1f} GB free", "" if verdict == OK else "free some"
+    verdict = WRONG if free < FULL_DISK_BYTES else WARNING if free < LOW_DISK_BYTES else OK
+    yield (
+        verdict,
+        f"{CONF.data}: {free / 1e9:.1f} GB free",
+        "" if verdict == OK else "free some space",
+    )
 
 
-def check_redis(_: datetime) -> Said:
+def check_redis(_: datetime) -> CheckResults:
     advice = "check REDIS_URL and that server" if CONF.redis_url else START
     try:
         url = client_url(redis_url(CONF))
@@ -94,13 +106,13 @@ def check_redis(_: datetime) -> Said:
         ) as client:
             client.ping()
     except (redis.RedisError, ValueError, OSError) as error:
-        # Work is kept meanwhile; it starts when the sweep's hints get through again.
-        yield WRONG, f"cannot be reached: {line_of(error)}", advice
+        # Work is kept in the database; it starts when the sweep can send hints again.
+        yield WRONG, f"cannot be reached: {one_line(error)}", advice
     else:
         yield OK, "answers", ""
 
 
-def check_project(_: datetime) -> Said:
+def check_project(_: datetime) -> CheckResults:
     found = discover_project(CONF.project)
     for error in found.errors:
         for problem in error.each:
@@ -113,12 +125,12 @@ def check_project(_: datetime) -> Said:
 # --- the database ---------------------------------------------------------------------------
 
 
-def check_database(_: datetime) -> Said:
+def check_database(_: datetime) -> CheckResults:
     try:
         connection.ensure_connection()
         executor = MigrationExecutor(connection)
     except DatabaseError as error:
-        yield WRONG, f"cannot be opened: {line_of(error)}", "check DATABASE_URL and DROVER_DATA"
+        yield WRONG, f"cannot be opened: {one_line(error)}", "check DATABASE_URL and DROVER_DATA"
         return
     if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         yield WRONG, f"{len(plan)} migrations are missing", "manage.py migrate"
@@ -126,7 +138,7 @@ def check_database(_: datetime) -> Said:
         yield OK, f"{ENGINE.name}, all migrations applied", ""
 
 
-def check_scheduler(_: datetime) -> Said:
+def check_scheduler(_: datetime) -> CheckResults:
     state = Scheduler.objects.filter(pk=1).values_list("state", flat=True).first()
     if state == Scheduler.State.STOPPING:
         yield WARNING, "is stopping: nothing new starts", "wait for it: manage.py stop"
@@ -137,16 +149,16 @@ def check_scheduler(_: datetime) -> Said:
         yield WARNING, f"is paused for {tenant.name}{note}", "manage.py resume"
 
 
-def check_workers(now: datetime) -> Said:
+def check_workers(now: datetime) -> CheckResults:
     here = Worker.objects.filter(ended_at__isnull=True)
     alive = here.filter(lease_until__gt=now).count()
     yield (OK, f"{alive} alive", "") if alive else (WRONG, "none is alive", START)
     for worker in here.filter(lease_until__lte=now):
-        advice = "the sweep ends its runs; if this stays, look at beat"
+        advice = "the sweep ends its runs; if this stays, check beat"
         yield WARNING, f"{worker.name} has not renewed its lease", advice
 
 
-def check_beat(now: datetime) -> Said:
+def check_beat(now: datetime) -> CheckResults:
     last = Scheduler.objects.filter(pk=1).values_list("last_check_at", flat=True).first()
     if last is None:
         yield WRONG, "has never looked for due schedules", START
@@ -154,7 +166,7 @@ def check_beat(now: datetime) -> Said:
         yield WRONG, f"silent for {(now - last).total_seconds():.0f} s", START
 
 
-def check_clock(now: datetime) -> Said:
+def check_clock(now: datetime) -> CheckResults:
     """Leases and due times are compared on several hosts, so their clocks must agree."""
     advice = "let NTP set the clocks of all hosts"
     difference = ENGINE.clock_difference(now)

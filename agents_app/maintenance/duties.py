@@ -1,4 +1,4 @@
-"""The system duties by name; each is a PeriodicTask row that people can see in the admin."""
+"""The system duties by task name; each is a PeriodicTask row that the admin shows."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -19,7 +19,7 @@ def _reconcile(now: datetime) -> None:
     reconcile(now, this_host())
 
 
-def _obey_rules(now: datetime) -> None:
+def _evaluate_rules(now: datetime) -> None:
     evaluate_rules(now, CONF.project, RULES.submit)
 
 
@@ -29,5 +29,5 @@ DUTIES: Mapping[str, Callable[[datetime], object]] = {
     "agents_app.tasks.take_snapshot": take_snapshot,
     "agents_app.tasks.retention": remove_old_rows,
     "agents_app.tasks.count_totals": count_totals,
-    "agents_app.tasks.obey_rules": _obey_rules,
+    "agents_app.tasks.obey_rules": _evaluate_rules,
 }

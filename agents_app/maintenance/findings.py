@@ -1,4 +1,4 @@
-"""What a check says: a verdict, what it is about, and what to do."""
+"""The result of a check of doctor: a verdict, what was found, and what to do."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,9 +15,11 @@ class Finding:
     advice: str = ""
 
 
-Said = Iterator[tuple[str, str, str]]
-Check = Callable[[datetime], Said]
+# (verdict, detail, advice) of each finding.
+CheckResults = Iterator[tuple[str, str, str]]
+Check = Callable[[datetime], CheckResults]
 
 
-def line_of(error: Exception) -> str:
+def one_line(error: Exception) -> str:
+    """The error's message without line breaks."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What doctor finds out about the fleet itself: agents and their credentials, schedules, rules."""
+"""The checks of doctor about the fleet: agents, credentials, containers, schedules, rules."""
 
 import os
 import pwd
@@ -11,8 +11,7 @@ from django.db.models import Count, Q
 
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
-from agents_app.maintenance.engine_check import engine_problems
-from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, Said, line_of
+from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, CheckResults, one_line
 from agents_app.models import (
     DEFAULT_TENANT,
     Agent,
@@ -24,7 +23,7 @@ from agents_app.models import (
     Tenant,
     WorkItem,
 )
-from agents_app.notifications import shown
+from agents_app.notifications import target_label
 from agents_app.rules.language import (
     FILE_NAME,
     Rule,
@@ -33,16 +32,24 @@ from agents_app.rules.language import (
     read_source,
     rule_warnings,
 )
-from agents_app.runners import RUNNERS, base_environment
+from agents_app.runners import (
+    DOCKER,
+    RUNNERS,
+    EngineNotFound,
+    EngineRefused,
+    EngineUnavailable,
+    base_environment,
+)
 from agents_app.secrets import how_to_set, keys_again, missing_of
 from agents_app.triggers import next_fire, parse_trigger, zone
 
 NEARLY_FULL = 0.8
-# Of one kind; `manage.py rules` has them all.
-MOST_RULES_TOLD = 10
+START_DOCKER = "start it, or point DOCKER_HOST at it; their work is queued meanwhile"
+# Findings of one kind; `manage.py rules` lists all.
+MAX_RULES_LISTED = 10
 
 
-def check_agents(_: datetime) -> Said:
+def check_agents(_: datetime) -> CheckResults:
     path = base_environment(os.environ)["PATH"]
     agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
     for agent in agents.order_by("name"):
@@ -78,36 +85,53 @@ def _user_problem(name: str) -> str:
     return ""
 
 
-def check_credentials(_: datetime) -> Said:
-    """By their names and keys: nothing is opened here."""
+def check_credentials(_: datetime) -> CheckResults:
+    """Compares names and key ids; no credential is decrypted."""
     agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0).exclude(credentials=[])
     for agent in agents.select_related("tenant").order_by("name"):
         for name in missing_of(agent.tenant_id, agent.credentials):
-            detail = f"{agent.name}: nobody has set {name}: its runs fail"
+            detail = f"{agent.name}: the credential {name} is not set: its runs fail"
             yield WRONG, detail, how_to_set(name, agent.tenant.name)
     kept = list(Credential.objects.order_by("pk"))
-    # Looking for keys makes one where there is none.
+    # Reading the keys creates one if there is none.
     known = keys_again().ids if kept else ()
     for credential in kept:
         if credential.key_id not in known:
-            yield WRONG, f"{credential}: its key is gone", "put the key back, or set it again"
+            yield WRONG, f"{credential}: its key is missing", "put the key back, or set it again"
     yield OK, f"{len(kept)} set", ""
 
 
-def check_containers(_: datetime) -> Said:
-    for problem, advice in engine_problems():
+def check_containers(_: datetime) -> CheckResults:
+    for problem, advice in _container_problems():
         yield WRONG, problem, advice
 
 
-def check_schedules(now: datetime) -> Said:
-    """Whatever was refused when it was saved, and got here all the same."""
+def _container_problems() -> Iterator[tuple[str, str]]:
+    """(problem, advice) for each enabled agent that cannot run in a container on this host."""
+    enabled = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
+    for agent in enabled.filter(runtime__type="container").order_by("name"):
+        image = str(agent.runtime.get("image", ""))
+        try:
+            DOCKER.image_environment(image or "none")
+        except EngineNotFound:
+            if agent.runtime.get("pull") != "missing" or not image:
+                advice = f"docker pull {image}" if image else "set runtime.image, or the project's"
+                yield f"{agent.name}: no image {image!r} on this machine", advice
+        except EngineUnavailable:
+            yield f"{agent.name}: Docker is not reachable at {DOCKER.address}", START_DOCKER
+        except EngineRefused as error:
+            yield f"{agent.name}: Docker refused the request: {error}", START_DOCKER
+
+
+def check_schedules(now: datetime) -> CheckResults:
+    """Active schedules that cannot fire: stored by another version or written past the checks."""
     active = Schedule.objects.filter(state=Schedule.State.ACTIVE).select_related("agent")
     for schedule in active.order_by("pk"):
         try:
             trigger, place = parse_trigger(schedule.expression), zone(schedule.timezone)
             problem = "" if next_fire(trigger, now, place) else "it can never fire again"
         except (DroverError, ValueError) as error:
-            problem = line_of(error)
+            problem = one_line(error)
         if not problem and schedule.next_fire_at is None:
             problem = "it is not armed"
         if problem:
@@ -115,7 +139,7 @@ def check_schedules(now: datetime) -> Said:
     yield OK, f"{len(active)} active", ""
 
 
-def check_queues(_: datetime) -> Said:
+def check_queues(_: datetime) -> CheckResults:
     waiting = Count("work_items", filter=Q(work_items__state=WorkItem.State.QUEUED))
     for agent in Agent.objects.annotate(waiting=waiting).filter(waiting__gt=0).order_by("name"):
         size = max(1, agent.work_queue_size)
@@ -125,15 +149,16 @@ def check_queues(_: datetime) -> Said:
             yield verdict, detail, "raise its scale or its work_queue_size"
 
 
-def check_notifications(_: datetime) -> Said:
-    """Those who were to be told of failures, and are not."""
+def check_notifications(_: datetime) -> CheckResults:
+    """Targets to which notifications cannot be sent."""
     for target in NotifyTarget.objects.filter(failing_since__isnull=False).order_by("pk"):
-        detail = f"{shown(target)}: {target.last_error} (since {target.failing_since:%F %H:%M} UTC)"
+        since = f"{target.failing_since:%F %H:%M} UTC"
+        detail = f"{target_label(target)}: {target.last_error} (since {since})"
         yield WARNING, detail, "check [[notify]] in config.toml; it is tried again for a day"
 
 
-def check_budgets(_: datetime) -> Said:
-    """Not wrong, but a reason why nothing runs that is easily overlooked."""
+def check_budgets(_: datetime) -> CheckResults:
+    """A used-up budget is no error, but an easily overlooked reason why nothing runs."""
     advice = "raise the budget in the file, or wait"
     for tenant in Tenant.objects.filter(over_budget_until__isnull=False):
         until = f"{tenant.over_budget_until:%Y-%m-%d %H:%M %Z}"
@@ -143,8 +168,8 @@ def check_budgets(_: datetime) -> Said:
         yield WARNING, f"the budget of {agent.name} is used up until {until}", advice
 
 
-def check_rules(now: datetime) -> Said:
-    """The file as it is on disk, whether or not anybody looks at it at the moment."""
+def check_rules(now: datetime) -> CheckResults:
+    """Checks the rules file on disk, also while beat does not run."""
     source = read_source(CONF.project / FILE_NAME)
     for error in source.errors:
         detail = f"{problem_with_position(error)} (expected {error['expected']})"
@@ -152,37 +177,39 @@ def check_rules(now: datetime) -> Said:
     for book in RuleBook.objects.select_related("tenant"):
         if book.disabled_at:
             advice = f"save {FILE_NAME} again, or restart Drover"
-            yield WRONG, f"no rule is obeyed: {book.crash}", advice
+            yield WRONG, f"no rule is evaluated: {book.crash}", advice
         if book.is_silent(now):
-            until = f"{book.silent_until:%Y-%m-%d %H:%M %Z}" if book.silent_until else "further on"
-            detail = f"{book.silenced_by} silenced their messages, until {until}"
+            until = (
+                f"{book.silent_until:%Y-%m-%d %H:%M %Z}" if book.silent_until else "further notice"
+            )
+            detail = f"{book.silenced_by} silenced the messages of rules until {until}"
             yield WARNING, detail, "manage.py rules silence off"
     rules = parse_source(source).rules
-    yield from _told(list(_doubts(rules)), f"fix {FILE_NAME}, or add the agent")
-    yield from _told(list(_failing()), "manage.py rules list shows when each is tried again")
+    yield from _list_some(list(_rule_warnings(rules)), f"fix {FILE_NAME}, or add the agent")
+    yield from _list_some(list(_failing_rules()), "manage.py rules list shows the next attempts")
     yield OK, f"{len(rules)} in {FILE_NAME}", ""
 
 
-def _doubts(rules: Iterable[Rule]) -> Iterator[str]:
+def _rule_warnings(rules: Iterable[Rule]) -> Iterator[str]:
     """The file belongs to the project's own tenant, and so do the agents that it names."""
     agents = Agent.objects.filter(tenant__name=DEFAULT_TENANT, removed_at__isnull=True)
     known = set(agents.values_list("name", flat=True))
     for rule in rules:
-        yield from (f"line {rule.line}: {doubt}" for doubt in rule_warnings(rule, known))
+        yield from (f"line {rule.line}: {warning}" for warning in rule_warnings(rule, known))
 
 
-def _failing() -> Iterator[str]:
-    """Rules that have left the file are of no interest any more."""
+def _failing_rules() -> Iterator[str]:
+    """Rules that are no longer in the file are left out."""
     failing = RuleState.objects.filter(status=RuleState.Status.BACKOFF, next_due_at__isnull=False)
     for row in failing.order_by("line", "pk"):
         times = "once" if row.failures == 1 else f"{row.failures} times in a row"
         yield f"{row.name} failed {times} and waits: {row.reason}"
 
 
-def _told(details: Sequence[str], advice: str) -> Said:
-    for detail in details[:MOST_RULES_TOLD]:
+def _list_some(details: Sequence[str], advice: str) -> CheckResults:
+    for detail in details[:MAX_RULES_LISTED]:
         yield WARNING, detail, advice
-    if more := len(details[MOST_RULES_TOLD:]):
+    if more := len(details[MAX_RULES_LISTED:]):
         yield WARNING, f"and {more} more like these", advice
 
 

@@ -1,4 +1,4 @@
-"""The sweep: whatever a crash, a flush or a lost message left behind goes on from here."""
+"""The sweep: repairs what a crash, a flushed Redis or a lost hint has left behind."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -18,16 +18,16 @@ from agents_app.signals import calls, locks, messages
 from agents_app.worker import boot_id, is_alive
 
 log = structlog.get_logger("drover.reconcile")
-# A guard kills what is below it well before the lease ends; this is for clocks that differ.
+# A guard kills its processes well before the lease ends; the margin is for clocks that differ.
 SKEW_SECONDS = 5.0
 CLOCK_JUMP_SECONDS = 30.0
 HINT_AGAIN_AFTER_SECONDS = 1.0
 
 
 def reconcile(now: datetime, host: str) -> Counter[str]:
-    """One pass over everything that can get stuck."""
+    """Repair everything that can get stuck; returns the number of repairs by kind."""
     found: Counter[str] = Counter()
-    found["workers_ended"] = sum(_end_worker(w, now) for w in _gone_workers(now, host))
+    found["workers_ended"] = sum(_end_worker(w, now) for w in _dead_workers(now, host))
     found["runs_lost"] = sum(_lose(run, host, now) for run in _ownerless_runs())
     found["runs_overdue"] = _stop_overdue(now)
     found["firings_decided"] = firings.decide_firings(now)
@@ -45,8 +45,8 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
 # --- workers and their runs -----------------------------------------------------------------
 
 
-def _gone_workers(now: datetime, host: str) -> list[Worker]:
-    """Those of this host that are provably dead, and those of any host whose lease is over."""
+def _dead_workers(now: datetime, host: str) -> list[Worker]:
+    """Workers of this host whose process is gone, and workers of any host whose lease expired."""
     living = Worker.objects.filter(ended_at__isnull=True)
     gone = [worker for worker in living.filter(host=host) if not is_alive(worker)]
     if _may_reap(now):
@@ -56,7 +56,8 @@ def _gone_workers(now: datetime, host: str) -> list[Worker]:
 
 
 def _may_reap(now: datetime) -> bool:
-    """After a jump of the clock, or a sleep of the machine, leases get one period to be renewed."""
+    """False for one lease period after the clock jumped or the machine slept: workers need time to
+    renew their leases."""
     row, _ = Scheduler.objects.get_or_create(pk=1)
     last, hold_until = row.last_reconcile_at, row.reap_after
     longest = timedelta(seconds=CLOCK_JUMP_SECONDS + CONF.reconcile_seconds)
@@ -83,20 +84,22 @@ def _ownerless_runs() -> list[Run]:
 
 
 def _lose(run: Run, host: str, now: datetime) -> bool:
-    """The guard has killed its processes; if the guard was killed too, this does."""
+    """Mark the run as lost; kills its processes if the guard that had to do so was killed too."""
     here = run.worker is not None and run.worker.host == host
     if _may_be_adopted(run, here, now):
         return False
-    if here and not _is_dead(run):
+    if here and not _ensure_dead(run):
         log.warning("run.not_dead_yet", run_id=run.pk)
         return False
     return in_transaction(lambda: lifecycle.lose(run, now, "lost: its worker died"))
 
 
 def _may_be_adopted(run: Run, here: bool, now: datetime) -> bool:
-    """A container lives on: the next worker on its machine has a lease's time to take it over.
+    """A container keeps running: for a lease period a new worker on its machine may take it over.
 
-    On another machine only its worker can end it, so it counts as alive as long as it may run."""
+    A container on another machine cannot be ended from here, so it counts as alive until a stop
+    is requested.
+    """
     worker = run.worker
     if not run.container or worker is None or worker.ended_at is None:
         return False
@@ -106,16 +109,16 @@ def _may_be_adopted(run: Run, here: bool, now: datetime) -> bool:
     return worker.boot_id == boot_id() and now < until
 
 
-def _is_dead(run: Run) -> bool:
-    """Killed, if need be, whatever it ran in."""
+def _ensure_dead(run: Run) -> bool:
+    """Kill what is left of the run; True if nothing is left."""
     contained = run.container or run.agent.runtime.get("type") == "container"
     dead = not contained or end_container(run.pk, run.trace_id)
     return dead and end_leftovers(run.pk, run.trace_id)
 
 
 def _stop_overdue(now: datetime) -> int:
-    """A live worker ends its runs at their time limit; this is for one that does not."""
-    # The program has a time to end after its limit, and so has a hook that comes after it.
+    """Request a stop of runs that their worker did not end at their time limit."""
+    # After its time limit a program has the grace period to end, and so has a hook after it.
     late = now - timedelta(seconds=3 * CONF.grace_seconds + SKEW_SECONDS)
     overdue = Run.objects.filter(
         state=Run.State.RUNNING, deadline_at__lt=late, stop_requested_at__isnull=True
@@ -141,8 +144,8 @@ def _hint_again(now: datetime) -> int:
         by_agent.setdefault(agent_id, []).append(run_id)
     held = relay.waiting_hints(by_agent) if by_agent else None
     if held is None:
-        return 0  # nothing to send, or nobody to send it to: next time
-    # Hints that wait in Redis because all workers are busy must not pile up.
+        return 0  # nothing to send, or Redis does not answer
+    # Hints that are in Redis because all workers are busy must not be sent again.
     lacking = {agent: runs for agent, runs in by_agent.items() if held[agent] < len(runs)}
     return sum(_hint_agent(agent_id, runs, now) for agent_id, runs in lacking.items())
 

@@ -1,4 +1,4 @@
-"""Old rows go, in small bites, so that nobody waits for the database meanwhile."""
+"""Deletion of old rows, in small transactions, so that other writers wait only briefly."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -23,24 +23,23 @@ from agents_app.models import (
 )
 
 log = structlog.get_logger("drover.retention")
-ROWS_IN_ONE_BITE = 500
+ROWS_IN_ONE_COMMIT = 500
 DEFAULT_RUN_DAYS = 14
 HEARTBEAT_DAYS, SNAPSHOT_DAYS, WORKER_DAYS, DELIVERY_DAYS = 7, 30, 30, 30
 LOGIN_FAILURE_DAYS = 1
-# One row an agent and day: a year of them can be compared with the year before.
+# One row per agent and day: a year can be compared with the year before.
 USAGE_DAYS = 2 * 366
 
+OnProgress = Callable[[int], None]
 
-Tell = Callable[[int], None]
 
-
-def remove_old_rows(now: datetime, tell: Tell = lambda _removed: None) -> int:
-    """How many rows went; `tell` hears how many so far."""
+def remove_old_rows(now: datetime, on_progress: OnProgress = lambda _removed: None) -> int:
+    """The number of deleted rows; `on_progress` is called with the number so far."""
     removed = 0
     for rows in old_rows(now):
-        for bite in _bites(rows):
-            removed += bite
-            tell(removed)
+        for deleted in _delete_in_batches(rows):
+            removed += deleted
+            on_progress(removed)
     if removed:
         log.info("retention.removed", rows=removed)
     return removed
@@ -48,7 +47,7 @@ def remove_old_rows(now: datetime, tell: Tell = lambda _removed: None) -> int:
 
 def old_rows(now: datetime) -> Iterator[QuerySet[Any]]:
     for tenant in Tenant.objects.all():
-        yield from _of_tenant(tenant, now)
+        yield from _old_rows_of_tenant(tenant, now)
     yield Heartbeat.objects.filter(at__lt=now - timedelta(days=HEARTBEAT_DAYS))
     yield MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS))
     yield Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS))
@@ -57,8 +56,8 @@ def old_rows(now: datetime) -> Iterator[QuerySet[Any]]:
     yield Usage.objects.filter(day__lt=(now - timedelta(days=USAGE_DAYS)).date())
 
 
-def _of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]]:
-    """A work item takes its runs, their output and their events along."""
+def _old_rows_of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]]:
+    """Runs, their output and their events are deleted with their work item."""
     days = tenant.settings.get("history_retention_days", DEFAULT_RUN_DAYS)
     before = now - timedelta(days=days)
     yield WorkItem.objects.filter(tenant=tenant, finished_at__lt=before)
@@ -67,9 +66,9 @@ def _of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]]:
     yield Message.objects.filter(tenant=tenant, created_at__lt=before, read_at__lt=before)
 
 
-def _bites(rows: QuerySet[Any]) -> Iterator[int]:
-    while keys := list(rows.values_list("pk", flat=True)[:ROWS_IN_ONE_BITE]):
-        # Django reads the rows that others refer to: only their keys, not bodies and prompts.
-        bite = rows.model._default_manager.filter(pk__in=keys).only("pk")
-        in_transaction(bite.delete)
+def _delete_in_batches(rows: QuerySet[Any]) -> Iterator[int]:
+    while keys := list(rows.values_list("pk", flat=True)[:ROWS_IN_ONE_COMMIT]):
+        # Django reads rows that are referenced before it deletes them: only keys, no long columns.
+        batch = rows.model._default_manager.filter(pk__in=keys).only("pk")
+        in_transaction(batch.delete)
         yield len(keys)

@@ -1,4 +1,4 @@
-"""Every minute: how the machine is doing, and a sign of life of each run."""
+"""The minutely snapshot of this machine and the heartbeat of each run."""
 
 from datetime import datetime, timedelta
 

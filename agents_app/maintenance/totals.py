@@ -1,6 +1,6 @@
-"""Every few seconds the rows that are new are added to the totals that /metrics shows.
+"""The system duty that adds new rows to the totals that /metrics shows.
 
-Beside the hot path, which pays nothing for it; and before retention comes for them.
+It runs every few seconds, so that the hot path does not count, and before retention deletes rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,15 +11,15 @@ from typing import Any
 from django.db.models import Count
 
 from agents_app.database import fetch_one, in_transaction, to_database_time
-from agents_app.events import Key, add, observe
+from agents_app.events import Key, add_to_totals, observe
 from agents_app.models import Delivery, Firing, MetricCursor, RunEvent
 
-# Numbers become visible out of order where several write at once: the newest wait a round.
+# Ids become visible out of order where several transactions write: new rows wait this long.
 SETTLED = timedelta(seconds=10)
-ROWS_IN_ONE_BITE = 5000
-MOST_BITES = 20
-# A firing may wait long for its outcome; while so many do, no further ones are counted.
-MOST_LEFT = 10_000
+ROWS_IN_ONE_COMMIT = 5000
+MAX_BATCHES = 20
+# A firing may wait long for its outcome; while so many wait, no further firings are counted.
+MAX_UNDECIDED = 10_000
 KEYS_IN_ONE_QUERY = 500
 
 RUN_SECONDS = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600)
@@ -32,6 +32,8 @@ ENDS = {
 
 @dataclass(slots=True)
 class Counted:
+    """What a batch adds to the totals, and the ids of firings that have no outcome yet."""
+
     counts: dict[Key, float] = field(default_factory=dict)
     left: list[int] = field(default_factory=list)
 
@@ -40,29 +42,29 @@ class Counted:
 
 
 def count_totals(now: datetime) -> None:
-    """The duty."""
+    """Count the new rows of each table; called by beat."""
     for table in TABLES:
-        for _ in range(MOST_BITES):
-            if not _take_bite(table, now):
+        for _ in range(MAX_BATCHES):
+            if not _count_batch(table, now):
                 break
     _count_decided(now)
 
 
-# --- how far --------------------------------------------------------------------------------
+# --- cursors --------------------------------------------------------------------------------
 
 _NEXT = """
 SELECT max(id) FROM (SELECT id, {at} AS at FROM {table} WHERE id > %s ORDER BY id LIMIT %s) AS next
 WHERE at <= %s"""
 
 
-def _take_bite(table: str, now: datetime) -> bool:
-    """True if there was something."""
+def _count_batch(table: str, now: datetime) -> bool:
+    """Count the next rows of a table; False if there are none yet."""
     cursor = _cursor(table)
-    if len(cursor.left) >= MOST_LEFT:
+    if len(cursor.left) >= MAX_UNDECIDED:
         return False
     at, count = TABLES[table]
     sql = _NEXT.format(at=at, table=table)
-    row = fetch_one(sql, [cursor.counted_id, ROWS_IN_ONE_BITE, to_database_time(now - SETTLED)])
+    row = fetch_one(sql, [cursor.counted_id, ROWS_IN_ONE_COMMIT, to_database_time(now - SETTLED)])
     if row is None or row[0] is None:
         return False
     counted = count(cursor.counted_id, row[0])
@@ -76,19 +78,19 @@ def _cursor(table: str) -> MetricCursor:
 
 
 def _move(cursor: MetricCursor, counts: Mapping[Key, float], now: datetime, **columns: Any) -> bool:
-    """The cursor and what it passed, or neither."""
+    """Move the cursor and add the counts in one transaction; False if another beat moved it."""
     same = MetricCursor.objects.filter(pk=cursor.pk, turn=cursor.turn)
 
     def change() -> bool:
         if not same.update(turn=cursor.turn + 1, counted_at=now, **columns):
             return False
-        add(counts)
+        add_to_totals(counts)
         return True
 
     return in_transaction(change)
 
 
-# --- what is counted ------------------------------------------------------------------------
+# --- counting -------------------------------------------------------------------------------
 
 
 def _events(after: int, upto: int) -> Counted:
@@ -113,7 +115,7 @@ def _deliveries(after: int, upto: int) -> Counted:
 
 
 def _firings(after: int, upto: int) -> Counted:
-    """Late it is when it is recorded; what came of it may be decided later."""
+    """The lateness is counted at once, the outcome when the firing has one."""
     counted = Counted()
     rows = Firing.objects.filter(pk__gt=after, pk__lte=upto)
     for key, outcome, reason, due_at, recorded_at in rows.values_list(
@@ -129,16 +131,16 @@ def _firings(after: int, upto: int) -> Counted:
 
 
 def _count_decided(now: datetime) -> None:
-    """Those that had no outcome when their number came."""
+    """Count firings that had no outcome when the cursor passed them."""
     cursor = _cursor(FIRINGS)
     counted = Counted()
     for start in range(0, len(cursor.left), KEYS_IN_ONE_QUERY):
-        _look_again(cursor.left[start : start + KEYS_IN_ONE_QUERY], counted)
+        _count_outcomes(cursor.left[start : start + KEYS_IN_ONE_QUERY], counted)
     if counted.left != cursor.left:
         _move(cursor, counted.counts, now, left=counted.left)
 
 
-def _look_again(keys: Sequence[int], counted: Counted) -> None:
+def _count_outcomes(keys: Sequence[int], counted: Counted) -> None:
     rows = Firing.objects.filter(pk__in=keys).order_by("pk")
     for key, outcome, reason in rows.values_list("pk", "outcome", "reason"):
         if outcome:

@@ -7,6 +7,6 @@ Does not belong here: webhooks that arrive (webhooks).
 from agents_app.notifications.outgoing import Blocked, read_target
 from agents_app.notifications.payloads import EVENTS, FAILURES, Format
 from agents_app.notifications.send import notify
-from agents_app.notifications.targets import shown
+from agents_app.notifications.targets import target_label
 
-__all__ = ["EVENTS", "FAILURES", "Blocked", "Format", "notify", "read_target", "shown"]
+__all__ = ["EVENTS", "FAILURES", "Blocked", "Format", "notify", "read_target", "target_label"]

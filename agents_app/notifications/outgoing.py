@@ -1,8 +1,8 @@
-"""Calls to addresses that somebody else has written down: never to anything but the open internet.
+"""HTTP requests to URLs from files of a project: only to public addresses of the internet.
 
-A name is resolved once, every address it has is judged, and the connection goes to one of those
-very addresses; asking again could bring another answer. Redirects are not followed. Hosts that an
-operator has named in DROVER_OUTGOING_HOSTS may be anywhere.
+A name is resolved once, every address of it is checked, and the connection goes to one of these
+addresses; a second resolution could return another address. Redirects are not followed. Hosts
+that an operator has listed in DROVER_OUTGOING_HOSTS may have any address.
 """
 
 import asyncio
@@ -27,12 +27,11 @@ Address = IPv4Address | IPv6Address
 SECONDS = 5.0
 LARGEST_REPLY = 64 * 1024
 LONGEST_URL = 2000
-# Below 1024 live mail, files, directories and the like, which may understand half an HTTP request.
+# Other ports below 1024 belong to mail, file and directory servers, which may act on HTTP text.
 LOW_PORTS = frozenset({80, 443})
 PORTS = {"http": 80, "https": 443}
-# What Python takes for open, in some of its versions, and is not: addresses that wrap an IPv4
-# address (6to4, Teredo), those of protocols and of documents, and the one at which a cloud tells
-# its guests their secrets.
+# Addresses that some versions of Python take for public: those that contain an IPv4 address (6to4,
+# Teredo), those reserved for protocols and documentation, and the metadata service of a cloud.
 INWARD = (
     *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
     *("2001::/23", "2002::/16", "3fff::/20"),
@@ -42,18 +41,18 @@ OPEN_V6 = ip_network("2000::/3")
 _PLAIN = re.compile(r"[\x21-\x5b\x5d-\x7e]+")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
-# What the oldest of resolvers take for a number: 2130706433, 0x7f.1, 0177.0.0.1.
+# Old notations of IPv4 addresses that resolvers accept: 2130706433, 0x7f.1, 0177.0.0.1.
 _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 
 
 class Blocked(DroverError):
-    """The address leads where strangers must not be led."""
+    """The URL or its address is not allowed."""
 
     code = "blocked"
 
 
 class Unreachable(DroverError):
-    """Nobody answered in time, or not in a way that makes sense."""
+    """The host did not answer in time, or not with HTTP."""
 
     code = "unreachable"
     permanent = False
@@ -61,7 +60,7 @@ class Unreachable(DroverError):
 
 @dataclass(frozen=True, slots=True)
 class OutgoingTarget:
-    """A URL that may be asked for, unless its host turns out to be somewhere else."""
+    """The parts of a URL that is allowed as far as its text shows."""
 
     scheme: str
     host: str
@@ -81,26 +80,26 @@ class OutgoingReply:
     body: bytes
 
 
-# --- what may be asked for, by its looks ----------------------------------------------------
+# --- the text of a URL ----------------------------------------------------------------------
 
 
 def read_target(url: str, trusted_hosts: Collection[str] = ()) -> OutgoingTarget:
     if len(url) > LONGEST_URL or not _PLAIN.fullmatch(url):
-        raise Blocked("the URL is too long, or holds characters that no URL has")
+        raise Blocked("the URL is too long or contains characters that are not allowed in a URL")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise Blocked(f"the URL makes no sense: {error}") from None
+        raise Blocked(f"the URL is not valid: {error}") from None
     if parts.scheme not in PORTS:
-        raise Blocked("only http:// and https:// are asked for")
+        raise Blocked("the URL must begin with http:// or https://")
     if "@" in parts.netloc:
-        raise Blocked("a URL with a user or a password in it is not asked for")
+        raise Blocked("the URL must not contain a user or a password")
     host = _host(parts)
     port = PORTS[parts.scheme] if port is None else port
     trusted = bool({host, f"{host}:{port}"} & set(trusted_hosts))
     if not trusted and port < 1024 and port not in LOW_PORTS:
-        raise Blocked(f"port {port} is not asked for: 80, 443, or 1024 and above")
+        raise Blocked(f"port {port} is not allowed: use 80, 443, or 1024 and above")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return OutgoingTarget(parts.scheme, host, port, path, trusted)
 
@@ -110,9 +109,9 @@ def _host(parts: SplitResult) -> str:
     if _is_address(host):
         return str(ip_address(host))
     if _ENDS_IN_A_NUMBER.fullmatch(host):
-        raise Blocked("an address is written with four decimal numbers, or in brackets")
+        raise Blocked("an IPv4 address must have four decimal numbers, an IPv6 address brackets")
     if not _NAME.fullmatch(host):
-        raise Blocked("the URL has no host, or one that is no name")
+        raise Blocked("the URL has no host or an invalid one")
     return host
 
 
@@ -123,11 +122,11 @@ def _is_address(host: str) -> bool:
         return False
 
 
-# --- where it leads -------------------------------------------------------------------------
+# --- its addresses --------------------------------------------------------------------------
 
 
 def is_open(address: Address) -> bool:
-    """Somewhere on the internet that anybody could ask, and nowhere else."""
+    """Whether the address is public."""
     if isinstance(address, IPv6Address) and address not in OPEN_V6:
         return False
     if address.is_multicast or address.is_reserved or not address.is_global:
@@ -136,30 +135,30 @@ def is_open(address: Address) -> bool:
 
 
 async def resolve(target: OutgoingTarget) -> list[Address]:
-    """Every address of the host; one that is not open spoils them all."""
+    """All addresses of the host; raises Blocked if one of them is not public."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise Unreachable(f"{target.host} is not known: {error}") from None
+        raise Unreachable(f"{target.host} cannot be resolved: {error}") from None
     addresses = list(
         dict.fromkeys(ip_address(str(entry[4][0]).partition("%")[0]) for entry in found)
     )
     if not target.trusted and not all(map(is_open, addresses)):
         raise Blocked(
-            f"{target.host} is not on the open internet; if it is meant, name it in "
+            f"{target.host} has an address that is not public; to allow it, add it to "
             "DROVER_OUTGOING_HOSTS"
         )
     return addresses
 
 
-# --- the call -------------------------------------------------------------------------------
+# --- the request ----------------------------------------------------------------------------
 
 
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], trusted_hosts: Collection[str] = ()
 ) -> OutgoingReply:
-    """The answer, whatever its status; all of it takes at most `SECONDS`."""
+    """The response, whatever its status; takes at most `SECONDS`."""
     target = read_target(url, trusted_hosts)
     try:
         async with asyncio.timeout(SECONDS):
@@ -171,7 +170,7 @@ async def post(
 async def _post_to_first(
     target: OutgoingTarget, addresses: list[Address], body: bytes, headers: Mapping[str, str]
 ) -> OutgoingReply:
-    # Only who calls somebody pays for it: it takes longer to load than beat takes to start.
+    # Imported at the first request: it takes longer to load than beat takes to start.
     import httpx
 
     own = {"Host": target.host_header, "Accept-Encoding": "identity", "User-Agent": "Drover"}
@@ -198,7 +197,7 @@ async def _post_to(
 ) -> OutgoingReply:
     literal = f"[{address}]" if address.version == 6 else str(address)
     url = f"{target.scheme}://{literal}:{target.port}{target.path}"
-    # The certificate must be the name's, although the connection goes to the address.
+    # The certificate must be for the name, although the connection goes to the address.
     named = {"sni_hostname": target.host}
     async with client.stream(
         "POST", url, content=body, headers=dict(headers), extensions=named
@@ -207,7 +206,7 @@ async def _post_to(
 
 
 async def _first_bytes(response: "httpx.Response") -> bytes:
-    """As it comes, not unpacked: a few bytes could become many."""
+    """The first bytes as received, not decompressed: a few bytes could become many."""
     read = b""
     async for piece in response.aiter_raw():
         read += piece
@@ -218,7 +217,7 @@ async def _first_bytes(response: "httpx.Response") -> bytes:
 
 @lru_cache(maxsize=1)
 def _trust() -> ssl.SSLContext:
-    """Whom browsers trust, and whom this machine does."""
+    """The authorities that browsers trust and those that this machine trusts."""
     context = ssl.create_default_context(cafile=certifi.where())
     context.load_default_certs()
     return context

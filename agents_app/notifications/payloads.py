@@ -1,4 +1,4 @@
-"""What others are told of runs and rules, and how: payloads and their signature; pure."""
+"""Payloads of notices about runs and rules, and their signature; pure."""
 
 import base64
 import json
@@ -11,14 +11,14 @@ from agents_app.webhooks.providers import mac, raw
 
 Format = Literal["json", "slack"]
 FAILURES = ("run.failed", "run.timed_out", "run.lost", "run.dead")
-OF_RULES = ("rule.failed", "rules.invalid", "rules.disabled")
-EVENTS = ("run.started", "run.succeeded", *FAILURES, "run.stopped", *OF_RULES)
+RULE_EVENTS = ("rule.failed", "rules.invalid", "rules.disabled")
+EVENTS = ("run.started", "run.succeeded", *FAILURES, "run.stopped", *RULE_EVENTS)
 WHSEC = "whsec_"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One event of a run or a rule; the id stays the same however often it is sent."""
+    """One event of a run or a rule; the id is the same in each attempt to send it."""
 
     id: int
     name: str
@@ -32,12 +32,12 @@ class Notice:
     url: str = ""
 
 
-def body_of(notice: Notice, form: str) -> bytes:
+def build_body(notice: Notice, form: str) -> bytes:
     return json.dumps({"text": _sentence(notice)} if form == "slack" else _event(notice)).encode()
 
 
-def headers_of(notice: Notice, body: bytes, secret: str, now: datetime) -> dict[str, str]:
-    """Standard Webhooks; without a secret it is not signed."""
+def build_headers(notice: Notice, body: bytes, secret: str, now: datetime) -> dict[str, str]:
+    """The headers of Standard Webhooks; without a secret there is no signature."""
     identity, sent = f"drover-event-{notice.id}", str(int(now.timestamp()))
     headers = {
         "Content-Type": "application/json",
@@ -75,7 +75,7 @@ def _event(notice: Notice) -> Mapping[str, Any]:
 
 
 def _sentence(notice: Notice) -> str:
-    """Slack reads `<`, `>` and `&` as markup: an error message must not ring a whole channel."""
+    """Slack reads `<`, `>` and `&` as markup: an error message must not notify a whole channel."""
     what = notice.name.removeprefix("run.").replace("_", " ").replace(".", " ")
     detail = f": {notice.detail}" if notice.detail else ""
     text = f"{notice.agent}: run {notice.run_id} {what}{detail}" if notice.run_id else what + detail

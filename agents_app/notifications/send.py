@@ -1,7 +1,7 @@
-"""Tells those who asked what happened to runs: in order, at least once, and not for ever.
+"""The system duty that sends notices to targets: in order, at least once, for at most a day.
 
-All targets are called at the same time and nobody waits longer than a round, so that a target that
-is dead or slow holds up neither the others nor any other duty.
+All targets are called at the same time, each for at most one round, so that a target that is
+slow or down delays neither other targets nor other duties.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from agents_app.errors import DroverError
 from agents_app.events import journal
 from agents_app.models import NotifyTarget, RunEvent
 from agents_app.notifications.outgoing import post
-from agents_app.notifications.payloads import Notice, body_of, headers_of
-from agents_app.notifications.targets import MOST_AT_ONCE, shown, url_of, waiting_for
+from agents_app.notifications.payloads import Notice, build_body, build_headers
+from agents_app.notifications.targets import MAX_NOTICES, pending_notices, target_label, target_url
 from agents_app.secrets import read_secret
 
 log = structlog.get_logger("drover.notify")
@@ -30,7 +30,7 @@ GIVE_UP_AFTER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class PendingNotifications:
-    """All that a round needs to know of a target, read before any call is made."""
+    """What is sent to a target in one round, read before the first call."""
 
     target: NotifyTarget
     notices: Sequence[Notice]
@@ -41,74 +41,75 @@ class PendingNotifications:
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """How far it went; `error` is why not further."""
+    """The last event that was sent, and the error for which the next one was not."""
 
     cursor: int
     error: str = ""
 
 
 def notify(now: datetime) -> None:
+    """Send the pending notices of all targets; called by beat."""
     due = NotifyTarget.objects.filter(Q(next_try_at__isnull=True) | Q(next_try_at__lte=now))
     targets = list(due.filter(tenant__disabled_at__isnull=True).order_by("pk"))
     if not targets:
         return
     after = min(target.cursor for target in targets)
     settled = ENGINE.newest_settled_id("drover_run_event", after, now)
-    errands = [_errand(target, settled) for target in targets if target.cursor < settled]
-    for errand, told in zip(errands, asyncio.run(_run_all(errands, now)), strict=True):
-        _write(errand, told, now)
+    pending = [_read_pending(target, settled) for target in targets if target.cursor < settled]
+    for batch, result in zip(pending, asyncio.run(_send_all(pending, now)), strict=True):
+        _record_result(batch, result, now)
 
 
-def _errand(target: NotifyTarget, settled: int) -> PendingNotifications:
-    notices = waiting_for(target, settled)
+def _read_pending(target: NotifyTarget, settled: int) -> PendingNotifications:
+    notices = pending_notices(target, settled)
     secret = read_secret(target.secret_ref) if target.secret_ref else ""
-    return PendingNotifications(target, notices, settled, url_of(target), secret)
+    return PendingNotifications(target, notices, settled, target_url(target), secret)
 
 
-# --- calling --------------------------------------------------------------------------------
+# --- sending --------------------------------------------------------------------------------
 
 
-async def _run_all(errands: Sequence[PendingNotifications], now: datetime) -> list[SendResult]:
-    return await asyncio.gather(*(_run(errand, now) for errand in errands))
+async def _send_all(pending: Sequence[PendingNotifications], now: datetime) -> list[SendResult]:
+    return await asyncio.gather(*(_send_batch(batch, now) for batch in pending))
 
 
-async def _run(errand: PendingNotifications, now: datetime) -> SendResult:
-    """One letter after the other, so that they arrive in order."""
-    done = errand.target.cursor
+async def _send_batch(batch: PendingNotifications, now: datetime) -> SendResult:
+    """Send one notice after the other, so that they arrive in order."""
+    done = batch.target.cursor
     give_up_at = asyncio.get_running_loop().time() + ROUND_SECONDS
-    for notice in errand.notices:
+    for notice in batch.notices:
         if asyncio.get_running_loop().time() > give_up_at:
             return SendResult(done)
-        if error := await _tell(errand, notice, now):
+        if error := await _send_notice(batch, notice, now):
             return SendResult(done, error)
         done = notice.id
-    # Fewer than there is room for: whatever else is settled does not concern the target.
-    return SendResult(errand.settled if len(errand.notices) < MOST_AT_ONCE else done)
+    # Fewer than the limit: no other event up to `settled` is of interest to the target.
+    return SendResult(batch.settled if len(batch.notices) < MAX_NOTICES else done)
 
 
-async def _tell(errand: PendingNotifications, notice: Notice, now: datetime) -> str:
-    """Why it did not arrive, or nothing."""
-    if not errand.url:
-        return "its url is kept elsewhere, and is not there or empty"
-    if errand.target.secret_ref and not errand.secret:
-        return f"its secret {errand.target.secret_ref} is not there or empty"
-    body = body_of(notice, errand.target.format)
-    headers = headers_of(notice, body, errand.secret, now)
+async def _send_notice(batch: PendingNotifications, notice: Notice, now: datetime) -> str:
+    """Send one notice; returns the error, or an empty text."""
+    if not batch.url:
+        return "the secret that its url refers to does not exist or is empty"
+    if batch.target.secret_ref and not batch.secret:
+        return f"its secret {batch.target.secret_ref} does not exist or is empty"
+    body = build_body(notice, batch.target.format)
+    headers = build_headers(notice, body, batch.secret, now)
     try:
-        reply = await post(errand.url, body, headers, CONF.outgoing_hosts)
+        reply = await post(batch.url, body, headers, CONF.outgoing_hosts)
     except DroverError as error:
         return str(error)
     return "" if 200 <= reply.status < 300 else f"it answered with status {reply.status}"
 
 
-# --- writing down ---------------------------------------------------------------------------
+# --- recording the result -------------------------------------------------------------------
 
 
-def _write(errand: PendingNotifications, told: SendResult, now: datetime) -> None:
-    target = errand.target
-    if not told.error:
+def _record_result(batch: PendingNotifications, result: SendResult, now: datetime) -> None:
+    target = batch.target
+    if not result.error:
         columns: Mapping[str, object] = {
-            "cursor": told.cursor,
+            "cursor": result.cursor,
             "failing_since": None,
             "failures": 0,
             "next_try_at": None,
@@ -117,30 +118,32 @@ def _write(errand: PendingNotifications, told: SendResult, now: datetime) -> Non
         in_transaction(lambda: _row(target).update(**columns))
         return
     wait = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(target.failures, 10))
-    log.warning("notify.failed", target=shown(target), error=told.error, retry_seconds=wait)
+    log.warning(
+        "notify.failed", target=target_label(target), error=result.error, retry_seconds=wait
+    )
     columns = {
         "failing_since": target.failing_since or now,
         "failures": target.failures + 1,
         "next_try_at": now + timedelta(seconds=wait),
-        "last_error": told.error[:500],
+        "last_error": result.error[:500],
     }
-    in_transaction(lambda: _failed(errand, told, columns, now))
+    in_transaction(lambda: _record_failure(batch, result, columns, now))
 
 
-def _failed(
-    errand: PendingNotifications, told: SendResult, columns: Mapping[str, object], now: datetime
+def _record_failure(
+    batch: PendingNotifications, result: SendResult, columns: Mapping[str, object], now: datetime
 ) -> None:
-    """What has been waiting for too long is given up, all of it at once, and noted."""
-    target = errand.target
+    """Store the failure; notices that are too old are given up together, with a journal entry."""
+    target = batch.target
     waiting = RunEvent.objects.filter(
-        tenant_id=target.tenant_id, name__in=target.events, pk__gt=told.cursor
+        tenant_id=target.tenant_id, name__in=target.events, pk__gt=result.cursor
     )
-    old = waiting.filter(pk__lte=errand.settled, at__lt=now - GIVE_UP_AFTER).order_by("pk")
+    old = waiting.filter(pk__lte=batch.settled, at__lt=now - GIVE_UP_AFTER).order_by("pk")
     given_up = list(old.values_list("pk", flat=True))
-    cursor = max([told.cursor, *given_up])
+    cursor = max([result.cursor, *given_up])
     _row(target).update(**columns, cursor=cursor)
     if given_up:
-        detail = f"{shown(target)} was not told of {len(given_up)} events: {told.error}"
+        detail = f"{target_label(target)} did not receive {len(given_up)} notices: {result.error}"
         journal.record(
             journal.JournalEntry("notify.given_up", now, target.tenant_id, detail=detail)
         )

@@ -1,4 +1,4 @@
-"""Those who are to be told become rows, and rows become letters; sending is a duty's."""
+"""The URL and label of a notification target, and the notices that it has not received yet."""
 
 from urllib.parse import urlsplit
 
@@ -7,25 +7,25 @@ from agents_app.models import NotifyTarget, RunEvent
 from agents_app.notifications.payloads import Notice
 from agents_app.secrets import read_secret
 
-MOST_AT_ONCE = 20
+MAX_NOTICES = 20
 
 
-def url_of(target: NotifyTarget) -> str:
-    """The URL itself, empty if it is kept elsewhere and not there."""
+def target_url(target: NotifyTarget) -> str:
+    """The URL of the target; empty if it is a reference to a secret that does not exist."""
     return read_secret(target.url) if target.url.startswith(("env:", "file:")) else target.url
 
 
-def shown(target: NotifyTarget) -> str:
-    """For people: only the host, because the rest of such a URL is often a secret."""
-    return urlsplit(url_of(target)).hostname or target.url[:60]
+def target_label(target: NotifyTarget) -> str:
+    """The host of the target, for messages: the rest of the URL is often a secret."""
+    return urlsplit(target_url(target)).hostname or target.url[:60]
 
 
-def waiting_for(target: NotifyTarget, settled: int) -> list[Notice]:
-    """The next letters of a target, oldest first."""
+def pending_notices(target: NotifyTarget, settled: int) -> list[Notice]:
+    """The next notices of a target up to the event `settled`, oldest first."""
     events = RunEvent.objects.filter(
         tenant_id=target.tenant_id, name__in=target.events, pk__gt=target.cursor, pk__lte=settled
     )
-    joined = events.select_related("agent", "run").order_by("pk")[:MOST_AT_ONCE]
+    joined = events.select_related("agent", "run").order_by("pk")[:MAX_NOTICES]
     return [_notice(event) for event in joined]
 
 

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from agents_app.database import in_transaction
 from agents_app.errors import Refused
-from agents_app.events import add, journal
+from agents_app.events import add_to_totals, journal
 from agents_app.models import WebhookSecret, WebhookSource
 from agents_app.secrets import keys, seal
 
@@ -92,7 +92,7 @@ def count_refused(
             WebhookSource.objects.filter(pk=source_id).update(
                 refused_count=F("refused_count") + count, last_refused_at=now
             )
-        add({("deliveries_refused", *why): count for why, count in reasons.items()})
+        add_to_totals({("deliveries_refused", *why): count for why, count in reasons.items()})
 
     if counts:
         in_transaction(change)

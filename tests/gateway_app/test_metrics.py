@@ -14,8 +14,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain_metrics
 
 from agents_app.database.transactions import in_transaction
-from agents_app.events.totals import add
-from agents_app.maintenance import figures
+from agents_app.events.totals import add_to_totals
+from agents_app.maintenance import metrics as fleet_metrics
 from agents_app.maintenance.totals import count_totals
 from agents_app.models import Agent, Scheduler, Tenant
 from gateway_app import metrics
@@ -78,7 +78,7 @@ def test_workers_that_hold_their_lease_have_threads_and_runs(busy: Fleet, client
 
 def test_what_is_over_is_counted(busy: Fleet, client: Client):
     refused = {("deliveries_refused", "github", "bad_signature"): 3.0}
-    in_transaction(lambda: add({**refused, ("deliveries", "github", "matched"): 5.0}))
+    in_transaction(lambda: add_to_totals({**refused, ("deliveries", "github", "matched"): 5.0}))
     found = scrape(client)
     assert found["drover_runs_finished_total", "failed"] == 2
     assert found["drover_runs_finished_total", "dead"] == 0
@@ -141,7 +141,7 @@ def test_the_number_of_queries_does_not_grow_with_the_fleet(fleet: Fleet, client
         with CaptureQueriesContext(
             connection,
         ) as captured:
-            figures.read_figures(NOON)
+            fleet_metrics.read_metrics(NOON)
         return len(captured)
 
     fill(fleet, agents=1)
@@ -154,7 +154,7 @@ def test_the_number_of_queries_does_not_grow_with_the_fleet(fleet: Fleet, client
 def test_so_many_agents_have_lines_of_their_own_and_all_are_in_the_sums(
     fleet: Fleet, client: Client, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(figures, "MOST_AGENTS", 3)
+    monkeypatch.setattr(fleet_metrics, "MAX_AGENTS", 3)
     agents = [Agent(tenant=fleet.tenant, name=f"a{n}", paused_at=NOON) for n in range(5)]
     for agent in Agent.objects.bulk_create(agents):
         fleet.ask(agent)

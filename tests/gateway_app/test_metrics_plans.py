@@ -5,7 +5,7 @@ import re
 
 from django.db import connection
 
-from agents_app.maintenance import figures
+from agents_app.maintenance import metrics
 from tests.agents_app.fleet import NOON, Fleet
 
 GROWS = r"SCAN (drover_(run|run_event|work_item|firing|delivery))\b(?! USING (COVERING )?INDEX)"
@@ -16,7 +16,7 @@ def test_no_table_that_grows_with_history_is_read_to_its_end(fleet: Fleet):
     connection.ensure_connection()
     connection.connection.set_trace_callback(statements.append)
     try:
-        figures.read_figures(NOON)
+        metrics.read_metrics(NOON)
     finally:
         connection.connection.set_trace_callback(None)
     looked = [sql for sql in statements if sql.lstrip().startswith("SELECT")]

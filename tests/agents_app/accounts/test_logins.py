@@ -8,8 +8,8 @@ from django.db import connection
 
 from agents_app.accounts import logins
 from agents_app.accounts.logins import (
-    MOST_OF_A_NAME,
-    MOST_OF_AN_ADDRESS,
+    MAX_FAILURES_OF_ADDRESS,
+    MAX_FAILURES_OF_NAME,
     WINDOW,
     Locked,
     caller_network,
@@ -22,17 +22,17 @@ HOME, ELSEWHERE = "203.0.113.7", "198.51.100.9"
 
 
 def fail(name: str = "ann", address: str = HOME, now=NOON) -> None:
-    logins.fail(logins.begin_try(name, address, now), now)
+    logins.record_failure(logins.begin_attempt(name, address, now), now)
 
 
 def lock(name: str = "ann") -> None:
-    for _ in range(MOST_OF_A_NAME):
+    for _ in range(MAX_FAILURES_OF_NAME):
         fail(name)
 
 
 def seconds_locked(name: str = "ann", address: str = HOME, now=NOON) -> int:
     with pytest.raises(Locked) as locked:
-        logins.begin_try(name, address, now)
+        logins.begin_attempt(name, address, now)
     return locked.value.retry_after_seconds
 
 
@@ -54,14 +54,14 @@ def test_a_name_is_the_same_however_it_is_typed(fleet: Fleet):
 
 
 def test_many_names_from_one_address_lock_the_address(fleet: Fleet):
-    for number in range(MOST_OF_AN_ADDRESS):
+    for number in range(MAX_FAILURES_OF_ADDRESS):
         fail(f"user-{number}")
     assert seconds_locked("somebody else")
     fail("somebody else", ELSEWHERE)
 
 
 def test_failures_age_out_one_by_one(fleet: Fleet):
-    for minute in range(MOST_OF_A_NAME):
+    for minute in range(MAX_FAILURES_OF_NAME):
         fail(now=at(minute * 60))
     assert seconds_locked(now=at(240)) == WINDOW.total_seconds() - 240
     fail(now=NOON + WINDOW)
@@ -72,21 +72,21 @@ def test_knocking_at_a_locked_door_does_not_lock_it_for_longer(fleet: Fleet):
     lock()
     for second in range(20):
         seconds_locked(now=at(second))
-    assert LoginFailure.objects.count() == MOST_OF_A_NAME
+    assert LoginFailure.objects.count() == MAX_FAILURES_OF_NAME
     fail(now=NOON + WINDOW)
 
 
 def test_the_right_password_resets_its_name_alone(fleet: Fleet):
     fail("bob")
-    for _ in range(MOST_OF_A_NAME - 1):
+    for _ in range(MAX_FAILURES_OF_NAME - 1):
         fail()
-    logins.succeed(logins.begin_try("ann", HOME, NOON), NOON)
+    logins.record_success(logins.begin_attempt("ann", HOME, NOON), NOON)
     assert [row.user_name for row in LoginFailure.objects.all()] == ["bob"]
 
 
 def test_the_journal_tells_of_locks_and_logins(fleet: Fleet):
     lock()
-    logins.succeed(logins.begin_try("bob", HOME, NOON), NOON)
+    logins.record_success(logins.begin_attempt("bob", HOME, NOON), NOON)
     told = dict(RunEvent.objects.values_list("name", "detail"))
     assert told["login.locked"] == f"ann from {HOME}: too many tries, until 12:15 UTC"
     assert told["login.succeeded"] == f"bob from {HOME}"
@@ -106,7 +106,7 @@ def test_of_many_tries_at_the_same_moment_no_more_get_through():
     def try_once() -> None:
         began.wait()
         try:
-            let_in.append(logins.begin_try("ann", HOME, NOON))
+            let_in.append(logins.begin_attempt("ann", HOME, NOON))
         except Locked:
             pass
         finally:
@@ -117,7 +117,7 @@ def test_of_many_tries_at_the_same_moment_no_more_get_through():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(let_in) <= MOST_OF_A_NAME
+    assert len(let_in) <= MAX_FAILURES_OF_NAME
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_the_project_s_own_tenant_is_never_deleted(fleet: Fleet):
 def test_a_tenant_is_deleted_in_bites_when_its_runs_have_ended(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("agents_app.accounts.removal.ROWS_IN_ONE_BITE", 2)
+    monkeypatch.setattr("agents_app.accounts.removal.ROWS_IN_ONE_COMMIT", 2)
     acme = Fleet(tenants.create_tenant("acme", "ann", NOON)[0])
     agent = acme.agent(scale=2)
     schedule = acme.schedule(agent)

@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.database.transactions import in_transaction
-from agents_app.events.totals import Key, add, buckets, observe, read_totals
+from agents_app.events.totals import Key, add_to_totals, buckets, observe, read_totals
 from agents_app.maintenance import totals
 from agents_app.maintenance.retention import remove_old_rows
 from agents_app.maintenance.totals import count_totals
@@ -78,7 +78,7 @@ def test_the_newest_wait_until_all_that_came_with_them_can_be_seen(fleet: Fleet)
 
 
 def test_more_than_one_bite_is_taken(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(totals, "ROWS_IN_ONE_BITE", 2)
+    monkeypatch.setattr(totals, "ROWS_IN_ONE_COMMIT", 2)
     for _ in range(4):
         run_for(fleet, 1)
     count_totals(LATER)
@@ -150,8 +150,8 @@ def test_one_that_is_deleted_without_an_outcome_is_not_waited_for(fleet: Fleet):
 
 
 def test_while_very_many_wait_no_further_ones_are_counted(fleet: Fleet, monkeypatch):
-    monkeypatch.setattr(totals, "MOST_LEFT", 2)
-    monkeypatch.setattr(totals, "ROWS_IN_ONE_BITE", 1)
+    monkeypatch.setattr(totals, "MAX_UNDECIDED", 2)
+    monkeypatch.setattr(totals, "ROWS_IN_ONE_COMMIT", 1)
     schedule = fleet.schedule(fleet.agent(), overlap="queue")
     for number in range(4):
         fleet.firing(schedule, at(number))
@@ -193,8 +193,8 @@ def test_deliveries_are_counted_by_provider_and_outcome(fleet: Fleet):
 def test_counts_are_added_to_what_is_there_however_many(fleet: Fleet):
     many: dict[Key, float] = {("a", str(number)): number for number in range(500)}
     for _ in range(2):
-        in_transaction(lambda: add(many))
-    in_transaction(lambda: add({}))
+        in_transaction(lambda: add_to_totals(many))
+    in_transaction(lambda: add_to_totals({}))
     assert MetricTotal.objects.count() == 500
     assert counted("a")["7",] == 14
 

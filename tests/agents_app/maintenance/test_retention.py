@@ -108,7 +108,7 @@ def test_what_was_used_is_known_for_two_years(fleet: Fleet):
 
 
 def test_more_rows_than_one_bite_all_go(fleet: Fleet, monkeypatch):
-    monkeypatch.setattr(module, "ROWS_IN_ONE_BITE", 3)
+    monkeypatch.setattr(module, "ROWS_IN_ONE_COMMIT", 3)
     for second in range(10):
         RunEvent.objects.create(tenant=fleet.tenant, name="agent.paused", at=at(second))
     remove_old_rows(at(days=15))

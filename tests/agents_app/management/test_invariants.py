@@ -97,7 +97,7 @@ def firing_without_its_work(fleet: Fleet) -> None:
     Firing.objects.update(outcome="started")
 
 
-def work_of_a_firing_that_denies_it(fleet: Fleet) -> None:
+def work_of_a_firing_without_work(fleet: Fleet) -> None:
     fleet.fire(fleet.schedule(fleet.agent(), next_fire_at=at(days=1)))
     Firing.objects.update(outcome="skipped", reason="paused")
 
@@ -176,7 +176,7 @@ def run_of_another_tenant(fleet: Fleet) -> None:
     [
         undecided_firing,
         firing_without_its_work,
-        work_of_a_firing_that_denies_it,
+        work_of_a_firing_without_work,
         active_schedule_that_is_not_armed,
         due_schedule_that_no_beat_claims,
         admitted_work_without_an_unfinished_run,

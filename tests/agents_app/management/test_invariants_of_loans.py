@@ -22,17 +22,17 @@ def lending(fleet: Fleet) -> tuple[Program, Program]:
     return first, called(fleet, call)
 
 
-def lent_slot_that_nobody_has(fleet: Fleet) -> None:
+def lent_slot_without_a_borrower(fleet: Fleet) -> None:
     first, _ = lending(fleet)
     Run.objects.filter(pk=first.job.run_id).update(slot=LENT + 7)
 
 
-def lent_project_slot_that_nobody_has(fleet: Fleet) -> None:
+def lent_project_slot_without_a_borrower(fleet: Fleet) -> None:
     _, second = lending(fleet)
     Run.objects.filter(pk=second.job.run_id).update(project_borrowed_from=None)
 
 
-def place_borrowed_from_nobody(fleet: Fleet) -> None:
+def slot_borrowed_from_no_lender(fleet: Fleet) -> None:
     first, _ = lending(fleet)
     Run.objects.filter(pk=first.job.run_id).update(project_slot=5)
 
@@ -60,9 +60,9 @@ def lock_of_an_ended_run(fleet: Fleet) -> None:
 @pytest.mark.parametrize(
     "breaking",
     [
-        lent_slot_that_nobody_has,
-        lent_project_slot_that_nobody_has,
-        place_borrowed_from_nobody,
+        lent_slot_without_a_borrower,
+        lent_project_slot_without_a_borrower,
+        slot_borrowed_from_no_lender,
         open_call_of_an_ended_caller,
         lock_of_an_ended_run,
     ],

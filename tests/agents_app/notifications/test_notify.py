@@ -241,8 +241,8 @@ def test_a_disabled_tenant_tells_nothing(fleet: Fleet, receiver: Receiver, fail)
 
 
 def test_many_are_told_over_several_rounds(fleet: Fleet, receiver: Receiver, fail, monkeypatch):
-    monkeypatch.setattr(module, "MOST_AT_ONCE", 3)
-    monkeypatch.setattr(targets, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(module, "MAX_NOTICES", 3)
+    monkeypatch.setattr(targets, "MAX_NOTICES", 3)
     target(fleet, receiver.url)
     runs = [fail() for _ in range(8)]
     for turn in range(3):

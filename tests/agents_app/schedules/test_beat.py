@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from agents_app.maintenance.pulse import Pulse
+from agents_app.maintenance.beat_status import BeatStatus
 from agents_app.models import Scheduler
 from scheduler_project import beat
 from scheduler_project.beat import DroverScheduler, DutyRunner, claim_duty
@@ -107,15 +107,15 @@ def test_a_duty_that_fails_is_logged_and_done_again_next_time(monkeypatch, caplo
     assert len(failed) == 2
 
 
-def test_the_pulse_is_written_now_and_then_and_loses_no_count(fleet: Fleet):
+def test_the_status_of_beat_is_written_every_ten_seconds_and_loses_no_count(fleet: Fleet):
     Scheduler.objects.create(pk=1)
-    pulse = Pulse()
+    status = BeatStatus()
     for second in range(5):
-        pulse.beat(at(second), 2)
+        status.record_check(at(second), 2)
     row = Scheduler.objects.get()
     assert (row.check_count, row.trigger_count) == (1, 2)
-    pulse.write_at = 0.0
-    pulse.beat(NOON + timedelta(seconds=5), 0)
+    status.write_at = 0.0
+    status.record_check(NOON + timedelta(seconds=5), 0)
     row.refresh_from_db()
     assert (row.check_count, row.trigger_count) == (6, 10)
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from agents_app.maintenance import Histogram, read_figures
+from agents_app.maintenance import Histogram, read_metrics
 from gateway_app.metrics import PREFIX
 from tests.docs.generate.markdown import code, page, table
 
@@ -23,10 +23,10 @@ def render() -> str:
             ", ".join(code(label) for label in each.labels),
             each.about,
         )
-        for each in read_figures(datetime.now(UTC))
+        for each in read_metrics(datetime.now(UTC))
     ]
     names = table(("metric", "type", "labels", "meaning"), sorted(rows))
-    return page("Metrics", "agents_app/maintenance/figures.py", _INTRODUCTION, names)
+    return page("Metrics", "agents_app/maintenance/metrics.py", _INTRODUCTION, names)
 
 
 def _suffix(figure: object) -> str:

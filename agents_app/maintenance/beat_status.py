@@ -1,4 +1,4 @@
-"""Beat's own sign of life: how often it looked, how much it fired."""
+"""What beat records about itself: its last check and how many checks and claims there were."""
 
 import time
 from datetime import datetime
@@ -11,15 +11,15 @@ from agents_app.models import Scheduler
 WRITE_EVERY_SECONDS = 10.0
 
 
-class Pulse:
-    """Counts in memory and writes now and then: an idle beat must not keep the disk awake."""
+class BeatStatus:
+    """Counts in memory and writes every 10 s: an idle beat must not write to the disk each time."""
 
     def __init__(self) -> None:
         self.checks = 0
         self.triggers = 0
         self.write_at = 0.0
 
-    def beat(self, now: datetime, claimed: int) -> None:
+    def record_check(self, now: datetime, claimed: int) -> None:
         self.checks += 1
         self.triggers += claimed
         if time.monotonic() >= self.write_at:
