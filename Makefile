@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint docs bench screenshots agent-command clean
+.PHONY: run test lint docs bench openapi screenshots agent-command clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -34,6 +34,11 @@ docs: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.benchmarks
+
+# Written aside first: a document that cannot be built must not replace the old one.
+openapi: $(VENV)/.installed
+	@$(BIN)/python -m scheduler_project.openapi > $(VENV)/openapi.json
+	@mv $(VENV)/openapi.json docs/reference/openapi.json
 
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.browser.take_screenshots

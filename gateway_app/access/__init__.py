@@ -1,4 +1,4 @@
-"""Who may call the gateway: tokens, sessions, scopes, rate limits, and the shape of a refusal.
+"""Access to the gateway: tokens, sessions, scopes, rate limits, and error responses.
 
 Belongs here: authentication, authorization, rate limits and error responses.
 Does not belong here: resources (api) and tables of tokens (agents_app.accounts).
@@ -21,11 +21,19 @@ from gateway_app.access.auth import (
     operator_of,
     scopes_of,
 )
-from gateway_app.access.complaints import said
-from gateway_app.access.problems import Forbidden, Invalid, add_handlers, answers, problem
-from gateway_app.access.rate import RateLimit
+from gateway_app.access.errors import (
+    NOTHING_HERE,
+    Forbidden,
+    Invalid,
+    add_handlers,
+    answers,
+    problem,
+    sentence_error,
+)
+from gateway_app.access.rate_limits import RateLimit
 
 __all__ = [
+    "NOTHING_HERE",
     "READ",
     "TO_ADMINISTER",
     "TO_OPERATE",
@@ -46,6 +54,6 @@ __all__ = [
     "check_rights",
     "operator_of",
     "problem",
-    "said",
     "scopes_of",
+    "sentence_error",
 ]

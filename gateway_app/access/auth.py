@@ -1,4 +1,4 @@
-"""Who is asking: a bearer token, or somebody who is logged in to the admin; and what they may."""
+"""Authentication by bearer token or admin session, and authorization by scope."""
 
 import time
 from collections.abc import Callable
@@ -12,19 +12,19 @@ from ninja.utils import check_csrf
 
 from agents_app.accounts import find_token
 from agents_app.models import DEFAULT_TENANT, ApiToken, Tenant
-from gateway_app.access import guesses, rate
-from gateway_app.access.problems import CsrfFailed, Forbidden, TenantDisabled, TooMany
+from gateway_app.access import rate_limits
+from gateway_app.access.errors import CsrfFailed, Forbidden, TenantDisabled, TooMany
 
 READ, OPERATE, ADMIN = ApiToken.Scope.READ, ApiToken.Scope.OPERATE, ApiToken.Scope.ADMIN
-# Each includes those before it.
+# Each scope includes the scopes before it.
 SCOPES = (READ, OPERATE, ADMIN)
-_ACTED_ON = ("agent", "schedule", "run", "workitem", "delivery")
-_TABLES = (*_ACTED_ON, "runevent")
+_CHANGED_TABLES = ("agent", "schedule", "run", "workitem", "delivery")
+_TABLES = (*_CHANGED_TABLES, "runevent")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`by` is what the journal will say."""
+    """`by` is the name of the caller in the journal."""
 
     tenant: Tenant
     scopes: frozenset[str]
@@ -33,7 +33,7 @@ class Caller:
 
     @property
     def is_operator(self) -> bool:
-        """Of the installation: the project's own tenant looks after all the others."""
+        """Whether the caller administers the installation, with all its tenants."""
         return ADMIN in self.scopes and self.tenant.name == DEFAULT_TENANT
 
 
@@ -48,7 +48,7 @@ def operator_of(request: HttpRequest) -> Caller:
     return caller
 
 
-# --- how they prove it ----------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------
 
 
 def caller_with_token(secret: str) -> Caller | None:
@@ -57,11 +57,11 @@ def caller_with_token(secret: str) -> Caller | None:
 
 
 def caller_of_token(token: ApiToken) -> Caller:
-    return Caller(token.tenant, up_to(token.scope), f"token {token.name}", token.pk)
+    return Caller(token.tenant, scopes_up_to(token.scope), f"token {token.name}", token.pk)
 
 
 def caller_with_session(request: HttpRequest) -> Caller | None:
-    """People of the staff; what they may is what they may in the admin."""
+    """A staff user with a session; the permissions in the admin decide on the scopes."""
     user: Any = request.user
     if not (user.is_authenticated and user.is_active and user.is_staff):
         return None
@@ -71,25 +71,25 @@ def caller_with_session(request: HttpRequest) -> Caller | None:
     return Caller(tenant, scopes_of(user), str(user.get_username()))
 
 
-def up_to(scope: str) -> frozenset[str]:
+def scopes_up_to(scope: str) -> frozenset[str]:
     return frozenset(SCOPES[: SCOPES.index(ApiToken.Scope(scope)) + 1])
 
 
 def scopes_of(user: Any) -> frozenset[str]:
     if user.is_superuser:
-        return up_to(ADMIN)
+        return scopes_up_to(ADMIN)
     if not user.has_perms([f"agents_app.view_{table}" for table in _TABLES]):
         return frozenset()
-    acts = user.has_perms([f"agents_app.change_{table}" for table in _ACTED_ON])
-    return up_to(OPERATE if acts else READ)
+    may_change = user.has_perms([f"agents_app.change_{table}" for table in _CHANGED_TABLES])
+    return scopes_up_to(OPERATE if may_change else READ)
 
 
-# --- what they may --------------------------------------------------------------------------
+# --- authorization --------------------------------------------------------------------------
 
 
 def admit(caller: Caller, scope: str) -> Caller:
-    who = f"token {caller.token_id}" if caller.token_id else caller.by
-    if wait := rate.LIMIT.wait_seconds(who, time.monotonic()):
+    name = f"token {caller.token_id}" if caller.token_id else caller.by
+    if wait := rate_limits.LIMIT.wait_seconds(name, time.monotonic()):
         raise TooMany(wait)
     check_rights(caller, scope)
     return caller
@@ -103,7 +103,7 @@ def check_rights(caller: Caller, scope: str) -> None:
 
 
 def _may_enable(caller: Caller) -> bool:
-    """Somebody must be able to, and a person who is logged in has a name."""
+    """A disabled default tenant must remain manageable, by a user whose name the journal has."""
     return caller.is_operator and caller.token_id is None
 
 
@@ -113,20 +113,22 @@ class BearerToken(HttpBearer):
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
-        caller = guesses.ask(token, request.META.get("REMOTE_ADDR", ""), caller_with_token)
+        caller = rate_limits.look_up_token(
+            token, request.META.get("REMOTE_ADDR", ""), caller_with_token
+        )
         return caller and admit(caller, self.scope)
 
 
 class AdminSession(APIKeyCookie):
-    """Never beside an Authorization header: then cookies count for nothing.
+    """Ignored if the request has an Authorization header.
 
-    `right` is what a person needs besides the scope, for tables that not all who operate see."""
+    `permission` is needed besides the scope, for tables that not every operator may see."""
 
     param_name = settings.SESSION_COOKIE_NAME
 
-    def __init__(self, scope: str, right: str = "") -> None:
+    def __init__(self, scope: str, permission: str = "") -> None:
         super().__init__()
-        self.scope, self.right = scope, right
+        self.scope, self.permission = scope, permission
 
     def __call__(self, request: HttpRequest) -> Caller | None:
         if "Authorization" in request.headers or self.param_name not in request.COOKIES:
@@ -138,13 +140,17 @@ class AdminSession(APIKeyCookie):
         if caller is not None and check_csrf(request):
             raise CsrfFailed("the CSRF token is missing or wrong: send it as X-CSRFToken")
         admitted = caller and admit(caller, self.scope)
-        if admitted and self.right and not request.user.has_perm(f"agents_app.{self.right}"):
-            raise Forbidden(f"this needs the permission {self.right!r}")
+        if (
+            admitted
+            and self.permission
+            and not request.user.has_perm(f"agents_app.{self.permission}")
+        ):
+            raise Forbidden(f"this needs the permission {self.permission!r}")
         return admitted
 
 
-def _needs(scope: str, right: str = "") -> list[Callable[[HttpRequest], Any]]:
-    return [BearerToken(scope), AdminSession(scope, right)]
+def _needs(scope: str, permission: str = "") -> list[Callable[[HttpRequest], Any]]:
+    return [BearerToken(scope), AdminSession(scope, permission)]
 
 
 TO_READ, TO_OPERATE, TO_ADMINISTER = _needs(READ), _needs(OPERATE), _needs(ADMIN)

@@ -1,23 +1,67 @@
-"""/v1/agents: list, show, scale, pause, resume, run, stop, tell."""
+"""/v1/agents: list, show, scale, pause, resume, run, stop, send a message."""
 
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, cast
+
+from django.db.models import Count, Max, Min
 from django.http import HttpRequest
 from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
-from agents_app.models import Agent
+from agents_app.models import Agent, Run, Schedule, Tenant, WorkItem
+from agents_app.reports import note_of, state_of
 from agents_app.runs import control
 from agents_app.signals import messages
 from gateway_app.access import TO_OPERATE, TO_READ, Caller, answers, caller_of
-from gateway_app.api.agent_shapes import AgentShape, agent_shapes
-from gateway_app.api.fields import Note, Payload, Shape, Text, Whole, utc_now
-from gateway_app.api.idempotency import IdempotencyKey, refuse_another, stored_key
-from gateway_app.api.owned import find_agent
+from gateway_app.api.fields import (
+    Epoch,
+    Note,
+    Payload,
+    Shape,
+    Text,
+    Whole,
+    epoch,
+    epoch_or_none,
+    utc_now,
+)
+from gateway_app.api.idempotency import IdempotencyKey, refuse_other_request, stored_key
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.run_shapes import Asked, asked
-from gateway_app.api.tracing import trace_of
+from gateway_app.api.run_shapes import AcceptedWork, RunShape, accepted_work, run_shape
+from gateway_app.api.tenant_rows import find_agent, runs_of, schedules_of, work_of
+from gateway_app.api.views import trace_of
 
 router = Router(tags=["agents"])
+
+
+AgentState = Literal["enabled", "paused", "disabled", "invalid"]
+
+
+class AgentShape(Shape):
+    name: str
+    description: str
+    state: AgentState
+    note: str
+    scale: int
+    running: int
+    pending: int
+    queue_depth: int
+    work_queue_size: int
+    next_fire_at: Epoch | None
+    last_run: RunShape | None
+    paused_at: Epoch | None
+    pause_note: str
+    removed_at: Epoch | None
+    definition_error: str
+    runtime: str
+    timeout_seconds: float
+    max_reruns: int
+    max_call_depth: int
+    retries: int
+    on_lost: Literal["fail", "retry"]
+    created_at: Epoch
+    updated_at: Epoch
 
 
 class AgentPage(Shape):
@@ -30,11 +74,11 @@ class ScaleRequest(Payload):
 
 
 class PauseRequest(Payload):
-    note: Note = Field(default="", description="Why, for the others.")
+    note: Note = Field(default="", description="The reason, shown to other users.")
 
 
 class Prompt(Payload):
-    prompt: Text = Field(default="", description="What it should do.")
+    prompt: Text = Field(default="", description="The task of the run.")
 
 
 class MessageRequest(Payload):
@@ -44,11 +88,11 @@ class MessageRequest(Payload):
 class Sent(Shape):
     id: int
     agent: str
-    work_item_id: int | None = Field(description="null: it is in the inbox of a run.")
+    work_item_id: int | None = Field(description="null: the message is in the inbox of a run.")
 
 
 class Stopping(Shape):
-    stopping: int = Field(description="Runs that were told to end.")
+    stopping: int = Field(description="The number of runs that are being stopped.")
 
 
 NO_NOTE, NO_PROMPT = PauseRequest(), Prompt()
@@ -56,7 +100,7 @@ NO_NOTE, NO_PROMPT = PauseRequest(), Prompt()
 
 @router.get("/agents", response=answers(AgentPage), auth=TO_READ)
 def list_agents(request: HttpRequest, filters: Query[PageFilters]) -> AgentPage:
-    """By name."""
+    """Ordered by name."""
     tenant = caller_of(request).tenant
     page = page_of(tenant.agents.all(), "name", filters)
     return AgentPage(agents=agent_shapes(tenant, page.rows), next_cursor=page.next_cursor)
@@ -70,7 +114,7 @@ def show_agent(request: HttpRequest, name: str) -> AgentShape:
 
 @router.post("/agents/{name}/scale", response=answers(AgentShape), auth=TO_OPERATE)
 def scale_agent(request: HttpRequest, name: str, body: ScaleRequest) -> AgentShape:
-    """At once; a lower scale lets what runs finish. Holds until the agent's file changes."""
+    """Takes effect at once; running runs finish. Holds until the file of the agent changes."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
     control.scale_agent(agent, body.scale, caller.by, utc_now())
@@ -79,7 +123,7 @@ def scale_agent(request: HttpRequest, name: str, body: ScaleRequest) -> AgentSha
 
 @router.post("/agents/{name}/pause", response=answers(AgentShape), auth=TO_OPERATE)
 def pause_agent(request: HttpRequest, name: str, body: PauseRequest = NO_NOTE) -> AgentShape:
-    """What time starts is skipped, all else waits."""
+    """Scheduled firings are skipped; other work waits in the queue."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
     control.pause_agent(agent, caller.by, utc_now(), body.note)
@@ -94,14 +138,14 @@ def resume_agent(request: HttpRequest, name: str) -> AgentShape:
     return _shown(caller, agent)
 
 
-@router.post("/agents/{name}/run", response=answers(Asked, 202), auth=TO_OPERATE)
+@router.post("/agents/{name}/run", response=answers(AcceptedWork, 202), auth=TO_OPERATE)
 def run_agent(
     request: HttpRequest,
     name: str,
     body: Prompt = NO_PROMPT,
     idempotency_key: IdempotencyKey = None,
-) -> Answer[Asked]:
-    """Starts at once if a slot is free, else it is queued; a `traceparent` header is passed on."""
+) -> Answer[AcceptedWork]:
+    """Starts at once if a slot is free, else the work is queued. Accepts a `traceparent` header."""
     caller, now = caller_of(request), utc_now()
     agent = find_agent(caller.tenant, name)
     item = control.run_agent(
@@ -113,13 +157,13 @@ def run_agent(
         trace_id=trace_of(request),
     )
     repeated = item.created_at != now
-    refuse_another(same=(item.agent_id, item.prompt) == (agent.pk, body.prompt))
-    return Answer(202, asked(item, repeated=repeated))
+    refuse_other_request(same=(item.agent_id, item.prompt) == (agent.pk, body.prompt))
+    return Answer(202, accepted_work(item, repeated=repeated))
 
 
 @router.post("/agents/{name}/messages", response=answers(Sent, 202), auth=TO_OPERATE)
 def send_message(request: HttpRequest, name: str, body: MessageRequest) -> Answer[Sent]:
-    """A run that goes on reads it; else it becomes work at once."""
+    """A running run reads the message from its inbox; without one the message starts a run."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
     sent = messages.send(agent, body.text, caller.by, utc_now())
@@ -128,7 +172,7 @@ def send_message(request: HttpRequest, name: str, body: MessageRequest) -> Answe
 
 @router.post("/agents/{name}/stop", response=answers(Stopping), auth=TO_OPERATE)
 def stop_agent(request: HttpRequest, name: str) -> Stopping:
-    """All its runs; what waits in its queue takes the free slots, unless it is paused first."""
+    """Stops all runs of the agent. Queued work takes the free slots; pause the agent first."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
     return Stopping(stopping=control.stop_agent(agent, caller.by, utc_now()))
@@ -138,3 +182,57 @@ def _shown(caller: Caller, agent: Agent) -> AgentShape:
     agent.refresh_from_db()
     (shape,) = agent_shapes(caller.tenant, [agent])
     return shape
+
+
+# --- what an agent does now ------------------------------------------------------------------
+
+_SAME = (
+    *("name", "description", "scale", "work_queue_size", "pause_note", "definition_error"),
+    *("timeout_seconds", "max_reruns", "max_call_depth", "retries", "on_lost"),
+)
+
+
+def agent_shapes(tenant: Tenant, agents: Sequence[Agent]) -> list[AgentShape]:
+    """The same number of queries for any number of agents."""
+    keys = [agent.pk for agent in agents]
+    states = _run_counts(tenant, keys)
+    queued = work_of(tenant).filter(agent__in=keys, state=WorkItem.State.QUEUED).order_by()
+    depths = dict(queued.values_list("agent_id").annotate(Count("pk")))
+    fires = _next_fires(tenant, keys)
+    last = _last_runs(tenant, keys)
+    return [
+        AgentShape(
+            **{name: getattr(agent, name) for name in _SAME},
+            state=cast("AgentState", state_of(agent)),
+            note=note_of(agent),
+            running=states.get((agent.pk, Run.State.RUNNING), 0),
+            pending=states.get((agent.pk, Run.State.PENDING), 0),
+            queue_depth=depths.get(agent.pk, 0),
+            next_fire_at=epoch_or_none(fires.get(agent.pk) if agent.enabled else None),
+            last_run=last.get(agent.pk),
+            paused_at=epoch_or_none(agent.paused_at),
+            removed_at=epoch_or_none(agent.removed_at),
+            runtime=str(agent.runtime.get("type", "process")),
+            created_at=epoch(agent.created_at),
+            updated_at=epoch(agent.updated_at),
+        )
+        for agent in agents
+    ]
+
+
+def _run_counts(tenant: Tenant, keys: list[int]) -> dict[tuple[int, str], int]:
+    unfinished = runs_of(tenant).filter(agent__in=keys, slot__isnull=False).order_by()
+    counted = unfinished.values_list("agent_id", "state").annotate(Count("pk"))
+    return {(agent, state): count for agent, state, count in counted}
+
+
+def _next_fires(tenant: Tenant, keys: list[int]) -> dict[int, datetime]:
+    armed = schedules_of(tenant).filter(agent__in=keys, state=Schedule.State.ACTIVE).order_by()
+    armed = armed.filter(next_fire_at__isnull=False)
+    return dict(armed.values_list("agent_id").annotate(Min("next_fire_at")))
+
+
+def _last_runs(tenant: Tenant, keys: list[int]) -> dict[int, RunShape]:
+    newest = runs_of(tenant).filter(agent__in=keys).order_by().values_list("agent_id")
+    last = [key for _, key in newest.annotate(Max("pk"))]
+    return {run.agent_id: run_shape(run) for run in runs_of(tenant).filter(pk__in=last)}

@@ -1,8 +1,12 @@
-"""The API put together: its resources, its errors, its documents."""
+"""The API, assembled from its resources, its error handlers and its documents."""
 
+from typing import Any
+
+from django.http import HttpRequest
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
+from ninja.parser import Parser
 from ninja.types import DictStrAny
 
 from gateway_app.access import add_handlers
@@ -16,39 +20,46 @@ from gateway_app.api import (
     queue,
     rules,
     runs,
-    schedule_acts,
     scheduler,
+    schedules,
     signals,
     tenants,
     tokens,
 )
 from gateway_app.api.docs import SelfHosted
-from gateway_app.api.parsing import StrictParser
+from gateway_app.asgi import strict_json
 
 DESCRIPTION = """
-Everything belongs to a tenant, which is known by the token: `Authorization: Bearer ...`. A token
-may `read`, `operate` (and read) or `admin` (and all else). People who are logged in to the admin
-may use their session, with the CSRF token on everything but GET.
+Every object belongs to a tenant, which the token identifies: `Authorization: Bearer ...`. A token
+has the scope `read`, `operate` (includes `read`) or `admin` (includes both). Users who are logged
+in to the admin may use their session, with the CSRF token on all methods except GET.
 
-Signals are for running agents alone, with the token that Drover gave the run.
+Signals are for running agents only, with the token that Drover gave to the run.
 
-Times are seconds since 1970. Long lists come in pages: `next_cursor` of one is `cursor` of the
-next. Whatever goes wrong has one shape: `{"error": {"code": ..., "message": ...}}`.
+Times are seconds since 1970 in UTC. Long lists are paged: `next_cursor` of one page is `cursor` of
+the next. All errors have one form: `{"error": {"code": ..., "message": ...}}`.
 
-Streams are Server-Sent Events. One that breaks is resumed with `Last-Event-ID`: nothing is missed
-for as long as it is kept, and nothing comes twice. After `event: error` the stream ends.
+Streams are Server-Sent Events. A broken stream is resumed with `Last-Event-ID`: no event that is
+still stored is missed, and none is sent twice. The stream ends after `event: error`.
 """
+
+
+class StrictParser(Parser):
+    """Duplicate keys and NaN are errors."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        return strict_json(request.body.decode("utf-8"))
 
 
 class DroverAPI(NinjaAPI):
     def get_openapi_operation_id(self, operation: Operation) -> str:
-        """What generated clients call their functions; no two of ours are called the same."""
+        """The name of the function in generated clients; the names of all views are unique."""
         return str(operation.view_func.__name__)
 
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: DictStrAny | None = None
     ) -> OpenAPISchema:
-        """Signals are answered in front of Django, see gateway_app/signals/receive.py."""
+        """Adds the signals, which are received without Django by gateway_app/signals/receive.py."""
         prefix = self.get_root_path(path_params or {}) if path_prefix is None else path_prefix
         document = super().get_openapi_schema(path_prefix=prefix)
         signals.describe(document, prefix.rstrip("/") + "/")
@@ -65,7 +76,7 @@ def build() -> DroverAPI:
         parser=StrictParser(),
     )
     for part in (
-        *(agents, schedule_acts, runs, logs, queue, locks, deliveries, events, notifications),
+        *(agents, schedules, runs, logs, queue, locks, deliveries, events, notifications),
         *(rules, scheduler, tenants, tokens),
     ):
         api.add_router("", part.router)

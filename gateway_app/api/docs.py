@@ -1,4 +1,4 @@
-"""The pages at /v1/docs: Swagger UI from the installed package, nothing from elsewhere."""
+"""The pages at /v1/docs: Swagger UI from the installed package, without other hosts."""
 
 import json
 from mimetypes import guess_type
@@ -16,7 +16,7 @@ from ninja import NinjaAPI, Swagger
 
 _FILES = Path(ninja.__file__).parent / "static" / "ninja"
 _NAMES = frozenset({"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-init.js"})
-# No script of its own in the page, so that a strict content security policy can hold.
+# No inline script, so that a strict content security policy is possible.
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>{title}</title>

@@ -1,4 +1,4 @@
-"""/v1/events: what happened, as the journal has it."""
+"""/v1/events: the entries of the journal."""
 
 from typing import Literal
 
@@ -9,8 +9,8 @@ from pydantic import Field
 from agents_app.models import RunEvent
 from gateway_app.access import TO_READ, answers, caller_of
 from gateway_app.api.fields import Epoch, Seconds, Shape, Text, epoch, moment
-from gateway_app.api.owned import events_of, find_agent, find_run
 from gateway_app.api.paging import PageFilters, cursor_at, page_of
+from gateway_app.api.tenant_rows import events_of, find_agent, find_run
 
 router = Router(tags=["events"])
 
@@ -27,14 +27,14 @@ class EventShape(Shape):
 class EventPage(Shape):
     events: list[EventShape]
     next_cursor: str | None = Field(
-        description="For the next page; with order=oldest also for what is yet to happen."
+        description="The `cursor` of the next page; with order=oldest also for future events."
     )
 
 
 class EventFilters(PageFilters):
     limit: int = Field(100, ge=1, le=500)
     order: Literal["newest", "oldest"] = "newest"
-    name: Text | None = Field(None, max_length=40, description="Such as run.failed.")
+    name: Text | None = Field(None, max_length=40, description="For example run.failed.")
     since: Seconds | None = None
     agent: str | None = None
     run_id: int | None = Field(None, ge=1, lt=2**63)

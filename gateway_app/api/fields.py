@@ -1,4 +1,4 @@
-"""The kinds of values that requests and answers are made of: text, times, bodies, filters."""
+"""The types of values in requests and responses: text, numbers, times, bodies, filters."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -14,9 +14,9 @@ from pydantic import (
 )
 
 from agents_app.names import unknown_field
-from gateway_app.access import said
+from gateway_app.access import sentence_error
 
-# The year 9999; also what SQLite and Python can both say.
+# The end of the year 9999, the last time that Python can represent.
 LAST_SECOND = 253_402_300_799
 LARGEST_KEY = 2**63 - 1
 
@@ -27,12 +27,12 @@ def _storable(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair is no character") from None
+        raise ValueError("half of a surrogate pair is not a character") from None
     return text
 
 
 def _whole(value: Any) -> Any:
-    """JSON knows one kind of number: 3.0 is 3."""
+    """JSON has one type of number: 3.0 is 3."""
     return int(value) if type(value) is float and value.is_integer() else value
 
 
@@ -52,7 +52,7 @@ Epoch = Annotated[
 
 
 class Payload(BaseModel):
-    """What a client sends: exactly the fields there are, of exactly their types."""
+    """The body of a request: only known fields, with exactly their types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -65,7 +65,7 @@ class Payload(BaseModel):
 
 
 class Filters(BaseModel):
-    """What stands behind the question mark; a name that means nothing here is refused."""
+    """The query parameters of a request; unknown names are refused."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -79,7 +79,7 @@ class Filters(BaseModel):
 
 
 class Shape(BaseModel):
-    """What the API answers with."""
+    """The body of a response, or a part of it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -87,7 +87,7 @@ class Shape(BaseModel):
 def refuse_unknown(given: Any, known: set[str]) -> None:
     for name in given:
         if name not in known:
-            raise said(f"{str(name)[:80]!r}: {unknown_field(str(name)[:80], known)}")
+            raise sentence_error(f"{str(name)[:80]!r}: {unknown_field(str(name)[:80], known)}")
 
 
 def utc_now() -> datetime:

@@ -1,4 +1,4 @@
-"""The header that makes a repeated request harmless: the same key, the same answer, done once."""
+"""The Idempotency-Key header: a repeated request has the same response and no second effect."""
 
 from typing import Annotated
 
@@ -7,30 +7,30 @@ from ninja import Header
 from agents_app.errors import DroverError
 
 LONGEST_KEY = 190
-# Apart from the keys that webhooks and signals make for themselves.
-_OURS = "api:"
+# Keeps the keys of clients apart from those that Drover makes for webhooks and signals.
+_PREFIX = "api:"
 
 IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
         pattern=rf"^[!-~]{{1,{LONGEST_KEY}}}$",
-        description="Any text of your own, once for each thing you want done.",
+        description="Any text, a new one for each new request; a repeated request repeats it.",
     ),
 ]
 
 
 class KeyReused(DroverError):
-    """The key was used before, for something else."""
+    """The key was used before, for a different request."""
 
     code = "idempotency_key_reused"
     http_status = 409
 
 
 def stored_key(key: str | None) -> str | None:
-    return None if key is None else _OURS + key
+    return None if key is None else _PREFIX + key
 
 
-def refuse_another(same: bool) -> None:
+def refuse_other_request(same: bool) -> None:
     if not same:
-        raise KeyReused("this Idempotency-Key was used for another request: take a new one")
+        raise KeyReused("this Idempotency-Key was used for a different request: send a new key")

@@ -1,4 +1,4 @@
-"""/v1/locks: what agents hold; list, break."""
+"""/v1/locks: the locks that agents hold; list, break."""
 
 from django.http import HttpRequest
 from ninja import Query, Router
@@ -8,8 +8,8 @@ from agents_app.models import ResourceLock
 from agents_app.runs import control
 from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.fields import Epoch, Shape, epoch, utc_now
-from gateway_app.api.owned import find_lock, locks_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
+from gateway_app.api.tenant_rows import find_lock, locks_of
 
 router = Router(tags=["locks"])
 
@@ -30,14 +30,14 @@ class LockPage(Shape):
 
 @router.get("/locks", response=answers(LockPage), auth=TO_READ)
 def list_locks(request: HttpRequest, filters: Query[PageFilters]) -> LockPage:
-    """The oldest first; its number is the fence that its holder was given."""
+    """Oldest first. The id of a lock is the fencing token of its holder."""
     page = page_of(locks_of(caller_of(request).tenant), "pk", filters)
     return LockPage(locks=[_shape(lock) for lock in page.rows], next_cursor=page.next_cursor)
 
 
 @router.delete("/locks/{int:lock_id}", response=answers(LockShape), auth=TO_OPERATE)
 def break_lock(request: HttpRequest, lock_id: int) -> LockShape:
-    """Its holder is not asked, and may still believe that it holds it."""
+    """Removes the lock. The holder is not notified and may still act as if it held the lock."""
     caller = caller_of(request)
     lock = find_lock(caller.tenant, lock_id)
     shape = _shape(lock)

@@ -12,9 +12,9 @@ from pydantic import Field
 from agents_app.models import Run
 from agents_app.output import LogLine, LogReader
 from gateway_app.access import TO_READ, answers, caller_of, problem
+from gateway_app.api.event_streams import last_event_id, streamed
 from gateway_app.api.fields import LARGEST_KEY, Filters, Shape
-from gateway_app.api.owned import find_run, output_of
-from gateway_app.api.resuming import last_event_id, streamed
+from gateway_app.api.tenant_rows import find_run, output_of
 from gateway_app.streams import OutputRequest, start_stream, subscriber_of
 
 router = Router(tags=["runs"])

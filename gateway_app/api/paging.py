@@ -1,4 +1,4 @@
-"""Long lists in pages: a cursor names the last row seen, so rows that come or go move nothing."""
+"""Pages of long lists: a cursor names the last row, so new and deleted rows shift nothing."""
 
 import base64
 import binascii
@@ -13,8 +13,8 @@ from gateway_app.access import Invalid
 from gateway_app.api.fields import LARGEST_KEY, Filters
 
 M = TypeVar("M", bound=Model)
-CURSOR = "Where the page before this one ended: its `next_cursor`."
-NEXT_CURSOR = Field(description="For the next page; null: there is none.")
+CURSOR = "The `next_cursor` of the previous page."
+NEXT_CURSOR = Field(description="The `cursor` of the next page; null on the last page.")
 
 
 class PageFilters(Filters):
@@ -29,12 +29,12 @@ class Page(Generic[M]):
 
 
 def page_of(rows: "QuerySet[M]", order: str, filters: PageFilters) -> Page[M]:
-    """`order` is a unique column, with a minus for the largest first."""
+    """`order` is a unique column, with a minus for descending order."""
     column = order.removeprefix("-")
     if filters.cursor is not None:
         side = "lt" if order.startswith("-") else "gt"
         rows = rows.filter(**{f"{column}__{side}": _read(filters.cursor, order)})
-    # One more than asked for says whether there is more.
+    # One more row than requested shows whether there is a next page.
     found = list(rows.order_by(order)[: filters.limit + 1])
     shown = found[: filters.limit]
     more = len(found) > len(shown)
@@ -52,7 +52,7 @@ def _read(cursor: str, order: str) -> Any:
     except (binascii.Error, ValueError, TypeError, RecursionError):
         of, value = None, None
     if of != order or not _fits(value, order):
-        raise Invalid("cursor: this is not the next_cursor of an earlier answer here")
+        raise Invalid("cursor: expected the next_cursor of an earlier page of this list")
     return value
 
 

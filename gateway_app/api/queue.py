@@ -1,4 +1,4 @@
-"""/v1/queue: what waits for a slot; list, show, drop, clear, restore."""
+"""/v1/queue: work items; list, show, drop, clear, restore."""
 
 from django.http import HttpRequest
 from ninja import Query, Router
@@ -9,9 +9,9 @@ from agents_app.models import WorkItem
 from agents_app.runs import control
 from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.fields import Payload, Shape, Text, utc_now
-from gateway_app.api.owned import find_agent, find_work, work_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.run_shapes import WorkShape, WorkState, work_shape
+from gateway_app.api.tenant_rows import find_agent, find_work, work_of
 
 router = Router(tags=["queue"])
 
@@ -26,9 +26,9 @@ class WorkFilters(PageFilters):
     agent: str | None = None
 
 
-class WhichQueue(Payload):
+class ClearQueueRequest(Payload):
     agent: Text | None = Field(
-        default=None, description="Only this one's queue; null: all of them."
+        default=None, description="The queue of this agent; null: all queues."
     )
 
 
@@ -40,12 +40,12 @@ class Restored(Shape):
     restored: int
 
 
-ALL_QUEUES = WhichQueue()
+ALL_QUEUES = ClearQueueRequest()
 
 
 @router.get("/queue", response=answers(WorkPage), auth=TO_READ)
 def list_queue(request: HttpRequest, filters: Query[WorkFilters]) -> WorkPage:
-    """The oldest first, which is the order in which they start."""
+    """Oldest first, which is the order in which they start."""
     tenant = caller_of(request).tenant
     items = work_of(tenant).filter(state=filters.state)
     if filters.agent is not None:
@@ -61,19 +61,19 @@ def show_work(request: HttpRequest, item_id: int) -> WorkShape:
 
 @router.post("/queue/{int:item_id}/drop", response=answers(WorkShape), auth=TO_OPERATE)
 def drop_work(request: HttpRequest, item_id: int) -> WorkShape:
-    """One that waits, for good."""
+    """Removes a queued work item permanently."""
     caller = caller_of(request)
     item = find_work(caller.tenant, item_id)
     dropped = control.drop_work(item, caller.by, utc_now())
     item.refresh_from_db()
     if not dropped:
-        raise Refused(f"it does not wait: it is {item.state}")
+        raise Refused(f"work item {item.pk} is {item.state}: only a queued one can be dropped")
     return work_shape(item)
 
 
 @router.post("/queue/clear", response=answers(Cleared), auth=TO_OPERATE)
-def clear_queue(request: HttpRequest, body: WhichQueue = ALL_QUEUES) -> Cleared:
-    """What waits is put aside; restore brings it back."""
+def clear_queue(request: HttpRequest, body: ClearQueueRequest = ALL_QUEUES) -> Cleared:
+    """Removes all queued work; restore puts it back."""
     caller = caller_of(request)
     items = work_of(caller.tenant).filter(state=WorkItem.State.QUEUED)
     if body.agent is not None:
@@ -83,6 +83,6 @@ def clear_queue(request: HttpRequest, body: WhichQueue = ALL_QUEUES) -> Cleared:
 
 @router.post("/queue/restore", response=answers(Restored), auth=TO_OPERATE)
 def restore_queue(request: HttpRequest) -> Restored:
-    """What was cleared goes back to its queue, in its old order."""
+    """Puts cleared work back into its queue, in its old order."""
     caller = caller_of(request)
     return Restored(restored=control.restore_cleared(caller.tenant, caller.by, utc_now()))

@@ -1,4 +1,4 @@
-"""/v1/rules: the state of the rules in scheduler.rules; a dry run, also of an edit; silence."""
+"""/v1/rules: the state of the rules in scheduler.rules, a dry run, also of an edit, and silence."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -35,10 +35,10 @@ router = Router(tags=["rules"])
 
 
 class RuleErrorShape(Shape):
-    """A line that is no rule."""
+    """A line that is not a valid rule."""
 
     code: str
-    line: int = Field(description="From 1; 0: the file as a whole cannot be read.")
+    line: int = Field(description="Counted from 1; 0: the whole file cannot be read.")
     column: int
     problem: str
     expected: str
@@ -48,7 +48,7 @@ class RuleErrorShape(Shape):
 class SilenceShape(Shape):
     silent: bool
     since: Epoch | None
-    until: Epoch | None = Field(description="null: until somebody ends it.")
+    until: Epoch | None = Field(description="null: until it is ended.")
     by: str
 
 
@@ -65,7 +65,7 @@ class RuleShape(Shape):
     evaluated_at: Epoch | None
     fired_at: Epoch | None
     next_due_at: Epoch | None
-    exit_code: int | None = Field(description="Of the last command that it ran.")
+    exit_code: int | None = Field(description="Of the last command that the rule ran.")
     tail: str = Field(description="The last lines of that command.")
 
 
@@ -73,7 +73,7 @@ class RulesShape(Shape):
     rules: list[RuleShape]
     errors: list[RuleErrorShape]
     loaded_at: Epoch | None
-    disabled: bool = Field(description="Looking at the rules broke again and again.")
+    disabled: bool = Field(description="Evaluating the rules failed repeatedly.")
     disabled_reason: str
     silence: SilenceShape
     indicator: str = Field(
@@ -81,10 +81,10 @@ class RulesShape(Shape):
     )
 
 
-class RehearsedShape(Shape):
+class RuleTestShape(Shape):
     name: str
     line: int
-    fires: bool = Field(description="At the next look, if all stays as it is.")
+    fires: bool = Field(description="At the next evaluation, if nothing changes.")
     why_not: list[str]
     due_at: Epoch
     condition: bool
@@ -92,28 +92,28 @@ class RehearsedShape(Shape):
     warnings: list[str]
 
 
-class RehearsalShape(Shape):
+class RulesTestShape(Shape):
     ok: bool = Field(description="Every line is a rule, a comment or blank.")
-    rules: list[RehearsedShape]
+    rules: list[RuleTestShape]
     errors: list[RuleErrorShape]
 
 
-class Tried(Payload):
-    text: str | None = Field(default=None, description="Of an edit; null: the file as it is.")
+class RulesTestRequest(Payload):
+    text: str | None = Field(default=None, description="The text of an edit; null: the file.")
 
 
-class Quiet(Payload):
-    until: Seconds | None = Field(default=None, description="null: until somebody ends it.")
-    seconds: Seconds | None = Field(default=None, description="From now on, instead of `until`.")
+class SilenceRequest(Payload):
+    until: Seconds | None = Field(default=None, description="null: until it is ended.")
+    seconds: Seconds | None = Field(default=None, description="From now, instead of `until`.")
 
 
-THE_FILE = Tried()
-FOR_EVER = Quiet()
+TEST_FILE = RulesTestRequest()
+WITHOUT_END = SilenceRequest()
 
 
 @router.get("/rules", response=answers(RulesShape), auth=TO_READ_RULES)
 def list_rules(request: HttpRequest) -> RulesShape:
-    """In the order of the file, in which they are looked at every ten seconds."""
+    """In the order of the file, in which they are evaluated every ten seconds."""
     tenant = caller_of(request).tenant
     book = book_of(tenant)
     return RulesShape(
@@ -127,15 +127,15 @@ def list_rules(request: HttpRequest) -> RulesShape:
     )
 
 
-@router.post("/rules/test", response=answers(RehearsalShape), auth=TO_READ_RULES)
-def test_rules(request: HttpRequest, body: Tried = THE_FILE) -> RehearsalShape:
-    """What would fire now, and why not; nothing is done, and an edit is not saved."""
+@router.post("/rules/test", response=answers(RulesTestShape), auth=TO_READ_RULES)
+def test_rules(request: HttpRequest, body: RulesTestRequest = TEST_FILE) -> RulesTestShape:
+    """Which rules would fire now, and why not; nothing is done, and an edit is not saved."""
     tenant = caller_of(request).tenant
     source = source_of(tenant) if body.text is None else source_of_text(_bytes(body.text))
-    rehearsed = dry_run_rules(tenant, parse_source(source).rules, utc_now())
-    return RehearsalShape(
+    results = dry_run_rules(tenant, parse_source(source).rules, utc_now())
+    return RulesTestShape(
         ok=not source.errors,
-        rules=[RehearsedShape.model_validate(one.as_dict) for one in rehearsed],
+        rules=[RuleTestShape.model_validate(result.as_dict) for result in results],
         errors=[_error(error) for error in source.errors],
     )
 
@@ -146,28 +146,28 @@ def show_silence(request: HttpRequest) -> SilenceShape:
 
 
 @router.post("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE_RULES)
-def silence_rules(request: HttpRequest, body: Quiet = FOR_EVER) -> SilenceShape:
-    """No `msg` is sent meanwhile; all else that rules do goes on. Lasts across restarts."""
+def silence_rules(request: HttpRequest, body: SilenceRequest = WITHOUT_END) -> SilenceShape:
+    """No `msg` is sent until the silence ends; other actions continue. Survives restarts."""
     caller, now = caller_of(request), utc_now()
     return _silence(start_silence(caller.tenant, caller.by, now, _end(body, now)), now)
 
 
 @router.delete("/rules/silence", response=answers(SilenceShape), auth=TO_OPERATE_RULES)
 def end_silence_of_rules(request: HttpRequest) -> SilenceShape:
-    """What was not said meanwhile is not said later."""
+    """Messages that were suppressed are not sent later."""
     caller, now = caller_of(request), utc_now()
     end_silence(caller.tenant, caller.by, now)
     return _silence(book_of(caller.tenant), now)
 
 
 def _bytes(text: str) -> bytes:
-    """JSON may hold halves of characters: they are wrong in their line, as in a file."""
+    """JSON may contain lone surrogates: they are an error in their line, as in a file."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def _end(body: Quiet, now: datetime) -> datetime | None:
+def _end(body: SilenceRequest, now: datetime) -> datetime | None:
     if body.until is not None and body.seconds is not None:
-        raise Invalid("until and seconds say the same twice: send one of them")
+        raise Invalid("until and seconds exclude each other: send one of them")
     if body.seconds is not None:
         try:
             return now + timedelta(seconds=body.seconds)

@@ -1,4 +1,4 @@
-"""Runs and work as the API shows them."""
+"""Runs, work items and trees of calls as JSON; shared by several resources."""
 
 from typing import Any, Literal, cast
 
@@ -16,7 +16,7 @@ TriggerName = Literal["schedule", "webhook", "call", "message", "rule", "manual"
 
 
 class RunShape(Shape):
-    """`status`, `task_id` and `completed_at` are what Arbiter's clients call the same things."""
+    """`status`, `task_id` and `completed_at` repeat other fields for the clients of Arbiter."""
 
     id: int
     agent: str
@@ -62,7 +62,7 @@ _TIMES = ("started_at", "finished_at", "deadline_at", "stop_requested_at")
 
 
 def run_shape(run: Run) -> RunShape:
-    """With its agent and worker at hand, or it asks for them."""
+    """Select the agent and the worker with the run, or each costs a query."""
     values: dict[str, Any] = {name: getattr(run, name) for name in _SAME}
     values |= {name: epoch_or_none(getattr(run, name)) for name in _TIMES}
     return RunShape(
@@ -99,7 +99,7 @@ class WorkShape(Shape):
     attempts: int
     trace_id: str
     created_at: Epoch
-    available_at: Epoch = Field(description="It does not start before this.")
+    available_at: Epoch = Field(description="The work item does not start before this time.")
     finished_at: Epoch | None
 
 
@@ -114,22 +114,20 @@ def work_shape(item: WorkItem) -> WorkShape:
     )
 
 
-class Asked(Shape):
-    """What became of a request for a run: it has one already, or it waits for a slot."""
+class AcceptedWork(Shape):
+    """Accepted work: `run_id` is null while it waits for a slot."""
 
     work_item_id: int
     run_id: int | None
     agent: str
     state: WorkState
     trace_id: str
-    repeated: bool = Field(
-        description="The same Idempotency-Key was used before: nothing was done."
-    )
+    repeated: bool = Field(description="The Idempotency-Key was used before: nothing was done.")
 
 
-def asked(item: WorkItem, *, repeated: bool = False) -> Asked:
+def accepted_work(item: WorkItem, *, repeated: bool = False) -> AcceptedWork:
     run = item.runs.order_by("-pk").first()
-    return Asked(
+    return AcceptedWork(
         work_item_id=item.pk,
         run_id=run.pk if run else None,
         agent=item.agent.name,
@@ -143,13 +141,13 @@ def asked(item: WorkItem, *, repeated: bool = False) -> Asked:
 
 
 class CallShape(Shape):
-    """A run, or work that has none yet, and all that it called."""
+    """A run, or a work item without a run, with all its calls."""
 
     agent: str
     run_id: int | None
-    state: str = Field(description="Of the run; queued: it has none yet.")
-    call_id: int | None = Field(description="null: nobody called it, it is the first.")
-    status: str = Field(description="Of the call: pending, running, completed or error.")
+    state: str = Field(description="The state of the run; queued: there is no run yet.")
+    call_id: int | None = Field(description="null: the root of the tree.")
+    status: str = Field(description="The status of the call: pending, running, completed or error.")
     error: str
     calls: "list[CallShape]"
 

@@ -1,4 +1,4 @@
-"""/v1/runs: list, show, stop, rerun, tree of calls; what they printed is in logs.py."""
+"""/v1/runs: list, show, stop, rerun, tree of calls; logs.py has the output."""
 
 from django.http import HttpRequest
 from ninja import Query, Router
@@ -9,19 +9,19 @@ from agents_app.runs import control, dispatch
 from agents_app.signals import calls
 from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.fields import Seconds, Shape, moment, utc_now
-from gateway_app.api.owned import find_agent, find_run, find_schedule, runs_of
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.run_shapes import (
-    Asked,
+    AcceptedWork,
     CallShape,
     RunShape,
     RunState,
     TriggerName,
-    asked,
+    accepted_work,
     call_shape,
     run_shape,
 )
-from gateway_app.api.tracing import trace_of
+from gateway_app.api.tenant_rows import find_agent, find_run, find_schedule, runs_of
+from gateway_app.api.views import trace_of
 
 router = Router(tags=["runs"])
 
@@ -33,7 +33,7 @@ class RunPage(Shape):
 
 class RunFilters(PageFilters):
     limit: int = Field(200, ge=1, le=200)
-    since: Seconds | None = Field(None, description="Started at this second or later.")
+    since: Seconds | None = Field(None, description="Started at this time or later.")
     state: RunState | None = None
     agent: str | None = None
     trigger: TriggerName | None = None
@@ -42,7 +42,7 @@ class RunFilters(PageFilters):
 
 @router.get("/runs", response=answers(RunPage), auth=TO_READ)
 def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> RunPage:
-    """The newest first."""
+    """Newest first."""
     tenant = caller_of(request).tenant
     runs = runs_of(tenant)
     if filters.since is not None:
@@ -65,21 +65,21 @@ def show_run(request: HttpRequest, run_id: int) -> RunShape:
 
 @router.get("/runs/{int:run_id}/tree", response=answers(CallShape), auth=TO_READ)
 def show_tree(request: HttpRequest, run_id: int) -> CallShape:
-    """The whole tree of calls that the run belongs to, from its root."""
+    """The tree of calls of the run, from its root."""
     return call_shape(calls.call_tree(find_run(caller_of(request).tenant, run_id)))
 
 
 @router.post("/runs/{int:run_id}/stop", response=answers(RunShape), auth=TO_OPERATE)
 def stop_run(request: HttpRequest, run_id: int) -> RunShape:
-    """Ends everything the run started: first asked to, then killed."""
+    """Stops all processes of the run: with SIGTERM, after the grace period with SIGKILL."""
     caller = caller_of(request)
     control.stop_run(find_run(caller.tenant, run_id), caller.by, utc_now())
     return run_shape(find_run(caller.tenant, run_id))
 
 
-@router.post("/runs/{int:run_id}/rerun", response=answers(Asked, 202), auth=TO_OPERATE)
-def rerun_run(request: HttpRequest, run_id: int) -> Answer[Asked]:
-    """The same input as new work."""
+@router.post("/runs/{int:run_id}/rerun", response=answers(AcceptedWork, 202), auth=TO_OPERATE)
+def rerun_run(request: HttpRequest, run_id: int) -> Answer[AcceptedWork]:
+    """Queues new work with the same input."""
     caller = caller_of(request)
     run = find_run(caller.tenant, run_id)
-    return Answer(202, asked(dispatch.rerun(run, caller.by, utc_now(), trace_of(request))))
+    return Answer(202, accepted_work(dispatch.rerun(run, caller.by, utc_now(), trace_of(request))))

@@ -1,10 +1,10 @@
-"""Schedules as the API takes and shows them; the names are those of Arbiter's."""
+"""Schedules as JSON, in requests and responses; the names are those of Arbiter."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from gateway_app.access import said
+from gateway_app.access import sentence_error
 from gateway_app.api.fields import (
     Epoch,
     Note,
@@ -28,7 +28,7 @@ Span = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
 
 def _known_status(value: Any) -> Any:
     if value is not None and value not in STATUSES:
-        raise said(f"status must be one of: {', '.join(STATUSES)}")
+        raise sentence_error(f"status must be one of: {', '.join(STATUSES)}")
     return value
 
 
@@ -37,7 +37,7 @@ def _is_blank(value: Any) -> bool:
 
 
 class Policies(Payload):
-    """What is not given, or null, is as usual in a new schedule and stays as it is in an old."""
+    """A field that is missing or null has its default in a new schedule; else it is unchanged."""
 
     timezone: Annotated[Text, Field(max_length=64)] | None = None
     overlap: Literal["skip", "queue_one", "queue", "cancel_other"] | None = None
@@ -57,15 +57,15 @@ class Policies(Payload):
 
 class NewSchedule(Policies):
     schedule: Phrase
-    message: Annotated[Text, Field(min_length=1, description="What the agent is told.")]
-    agent: Text | None = Field(default=None, description="Needed if there are several.")
+    message: Annotated[Text, Field(min_length=1, description="The prompt of the runs.")]
+    agent: Text | None = Field(default=None, description="Required if there are several agents.")
     name: Annotated[Text, Field(max_length=100)] | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _say_what_is_required(cls, value: Any) -> Any:
+    def _require_schedule_and_message(cls, value: Any) -> Any:
         if isinstance(value, dict) and any(_is_blank(value.get(n)) for n in _REQUIRED):
-            raise said(REQUIRED)
+            raise sentence_error(REQUIRED)
         return value
 
 
@@ -77,15 +77,15 @@ class ScheduleChanges(Policies):
     status: Annotated[Status, BeforeValidator(_known_status)] | None = None
     pause_note: Note | None = Field(default=None, description="With status=paused.")
     pause_until: Seconds | None = Field(default=None, description="With status=paused.")
-    at_once: bool = Field(default=False, description="With status=active: fires now, too.")
+    at_once: bool = Field(default=False, description="With status=active: also fires now.")
 
 
 class ScheduleShape(Shape):
     id: int
     agent: str
     name: str
-    schedule: str = Field(description="As it was written.")
-    expression: str = Field(description="What that means, in a form that needs no clock.")
+    schedule: str = Field(description="As entered.")
+    expression: str = Field(description="The parsed schedule, independent of the current time.")
     message: str
     kind: Literal["once", "recurring"]
     status: Status
@@ -93,7 +93,7 @@ class ScheduleShape(Shape):
     last_fire_at: Epoch | None
     last_run_at: Epoch | None
     last_run_id: int | None
-    run_count: int = Field(description="How often it has fired.")
+    run_count: int = Field(description="How often the schedule has fired.")
     skipped_count: int
     missed_count: int
     late_count: int
@@ -124,7 +124,7 @@ _SAME = (
 
 
 def schedule_shape(schedule: Any) -> ScheduleShape:
-    """One that `schedules_of` has found."""
+    """The schedule must come from `schedules_of`, which annotates it."""
     values = {name: getattr(schedule, name) for name in _SAME}
     moments = ("next_fire_at", "last_fire_at", "last_run_at", "pause_until")
     values |= {name: epoch_or_none(getattr(schedule, name)) for name in moments}

@@ -1,4 +1,4 @@
-"""/v1/scheduler and /v1/project: status, pause, resume, stop; the cap on all runs together."""
+"""/v1/scheduler and /v1/project: status, pause, resume, stop, and the limit on all runs."""
 
 from typing import Literal, cast
 
@@ -14,8 +14,8 @@ from agents_app.runs import control
 from gateway_app.access import TO_ADMINISTER, TO_OPERATE, TO_READ, answers, caller_of, operator_of
 from gateway_app.api.agents import NO_NOTE, PauseRequest
 from gateway_app.api.fields import Epoch, Payload, Shape, Whole, epoch_or_none, utc_now
-from gateway_app.api.owned import runs_of, the_scheduler, work_of
-from gateway_app.api.stopping import finish_when_idle
+from gateway_app.api.tenant_rows import runs_of, the_scheduler, work_of
+from gateway_app.api.waiting import stop_when_idle
 
 router = Router(tags=["scheduler"])
 State = Literal["running", "stopping", "stopped"]
@@ -30,7 +30,7 @@ class SchedulerShape(Shape):
     paused: bool
     paused_at: Epoch | None
     pause_note: str
-    scale: int | None = Field(description="The cap on all unfinished runs; null: none.")
+    scale: int | None = Field(description="The limit on all unfinished runs; null: no limit.")
     running: int
     pending: int
     running_by_agent: dict[str, int]
@@ -38,11 +38,11 @@ class SchedulerShape(Shape):
 
 
 class ProjectScale(Payload):
-    scale: Whole | None = Field(ge=1, le=10_000, description="null: no cap.")
+    scale: Whole | None = Field(ge=1, le=10_000, description="null: no limit.")
 
 
-class Stop(Payload):
-    keep_queue: bool = Field(default=False, description="Else what waits is cleared.")
+class StopRequest(Payload):
+    keep_queue: bool = Field(default=False, description="If false, queued work is cleared.")
 
 
 class StoppingShape(Shape):
@@ -50,7 +50,7 @@ class StoppingShape(Shape):
     cleared: int
 
 
-CLEARING = Stop()
+CLEARING = StopRequest()
 
 
 @router.get("/scheduler", response=answers(SchedulerShape), auth=TO_READ)
@@ -60,7 +60,7 @@ def show_scheduler(request: HttpRequest) -> SchedulerShape:
 
 @router.post("/scheduler/pause", response=answers(SchedulerShape), auth=TO_OPERATE)
 def pause_scheduler(request: HttpRequest, body: PauseRequest = NO_NOTE) -> SchedulerShape:
-    """For this tenant: what time starts is skipped, all else waits. Lasts across restarts."""
+    """For this tenant: scheduled firings are skipped, other work waits. Survives restarts."""
     caller = caller_of(request)
     control.pause_tenant(caller.tenant, caller.by, utc_now(), body.note)
     return _shown(caller.tenant)
@@ -74,17 +74,17 @@ def resume_scheduler(request: HttpRequest) -> SchedulerShape:
 
 
 @router.post("/scheduler/stop", response=answers(StoppingShape, 202), auth=TO_ADMINISTER)
-def stop_scheduler(request: HttpRequest, body: Stop = CLEARING) -> Answer[StoppingShape]:
-    """For everybody: nothing new starts, what runs finishes, then all processes exit."""
+def stop_scheduler(request: HttpRequest, body: StopRequest = CLEARING) -> Answer[StoppingShape]:
+    """For all tenants: nothing new starts, running runs finish, then all processes exit."""
     caller = operator_of(request)
     cleared = control.begin_shutdown(caller.by, utc_now(), keep_queue=body.keep_queue)
-    finish_when_idle()
+    stop_when_idle()
     return Answer(202, StoppingShape(state=_state(), cleared=cleared))
 
 
 @router.post("/project/scale", response=answers(SchedulerShape), auth=TO_OPERATE)
 def scale_project(request: HttpRequest, body: ProjectScale) -> SchedulerShape:
-    """At once; holds until the project's file changes."""
+    """Takes effect at once; holds until the file of the project changes."""
     caller = caller_of(request)
     tenants.scale_project(caller.tenant, body.scale, caller.by, utc_now())
     return _shown(caller.tenant)

@@ -1,22 +1,37 @@
-"""/v1/schedules, the reading half: list, show, their runs, and when a phrase would fire."""
+"""/v1/schedules: list, show, preview, create, change, delete, and the runs of a schedule."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from ninja import Query, Router
+from ninja.responses import Status as Answer
 from pydantic import Field
 
+from agents_app.accounts import removal
 from agents_app.clock import HOST_ZONE
-from agents_app.errors import TriggerParseError
+from agents_app.database import in_transaction
+from agents_app.errors import NotFound, Refused, TriggerParseError
+from agents_app.models import Agent, Schedule, Tenant
+from agents_app.schedules import create_once, edit
 from agents_app.triggers.preview import ClockChange, Fire, preview_fires
-from gateway_app.access import TO_READ, answers, caller_of
-from gateway_app.api.fields import Epoch, Payload, Shape, Text, Whole, epoch, utc_now
-from gateway_app.api.owned import find_agent, find_schedule, runs_of, schedules_of
+from gateway_app.access import TO_OPERATE, TO_READ, Caller, Invalid, answers, caller_of
+from gateway_app.api.fields import Epoch, Payload, Shape, Text, Whole, epoch, moment, utc_now
+from gateway_app.api.idempotency import IdempotencyKey, refuse_other_request, stored_key
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.run_shapes import run_shape
 from gateway_app.api.runs import RunPage
-from gateway_app.api.schedule_shapes import Phrase, ScheduleShape, Status, schedule_shape
+from gateway_app.api.schedule_shapes import (
+    NewSchedule,
+    Phrase,
+    ScheduleChanges,
+    ScheduleShape,
+    Status,
+    schedule_shape,
+)
+from gateway_app.api.tenant_rows import find_agent, find_schedule, runs_of, schedules_of
+from gateway_app.api.waiting import wait_until_ended
 
 router = Router(tags=["schedules"])
 
@@ -38,7 +53,7 @@ class RunsFilters(PageFilters):
 
 @router.get("/schedules", response=answers(SchedulePage), auth=TO_READ)
 def list_schedules(request: HttpRequest, filters: Query[ScheduleFilters]) -> SchedulePage:
-    """The newest first."""
+    """Newest first."""
     tenant = caller_of(request).tenant
     found = schedules_of(tenant)
     if filters.status is not None:
@@ -61,17 +76,17 @@ def show_schedule(request: HttpRequest, schedule_id: int) -> ScheduleShape:
 def list_runs_of_schedule(
     request: HttpRequest, schedule_id: int, filters: Query[RunsFilters]
 ) -> RunPage:
-    """The newest first."""
+    """Newest first."""
     tenant = caller_of(request).tenant
     schedule = find_schedule(tenant, schedule_id)
     page = page_of(runs_of(tenant).filter(schedule=schedule), "-pk", filters)
     return RunPage(runs=[run_shape(run) for run in page.rows], next_cursor=page.next_cursor)
 
 
-# --- before it is saved ---------------------------------------------------------------------
+# --- preview --------------------------------------------------------------------------------
 
 
-class Previewed(Payload):
+class PreviewRequest(Payload):
     schedule: Phrase
     timezone: Annotated[Text, Field(max_length=64)] | None = None
     gap: Literal["shift", "next_valid", "skip"] = "shift"
@@ -101,13 +116,13 @@ class PreviewShape(Shape):
     note: str
     fires: list[FireShape]
     clock_change: ClockChangeShape | None = Field(
-        description="What the next clock change of the zone does to the fires."
+        description="How the next clock change of the time zone affects the firings."
     )
 
 
 @router.post("/schedules/preview", response=answers(PreviewShape), auth=TO_READ)
-def preview_schedule(request: HttpRequest, body: Previewed) -> PreviewShape:  # noqa: ARG001
-    """When it would fire; nothing is saved."""
+def preview_schedule(request: HttpRequest, body: PreviewRequest) -> PreviewShape:  # noqa: ARG001
+    """When the schedule would fire; nothing is saved."""
     rules: dict[str, Any] = {name: getattr(body, name) for name in _RULES}
     zone = body.timezone or HOST_ZONE
     seen = preview_fires(body.schedule, zone, utc_now(), count=body.count, **rules)
@@ -138,3 +153,145 @@ def _fires(fires: Iterable[Fire]) -> list[FireShape]:
         FireShape(at=epoch(fire.at), local=fire.local, utc=fire.utc, remark=fire.remark)
         for fire in fires
     ]
+
+
+# --- changes ---------------------------------------------------------------------------------
+
+S = Schedule.State
+_COLUMNS = {"schedule": "text", "message": "prompt", "name": "name"}
+
+
+class Deleted(Shape):
+    deleted: Literal[True] = True
+
+
+@router.post(
+    "/schedules", response={**answers(ScheduleShape, 201), 200: ScheduleShape}, auth=TO_OPERATE
+)
+def create_schedule(
+    request: HttpRequest, body: NewSchedule, idempotency_key: IdempotencyKey = None
+) -> Answer[ScheduleShape]:
+    """200 instead of 201 if the Idempotency-Key has created the schedule before."""
+    caller = caller_of(request)
+    agent = _agent(caller.tenant, body.agent)
+    draft = edit.Draft(
+        text=body.schedule,
+        prompt=body.message,
+        name=(body.name or "").strip(),
+        **body.given_policies(),
+    )
+    key = stored_key(idempotency_key)
+    made, new = create_once(agent, draft, key, caller.by, utc_now())
+    refuse_other_request(same=(made.agent_id, made.text, made.prompt) == (agent.pk, *_input(body)))
+    return Answer(201 if new else 200, _shown(caller, made.pk))
+
+
+@router.patch("/schedules/{int:schedule_id}", response=answers(ScheduleShape), auth=TO_OPERATE)
+def change_schedule(request: HttpRequest, schedule_id: int, body: ScheduleChanges) -> ScheduleShape:
+    """All changes or none; counts and history stay. A resumed schedule fires at its next time."""
+    caller, now = caller_of(request), utc_now()
+    schedule = find_schedule(caller.tenant, schedule_id)
+    if body.status != "paused" and (body.pause_note or body.pause_until is not None):
+        raise Invalid("pause_note and pause_until belong to status=paused")
+    edits = _edits(caller, schedule, body)
+
+    def change() -> None:
+        if edits:
+            edit.edit(schedule, edits, caller.by, now)
+        if body.status is not None:
+            _MOVES[body.status](schedule, body, caller.by, now)
+
+    in_transaction(change)
+    return _shown(caller, schedule_id)
+
+
+@router.delete("/schedules/{int:schedule_id}", response=answers(Deleted), auth=TO_OPERATE)
+def delete_schedule(request: HttpRequest, schedule_id: int) -> Deleted:
+    """Deletes the schedule with its runs and their output; running runs are stopped first."""
+    caller, now = caller_of(request), utc_now()
+    schedule = find_schedule(caller.tenant, schedule_id)
+    wait_until_ended(removal.close_schedule(schedule, caller.by, now))
+    removal.remove_schedule(schedule, caller.by, now)
+    return Deleted()
+
+
+# --- its parts ------------------------------------------------------------------------------
+
+
+def _agent(tenant: Tenant, name: str | None) -> Agent:
+    if name is None:
+        agents = list(tenant.agents.filter(removed_at__isnull=True)[:2])
+        if len(agents) != 1:
+            raise Invalid("agent: required if there are several agents (GET /v1/agents lists them)")
+        return agents[0]
+    try:
+        agent = find_agent(tenant, name)
+    except NotFound:
+        raise NotFound(f"agent '{name[:80]}' not found in tenant catalog") from None
+    if agent.removed_at is not None:
+        raise Refused(f"the directory of {agent.name} is missing: restore it first")
+    return agent
+
+
+def _input(body: NewSchedule) -> tuple[str, str]:
+    return body.schedule, body.message
+
+
+def _edits(caller: Caller, schedule: Schedule, body: ScheduleChanges) -> dict[str, Any]:
+    edits = body.given_policies()
+    for field, column in _COLUMNS.items():
+        if (value := getattr(body, field)) is not None:
+            edits[column] = value
+    if body.agent is not None:
+        edits["agent"] = _agent(caller.tenant, body.agent)
+    if edits.keys() & {"agent", "name"}:
+        agent, name = edits.get("agent", schedule.agent), edits.get("name", schedule.name)
+        if agent.schedules.filter(name=name).exclude(pk=schedule.pk).exists():
+            raise Refused(f"{agent.name} has a schedule {name!r} already: choose another name")
+    return edits
+
+
+def _shown(caller: Caller, key: int) -> ScheduleShape:
+    return schedule_shape(find_schedule(caller.tenant, key))
+
+
+# --- changes of the status ------------------------------------------------------------------
+
+
+def _pause(schedule: Schedule, body: ScheduleChanges, by: str, now: datetime) -> None:
+    until = None if body.pause_until is None else moment(body.pause_until)
+    changed = edit.pause(schedule, by, now, body.pause_note or "", until)
+    if not changed:
+        _refuse_unless(S.PAUSED, schedule, "only an active schedule can be paused")
+
+
+def _resume(schedule: Schedule, body: ScheduleChanges, by: str, now: datetime) -> None:
+    if not edit.resume(schedule, by, now, at_once=body.at_once):
+        _refuse_unless(S.ACTIVE, schedule, "only a paused schedule can be resumed")
+
+
+def _cancel(schedule: Schedule, _body: ScheduleChanges, by: str, now: datetime) -> None:
+    if schedule.state != S.CANCELED:
+        edit.cancel(schedule, by, now)
+
+
+def _end(schedule: Schedule, body: ScheduleChanges, _by: str, _now: datetime) -> None:
+    _refuse_unless(
+        str(body.status), schedule, "only Drover sets this status; cancel the schedule instead"
+    )
+
+
+def _refuse_unless(state: str, schedule: Schedule, why: str) -> None:
+    schedule.refresh_from_db(fields=["state"])
+    if schedule.state != state:
+        raise Refused(f"the schedule is {schedule.state}: {why}")
+
+
+_Move = Callable[[Schedule, ScheduleChanges, str, datetime], None]
+_MOVES: Mapping[str, _Move] = {
+    S.ACTIVE: _resume,
+    S.PAUSED: _pause,
+    S.CANCELED: _cancel,
+    S.COMPLETED: _end,
+    S.FAILED: _end,
+}

@@ -1,4 +1,4 @@
-"""/v1/tokens: the caller's own tenant's; made, listed, revoked. A secret is shown once."""
+"""/v1/tokens: the tokens of the caller's tenant; create, list, revoke."""
 
 from typing import Annotated, Literal, cast
 
@@ -11,8 +11,8 @@ from agents_app.accounts import tokens
 from agents_app.models import ApiToken
 from gateway_app.access import TO_ADMINISTER, answers, caller_of
 from gateway_app.api.fields import Epoch, Payload, Shape, Text, epoch, epoch_or_none, utc_now
-from gateway_app.api.owned import find_token
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
+from gateway_app.api.tenant_rows import find_token
 
 router = Router(tags=["tokens"])
 Scope = Literal["read", "operate", "admin"]
@@ -27,7 +27,7 @@ class TokenShape(Shape):
 
 
 class NewTokenShape(TokenShape):
-    token: str = Field(description="Shown only now: nobody can look it up later.")
+    token: str = Field(description="Shown only once: only a hash is stored.")
 
 
 class TokenPage(Shape):
@@ -35,8 +35,10 @@ class TokenPage(Shape):
     next_cursor: str | None = NEXT_CURSOR
 
 
-class WantedToken(Payload):
-    name: Annotated[Text, Field(min_length=1, max_length=100, description="What it is for.")]
+class NewTokenRequest(Payload):
+    name: Annotated[
+        Text, Field(min_length=1, max_length=100, description="The purpose of the token.")
+    ]
     scope: Scope = "read"
 
 
@@ -46,14 +48,14 @@ class Revoked(Shape):
 
 @router.get("/tokens", response=answers(TokenPage), auth=TO_ADMINISTER)
 def list_tokens(request: HttpRequest, filters: Query[PageFilters]) -> TokenPage:
-    """The newest first, revoked ones too."""
+    """Newest first, with revoked tokens."""
     page = page_of(caller_of(request).tenant.tokens.all(), "-pk", filters)
     shapes = [token_shape(token) for token in page.rows]
     return TokenPage(tokens=shapes, next_cursor=page.next_cursor)
 
 
 @router.post("/tokens", response=answers(NewTokenShape, 201), auth=TO_ADMINISTER)
-def create_token(request: HttpRequest, body: WantedToken) -> Answer[NewTokenShape]:
+def create_token(request: HttpRequest, body: NewTokenRequest) -> Answer[NewTokenShape]:
     caller = caller_of(request)
     made = tokens.create_token(caller.tenant, body.name, body.scope, caller.by, utc_now())
     return Answer(201, new_token_shape(made))
@@ -61,7 +63,7 @@ def create_token(request: HttpRequest, body: WantedToken) -> Answer[NewTokenShap
 
 @router.delete("/tokens/{int:token_id}", response=answers(Revoked), auth=TO_ADMINISTER)
 def revoke_token(request: HttpRequest, token_id: int) -> Revoked:
-    """For good, from the next request on; also the one that is being used."""
+    """Permanent, from the next request on; also for the token of this request."""
     caller = caller_of(request)
     tokens.revoke_token(find_token(caller.tenant, token_id), caller.by, utc_now())
     return Revoked()

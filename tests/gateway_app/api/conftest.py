@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from agents_app.models import Tenant
-from gateway_app.access import guesses, rate
-from gateway_app.api import ending
+from gateway_app.access import rate_limits
+from gateway_app.api import waiting
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api, api_of
 
@@ -14,15 +14,15 @@ from tests.gateway_app.api.calling import Api, api_of
 @pytest.fixture(autouse=True)
 def _fresh_rate_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids start again with every test: what one has used up is not the next one's fault."""
-    monkeypatch.setattr(rate, "LIMIT", rate.RateLimit(rate=10_000, burst=10_000))
-    monkeypatch.setattr(guesses, "WRONG", rate.RateLimit(rate=0.5, burst=100))
-    monkeypatch.setattr(guesses, "_right", set())
+    monkeypatch.setattr(rate_limits, "LIMIT", rate_limits.RateLimit(rate=10_000, burst=10_000))
+    monkeypatch.setattr(rate_limits, "WRONG_TOKENS", rate_limits.RateLimit(rate=0.5, burst=100))
+    monkeypatch.setattr(rate_limits, "_valid", set())
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no worker here that could end a run."""
-    monkeypatch.setattr(ending, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "LONGEST_SECONDS", 0.0)
 
 
 @pytest.fixture

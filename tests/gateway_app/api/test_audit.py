@@ -67,7 +67,7 @@ def acts() -> list[tuple[str, str, str]]:
 
 @pytest.fixture
 def mine(fleet: Fleet, others: Fleet, monkeypatch: pytest.MonkeyPatch) -> Belongings:
-    monkeypatch.setattr(scheduler, "finish_when_idle", lambda: None)
+    monkeypatch.setattr(scheduler, "stop_when_idle", lambda: None)
     create_token(others.tenant, "old", "read", "somebody else", NOON)
     return settle(fleet, "mine")
 

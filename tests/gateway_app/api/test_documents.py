@@ -8,6 +8,7 @@ from django.test import Client
 
 from agents_app.signals import SIGNALS
 from gateway_app.api.app import API
+from scheduler_project.openapi import DOCUMENT, openapi_text
 
 
 @pytest.fixture
@@ -86,6 +87,10 @@ def test_the_page_and_all_it_loads_come_from_here(client: Client, db: None):
 @pytest.mark.parametrize("name", ["redoc.standalone.js", "..", "%2e%2e%2fapps.py", "x"])
 def test_nothing_else_of_the_package_is_served(client: Client, db: None, name: str):
     assert client.get(f"/v1/docs/{name}").status_code == 404
+
+
+def test_the_committed_document_is_that_of_the_code():
+    assert DOCUMENT.read_text() == openapi_text(), "run `make openapi` and commit the document"
 
 
 def test_the_document_is_that_of_the_running_api(document: Any):

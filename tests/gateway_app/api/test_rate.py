@@ -3,8 +3,8 @@
 import pytest
 
 from agents_app.errors import ConfigError
-from gateway_app.access import rate
-from gateway_app.access.rate import RateLimit, read_rate_limit
+from gateway_app.access import rate_limits
+from gateway_app.access.rate_limits import RateLimit, read_rate_limit
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api, api_of
 
@@ -35,7 +35,7 @@ def test_a_slow_rate_says_truly_when_to_come_back():
 
 
 def test_callers_who_have_rested_are_forgotten(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rate, "MOST_BUCKETS", 10)
+    monkeypatch.setattr(rate_limits, "MOST_BUCKETS", 10)
     limit = RateLimit(rate=1, burst=2)
     for number in range(1000):
         limit.wait_seconds(f"caller {number}", number)
@@ -51,13 +51,13 @@ def test_an_impossible_rate_is_refused_at_the_start(text: str):
 def test_rate_and_burst_come_from_the_environment():
     limit = read_rate_limit({"DROVER_API_RATE": "5", "DROVER_API_BURST": "7"})
     assert (limit.rate, limit.burst) == (5, 7)
-    assert read_rate_limit({}).rate == rate.DEFAULT_RATE
+    assert read_rate_limit({}).rate == rate_limits.DEFAULT_RATE
 
 
 def test_a_token_that_asks_too_often_is_told_when_to_try_again(
     fleet: Fleet, reader: Api, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(rate, "LIMIT", RateLimit(rate=0.1, burst=2))
+    monkeypatch.setattr(rate_limits, "LIMIT", RateLimit(rate=0.1, burst=2))
     assert [reader.get("/agents").status for _ in range(2)] == [200, 200]
     reply = reader.get("/agents")
     assert (reply.status, reply.error["code"]) == (429, "rate_limited")

@@ -12,7 +12,7 @@ from tests.gateway_app.api.calling import Api, api_of
 def stopped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What would end the processes of this Drover; there are none in this test."""
     calls: list[str] = []
-    monkeypatch.setattr(scheduler, "finish_when_idle", lambda: calls.append("asked"))
+    monkeypatch.setattr(scheduler, "stop_when_idle", lambda: calls.append("asked"))
     return calls
 
 

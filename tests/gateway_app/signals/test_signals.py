@@ -14,7 +14,7 @@ from django.db import connection
 from agents_app.models import AgentCall, LockWait, Run, Tenant
 from agents_app.signals import messages
 from agents_app.worker.lease import utc_now
-from gateway_app.access.rate import RateLimit
+from gateway_app.access.rate_limits import RateLimit
 from gateway_app.signals.receive import Signals
 from tests.agents_app.calling import Program, called
 from tests.agents_app.fleet import Fleet

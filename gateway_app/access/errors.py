@@ -1,5 +1,7 @@
-"""The one shape of everything that goes wrong: {"error": {"code", "message", ...}}."""
+"""Errors of the API and their responses, all of the form {"error": {"code", "message", ...}}."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import structlog
@@ -9,25 +11,28 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from agents_app.errors import DroverError, TriggerParseError
-from gateway_app.access.complaints import complaints
 
 log = structlog.get_logger("drover.api")
+
+
+NOTHING_HERE = "there is nothing at this address; /v1/docs lists the addresses"
 
 
 class ErrorBody(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     code: str = Field(description="For programs.")
-    message: str = Field(description="For people: what was wrong, where, what to do.")
+    message: str = Field(description="For people: what is wrong, where, what to do.")
 
 
 class Problem(BaseModel):
     error: ErrorBody
 
 
-# What any operation may answer beside what it promises.
+# The status codes that every operation may return besides its own.
 ANY_PROBLEM = (400, 401, 403, 404, 409, 413, 429, 503)
 
 
@@ -35,17 +40,17 @@ def answers(model: Any, status: int = 200) -> dict[int, Any]:
     return {status: model} | dict.fromkeys(ANY_PROBLEM, Problem)
 
 
-# --- errors of this edge --------------------------------------------------------------------
+# --- errors of the gateway --------------------------------------------------------------------
 
 
 class Invalid(DroverError):
-    """The request itself makes no sense."""
+    """A value in the request is not valid."""
 
     code = "invalid"
 
 
 class Forbidden(DroverError):
-    """Whoever asks is known, and may not."""
+    """The caller is known, but lacks the right."""
 
     code = "forbidden"
     http_status = 403
@@ -60,7 +65,7 @@ class CsrfFailed(Forbidden):
 
 
 class TooMany(DroverError):
-    """More requests than this token may make."""
+    """More requests than the rate limit of the caller permits."""
 
     code: ClassVar[str] = "rate_limited"
     http_status = 429
@@ -71,7 +76,45 @@ class TooMany(DroverError):
         super().__init__(f"too many requests: try again in {retry_after_seconds} s")
 
 
-# --- from errors to answers -----------------------------------------------------------------
+# --- errors in the fields of a request ------------------------------------------------------
+
+# Plain words for some of pydantic's error types.
+_WORDS = {"missing": "this field is required", "extra_forbidden": "unknown field"}
+_SENTENCE = "sentence"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    path: str
+    message: str
+    text: str
+
+
+def sentence_error(text: str) -> PydanticCustomError:
+    """A validation error whose text is a sentence: shown without the name of the field."""
+    return PydanticCustomError(_SENTENCE, "{text}", {"text": text})
+
+
+def field_errors(errors: Iterable[Mapping[str, Any]]) -> list[FieldError]:
+    return [_field_error(error) for error in errors]
+
+
+def _field_error(error: Mapping[str, Any]) -> FieldError:
+    path = _path(error["loc"])
+    message = _WORDS.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
+    is_sentence = error["type"] == _SENTENCE or not path
+    return FieldError(path, message, message if is_sentence else f"{path}: {message}")
+
+
+def _path(location: Iterable[str | int]) -> str:
+    """Without the part of the request and without the name of the parameter for the body."""
+    part, *names = [str(name) for name in location]
+    if part == "body":
+        names = names[1:]
+    return ".".join(names)
+
+
+# --- from errors to responses ---------------------------------------------------------------
 
 
 def problem(status: int, code: str, message: str, **more: Any) -> HttpResponse:
@@ -94,16 +137,16 @@ def _refusal(_request: HttpRequest, error: DroverError) -> HttpResponse:
 
 
 def _invalid(_request: HttpRequest, error: ValidationError) -> HttpResponse:
-    fields = complaints(error.errors)
-    message = "; ".join(field.text for field in fields)
-    listed = [{"field": field.path, "message": field.message} for field in fields]
+    errors = field_errors(error.errors)
+    message = "; ".join(each.text for each in errors)
+    listed = [{"field": each.path, "message": each.message} for each in errors]
     return problem(400, Invalid.code, message, fields=listed)
 
 
 def _http_error(_request: HttpRequest, error: HttpError) -> HttpResponse:
     if error.status_code != 400:
         return problem(error.status_code, "error", str(error))
-    # The parser's: the body cannot be read at all.
+    # Raised by the parser: the body cannot be read.
     return problem(400, "bad_json", f"the body is not JSON in UTF-8: {error.__cause__ or error}")
 
 
@@ -114,16 +157,18 @@ def _unauthorized(_request: HttpRequest, _error: AuthenticationError) -> HttpRes
 
 
 def _not_found(_request: HttpRequest, _error: Http404) -> HttpResponse:
-    return problem(404, "not_found", "there is nothing at this address (/v1/docs lists what is)")
+    return problem(404, "not_found", NOTHING_HERE)
 
 
-def _unusable(_request: HttpRequest, error: SuspiciousOperation | DataError) -> HttpResponse:
+def _unstorable(_request: HttpRequest, error: SuspiciousOperation | DataError) -> HttpResponse:
     return problem(400, Invalid.code, " ".join(str(error).split()))
 
 
 def _conflict(_request: HttpRequest, error: IntegrityError) -> HttpResponse:
     log.info("api.conflict", error=str(error))
-    return problem(409, "conflict", "somebody else has just done something like it: look again")
+    return problem(
+        409, "conflict", "another request changed the same object: read it and try again"
+    )
 
 
 def _unavailable(request: HttpRequest, error: DatabaseError) -> HttpResponse:
@@ -135,7 +180,7 @@ def _unavailable(request: HttpRequest, error: DatabaseError) -> HttpResponse:
 
 def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
     log.error("api.failed", path=request.path, method=request.method, exc_info=error)
-    return problem(500, "internal", "something went wrong here; the log of the gateway says what")
+    return problem(500, "internal", "internal error: the log of the gateway has the details")
 
 
 _HANDLERS: dict[type[Exception], Any] = {
@@ -144,8 +189,8 @@ _HANDLERS: dict[type[Exception], Any] = {
     HttpError: _http_error,
     AuthenticationError: _unauthorized,
     Http404: _not_found,
-    SuspiciousOperation: _unusable,
-    DataError: _unusable,
+    SuspiciousOperation: _unstorable,
+    DataError: _unstorable,
     IntegrityError: _conflict,
     DatabaseError: _unavailable,
     Exception: _failed,

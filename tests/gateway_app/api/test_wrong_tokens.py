@@ -3,15 +3,15 @@
 import pytest
 
 from agents_app.models import ApiToken
-from gateway_app.access import guesses
-from gateway_app.access.rate import RateLimit
+from gateway_app.access import rate_limits
+from gateway_app.access.rate_limits import RateLimit
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api, api_of
 
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guesses, "WRONG", RateLimit(rate=0.01, burst=5))
+    monkeypatch.setattr(rate_limits, "WRONG_TOKENS", RateLimit(rate=0.01, burst=5))
 
 
 def guess_until_stopped() -> None:
@@ -55,6 +55,6 @@ def test_another_address_is_another_guesser(fleet: Fleet):
     assert reply.status_code == 401
 
 
-def test_requests_without_a_token_are_not_guesses(fleet: Fleet):
+def test_requests_without_a_token_do_not_count_as_wrong_tokens(fleet: Fleet):
     assert {Api().get("/agents").status for _ in range(10)} == {401}
     assert api_of(fleet.tenant).get("/agents").status == 200

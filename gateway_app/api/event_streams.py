@@ -1,4 +1,4 @@
-"""What the routes of streams have in common: how they are described, and how one is resumed."""
+"""Shared by the streams of the API: their OpenAPI description, and where a client resumes."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ _HEADER = "Last-Event-ID"
 
 
 def streamed(description: str) -> dict[str, Any]:
-    """The part of the OpenAPI document that Django Ninja cannot know."""
+    """The part of the OpenAPI document that Django Ninja cannot derive."""
     content = {"text/event-stream": {"schema": {"type": "string"}}}
     header = {
         "in": "header",
         "name": _HEADER,
         "required": False,
-        "description": "The `id` of the last event that was read: the stream goes on after it.",
+        "description": "The `id` of the last event that was read; the stream continues after it.",
         "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
     }
     return {
@@ -27,7 +27,7 @@ def streamed(description: str) -> dict[str, Any]:
 
 
 def last_event_id(request: HttpRequest, from_query: int | None) -> int | None:
-    """The header is newer than the address, which a browser repeats as it was."""
+    """The header takes precedence: a browser that reconnects repeats the old address."""
     text = request.headers.get(_HEADER, "").strip()
     if not text:
         return from_query

@@ -1,6 +1,6 @@
-"""The only door to rows: everything starts from the caller's tenant, and what is not there is 404.
+"""All queries of the API: each is limited to the tenant of the caller.
 
-Another tenant's object is answered for in the very words of one that does not exist.
+An object of another tenant is reported exactly like one that does not exist.
 """
 
 from typing import TypeVar
@@ -61,68 +61,68 @@ def schedules_of(tenant: Tenant) -> QuerySet[Schedule]:
 
 
 def locks_of(tenant: Tenant) -> QuerySet[ResourceLock]:
-    """Those in force: one whose time is over is nobody's."""
+    """Locks in force, without expired ones."""
     return held_locks(tenant.pk, utc_now())
 
 
 def tenants_of(caller: Caller) -> QuerySet[Tenant]:
-    """An operator looks after all of them, everybody else has one."""
-    everyone = Tenant.objects.all()
-    return everyone if caller.is_operator else everyone.filter(pk=caller.tenant.pk)
+    """All tenants for an operator; for another caller its own."""
+    tenants = Tenant.objects.all()
+    return tenants if caller.is_operator else tenants.filter(pk=caller.tenant.pk)
 
 
 def the_scheduler() -> Scheduler:
-    """There is one, and it serves all tenants."""
+    """The row of the scheduler, which serves all tenants."""
     return Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
 
 
-# --- one of them ----------------------------------------------------------------------------
+# --- one object -----------------------------------------------------------------------------
 
 
 def find_agent(tenant: Tenant, name: str) -> Agent:
     found = tenant.agents.filter(name=name).first() if _is_name(name) else None
-    return _there(found, "agent")
+    return _or_not_found(found, "agent")
 
 
 def find_schedule(tenant: Tenant, key: int) -> Schedule:
-    return _there(_by_key(schedules_of(tenant), key), "schedule")
+    return _or_not_found(_by_key(schedules_of(tenant), key), "schedule")
 
 
 def find_run(tenant: Tenant, key: int) -> Run:
-    return _there(_by_key(runs_of(tenant).select_related("work_item"), key), "run")
+    return _or_not_found(_by_key(runs_of(tenant).select_related("work_item"), key), "run")
 
 
 def find_work(tenant: Tenant, key: int) -> WorkItem:
-    return _there(_by_key(work_of(tenant), key), "work item")
+    return _or_not_found(_by_key(work_of(tenant), key), "work item")
 
 
 def find_delivery(tenant: Tenant, key: int) -> Delivery:
-    return _there(_by_key(deliveries_of(tenant), key), "delivery")
+    return _or_not_found(_by_key(deliveries_of(tenant), key), "delivery")
 
 
 def find_source(tenant: Tenant, name: str) -> WebhookSource:
     found = tenant.webhook_sources.filter(name=name).first() if "\0" not in name else None
-    return _there(found, "webhook source")
+    return _or_not_found(found, "webhook source")
 
 
 def find_lock(tenant: Tenant, key: int) -> ResourceLock:
-    return _there(_by_key(locks_of(tenant), key), "lock")
+    return _or_not_found(_by_key(locks_of(tenant), key), "lock")
 
 
 def find_token(tenant: Tenant, key: int) -> ApiToken:
-    return _there(_by_key(tenant.tokens.all(), key), "token")
+    return _or_not_found(_by_key(tenant.tokens.all(), key), "token")
 
 
 def find_tenant(caller: Caller, name: str) -> Tenant:
     found = tenants_of(caller).filter(name=name).first() if _is_name(name) else None
-    return _there(found, "tenant")
+    return _or_not_found(found, "tenant")
 
 
 def _by_key(rows: "QuerySet[M]", key: int) -> M | None:
     return rows.filter(pk=key).first() if key <= LARGEST_KEY else None
 
 
-def _there(found: M | None, noun: str) -> M:
+def _or_not_found(found: M | None, noun: str) -> M:
     if found is None:
         raise NotFound(f"there is no such {noun}")
     return found
