@@ -1,6 +1,6 @@
-"""The project directory becomes rows, at start and whenever a file changes.
+"""Synchronizes the project directory with the database, at start and after every change.
 
-Belongs here: synchronising specs with tables.
+Belongs here: synchronizing specs with rows, and watching the directory.
 Does not belong here: parsing files (skills).
 """
 

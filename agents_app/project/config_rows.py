@@ -1,4 +1,4 @@
-"""What config.toml declares becomes rows: webhook sources and notification targets."""
+"""Synchronizes webhook sources and notification targets of config.toml with their rows."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,8 +10,8 @@ from agents_app.models import RunEvent, Tenant, WebhookSource
 from agents_app.skills import NotifySpec, WebhookSourceSpec
 
 
-def sync_targets(tenant: Tenant, specs: Iterable[NotifySpec]) -> None:
-    """What config.toml says, in the caller's transaction; a new one is told what happens next."""
+def sync_notification_targets(tenant: Tenant, specs: Iterable[NotifySpec]) -> None:
+    """Write the targets; in the caller's transaction. A new target gets only later events."""
     named = {spec.url: spec for spec in specs}
     tenant.notify_targets.exclude(url__in=named).delete()
     newest = RunEvent.objects.aggregate(last=Max("pk"))["last"] or 0
@@ -22,10 +22,11 @@ def sync_targets(tenant: Tenant, specs: Iterable[NotifySpec]) -> None:
         )
 
 
-def sync_sources(tenant: Tenant, specs: Iterable[WebhookSourceSpec], now: datetime) -> None:
-    """What config.toml says, in the caller's transaction; a person's of the same name is its now.
+def sync_webhook_sources(tenant: Tenant, specs: Iterable[WebhookSourceSpec], now: datetime) -> None:
+    """Write the sources; in the caller's transaction.
 
-    What a person switched off stays off; secrets that people gave to it go on counting.
+    A source that was created by hand and has the same name becomes one of the file; it keeps its
+    secrets and stays disabled if it was disabled.
     """
     named = {spec.name: _columns(spec) for spec in specs}
     for name, columns in named.items():

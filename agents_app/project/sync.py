@@ -1,4 +1,4 @@
-"""Specs become rows: what is on disk is what runs, and what left the disk keeps its history."""
+"""Synchronizes specs with rows; agents and schedules that were removed keep their history."""
 
 import hashlib
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from agents_app.budgets import holds
 from agents_app.clock import HOST_ZONE
 from agents_app.database import in_transaction
 from agents_app.models import DEFAULT_TENANT, Agent, Schedule, Tenant
-from agents_app.project.config_rows import sync_sources, sync_targets
+from agents_app.project.config_rows import sync_notification_targets, sync_webhook_sources
 from agents_app.runs import AGENT_MISSING, dispatch, schedule_states
 from agents_app.schedules import arm, goes_on_at, understand
 from agents_app.skills import (
@@ -27,23 +27,23 @@ from agents_app.skills import (
 
 log = structlog.get_logger("drover.skills")
 DISABLED_IN_FILE = "enabled: false in the agent's file"
-SAME_IN_BOTH = (
+COPIED_FIELDS = (
     *("prompt", "overlap", "catch_up", "catch_up_window_seconds", "gap", "overlap_hour", "anchor"),
     *("jitter_percent", "jitter_seconds", "pause_after_failures"),
 )
-UNDERSTOOD = ("expression", "timezone", "one_shot")
-# If one of these changes, what follows from them is found anew.
-OF_THE_TIME = ("expression", "timezone", "gap", "overlap_hour", "anchor")
-ARMED = ("interval_seconds", "next_fire_at")
+PARSED_COLUMNS = ("expression", "timezone", "one_shot")
+# If one of these columns changes, the next fire is computed again.
+TIME_COLUMNS = ("expression", "timezone", "gap", "overlap_hour", "anchor")
+ARMED_COLUMNS = ("interval_seconds", "next_fire_at")
 S = Schedule.State
 
 
-# A config.toml that no longer parses leaves the last one that did in force.
+# While a config.toml does not parse, the last valid one stays in force.
 _last_good: dict[Path, ProjectSpec] = {}
 
 
 def sync_project(project: Path, now: datetime) -> Discovery:
-    """Read the directory, write what changed, and let waiting work use new slots."""
+    """Read the directory, write the changes, and admit queued work if slots were added."""
     discovery = discover_project(project, _last_good.get(project))
     changed = in_transaction(lambda: _sync(discovery, project in _last_good, now))
     if not _config_is_broken(discovery):
@@ -55,11 +55,11 @@ def sync_project(project: Path, now: datetime) -> Discovery:
 
 
 def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> int | None:
-    """The tenant, if anything changed that may let waiting work start."""
+    """Write the changes; returns the tenant if queued work may be able to start."""
     tenant, created = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
     _sync_errors(tenant, discovery)
     if _config_is_broken(discovery) and not has_last_good and not created:
-        # Broken since before this start: the rows are all there is of the last good one.
+        # Invalid since before this start: the rows contain the last valid settings.
         return None
     changed = [_sync_project_settings(tenant, discovery, now)]
     changed += [_sync_agent(tenant, spec, now) for spec in discovery.agents]
@@ -88,8 +88,8 @@ def _sync_project_settings(tenant: Tenant, discovery: Discovery, now: datetime) 
     tenant.settings = _settings(discovery.project) | {"fingerprint": fingerprint}
     tenant.scale = discovery.project.scale
     tenant.save(update_fields=["settings", "scale"])
-    sync_sources(tenant, discovery.project.webhooks, now)
-    sync_targets(tenant, discovery.project.notify)
+    sync_webhook_sources(tenant, discovery.project.webhooks, now)
+    sync_notification_targets(tenant, discovery.project.notify)
     return True
 
 
@@ -109,7 +109,7 @@ def _settings(project: ProjectSpec) -> dict[str, object]:
     return {
         "history_retention_days": project.history_retention_days,
         "resource_lock_timeout_seconds": project.resource_lock_timeout_seconds,
-        # Whose midnight ends a day of a budget.
+        # A day of a budget ends at midnight in this time zone.
         "timezone": project.timezone or HOST_ZONE,
         **({"budget": caps} if caps else {}),
     }
@@ -123,7 +123,7 @@ def _given(spec: BudgetSpec | ProjectBudgetSpec) -> dict[str, object]:
 
 
 def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
-    """True if anything changed."""
+    """Write one agent; True if anything changed."""
     fingerprint = _fingerprint(spec)
     agent = Agent.objects.filter(tenant=tenant, name=spec.name).first()
     if agent and agent.definition_hash == fingerprint and not agent.definition_error:
@@ -135,10 +135,10 @@ def _sync_agent(tenant: Tenant, spec: AgentSpec, now: datetime) -> bool:
         "revision": agent.revision + 1 if agent else 1,
     }
     agent = agent or Agent.objects.create(tenant=tenant, name=spec.name)
-    # Only these columns: a pause that a person sets at this moment must not be written over.
+    # Only these columns: a concurrent pause by a user must not be overwritten.
     Agent.objects.filter(pk=agent.pk).update(**columns, updated_at=now)
     agent.refresh_from_db()
-    # Before the file has its say, which may switch them off.
+    # Before the schedules of the file are written, which may disable them.
     for schedule in agent.schedules.filter(state=S.PAUSED, pause_note=AGENT_MISSING):
         _resume(schedule, now)
     _sync_schedules(agent, spec, now)
@@ -174,7 +174,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
 
 
 def _sync_broken_agent(tenant: Tenant, name: str, problems: str) -> None:
-    """The last good definition goes on; an agent that never had one is shown, disabled."""
+    """Keep the last valid definition; an agent that never had one is created disabled."""
     agent, _ = Agent.objects.get_or_create(tenant=tenant, name=name, defaults={"scale": 0})
     if agent.definition_error != problems or agent.removed_at:
         Agent.objects.filter(pk=agent.pk).update(definition_error=problems, removed_at=None)
@@ -187,22 +187,22 @@ def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
     named = {schedule_spec.name for schedule_spec in spec.schedules}
     for schedule_spec in spec.schedules:
         _sync_schedule(agent, schedule_spec, now)
-    # A one-shot that is over is not canceled: it might come back, and must not fire again.
+    # A finished one-time schedule is not canceled: if it returns, it must not fire again.
     in_use = agent.schedules.filter(source=Schedule.Source.FILE, state__in=[S.ACTIVE, S.PAUSED])
     for gone in in_use.exclude(name__in=named):
         schedule_states.cancel_schedule(gone.pk, gone.state)
 
 
 def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
-    """A person's schedule of the same name becomes the file's."""
+    """Write one schedule; one that was created by hand with the same name becomes the file's."""
     known = agent.schedules.filter(name=spec.name).first()
     columns = _schedule_columns(agent, spec)
     read = Schedule(**columns, last_completed_at=known.last_completed_at if known else None)
     understand(read, now, allow_past=True)
-    renewed = known is None or any(getattr(known, n) != getattr(read, n) for n in OF_THE_TIME)
+    renewed = known is None or any(getattr(known, n) != getattr(read, n) for n in TIME_COLUMNS)
     if renewed:
         arm(read, now)
-    understood = (*UNDERSTOOD, *ARMED) if renewed else UNDERSTOOD
+    understood = (*PARSED_COLUMNS, *ARMED_COLUMNS) if renewed else PARSED_COLUMNS
     columns |= {name: getattr(read, name) for name in understood}
     if known is None:
         known = agent.schedules.create(name=spec.name, **columns)
@@ -214,7 +214,7 @@ def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
 
 def _schedule_columns(agent: Agent, spec: ScheduleSpec) -> dict[str, Any]:
     values = asdict(spec)
-    columns = {name: values[name] for name in SAME_IN_BOTH}
+    columns = {name: values[name] for name in COPIED_FIELDS}
     return columns | {
         "tenant_id": agent.tenant_id,
         "source": Schedule.Source.FILE,
@@ -226,12 +226,12 @@ def _schedule_columns(agent: Agent, spec: ScheduleSpec) -> dict[str, Any]:
 def _sync_schedule_state(
     schedule: Schedule, spec: ScheduleSpec, now: datetime, *, renewed: bool
 ) -> None:
-    """What a person paused stays paused; what the file switched off, the file switches on."""
+    """A pause by a user stays; a pause by the file ends when the file enables the schedule."""
     over = renewed and schedule.state in {S.COMPLETED, S.FAILED}
-    switched_off = schedule.state == S.PAUSED and schedule.pause_note == DISABLED_IN_FILE
+    disabled_in_file = schedule.state == S.PAUSED and schedule.pause_note == DISABLED_IN_FILE
     if not spec.enabled:
         schedule_states.pause_schedule(schedule.pk, DISABLED_IN_FILE)
-    elif over or schedule.state == S.CANCELED or switched_off:
+    elif over or schedule.state == S.CANCELED or disabled_in_file:
         _resume(schedule, now)
 
 
@@ -247,7 +247,7 @@ def _resume(schedule: Schedule, now: datetime) -> None:
 
 
 def _has_fired_then(schedule: Schedule) -> bool:
-    """A date that is back in the file, or that is written otherwise, is no new one."""
+    """Whether a one-time schedule has fired at this time already, under whichever spelling."""
     at = schedule.next_fire_at
     return schedule.one_shot and at is not None and schedule.firings.filter(due_at=at).exists()
 

@@ -1,4 +1,4 @@
-"""The project directory is watched: a saved file takes effect without a restart."""
+"""Watches the project directory, so that a saved file takes effect without a restart."""
 
 import threading
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from watchfiles import DefaultFilter, watch
 
 log = structlog.get_logger("drover.skills")
 SETTLE_MILLISECONDS = 300
-# Also without a notice: some file systems send none.
-LOOK_AGAIN_MILLISECONDS = 30_000
+# Rescan also without a notification: some file systems send none.
+RESCAN_MILLISECONDS = 30_000
 
 
 def watch_project(project: Path, changed: Callable[[], None], stop: threading.Event) -> None:
-    """Calls `changed` at the start, after every change, and now and then; never raises."""
+    """Call `changed` at the start, after every change, and every 30 seconds; never raises."""
     _call(changed)
     while not stop.is_set():
         try:
@@ -23,7 +23,7 @@ def watch_project(project: Path, changed: Callable[[], None], stop: threading.Ev
                 watch_filter=DefaultFilter(),
                 debounce=SETTLE_MILLISECONDS,
                 step=100,
-                rust_timeout=LOOK_AGAIN_MILLISECONDS,
+                rust_timeout=RESCAN_MILLISECONDS,
                 yield_on_timeout=True,
                 stop_event=stop,
                 raise_interrupt=False,

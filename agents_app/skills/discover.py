@@ -1,4 +1,4 @@
-"""Finds the agents of a project; the only place that reads a project's definitions from disk."""
+"""Finds and reads the agents and the config.toml of a project directory."""
 
 import os
 from collections import defaultdict
@@ -18,17 +18,17 @@ CONFIG = "config.toml"
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a project says now; an agent that is neither here nor broken has been removed."""
+    """The content of a project; an agent that is neither in `agents` nor broken was removed."""
 
     project: ProjectSpec
     agents: tuple[AgentSpec, ...]
     errors: tuple[SkillError, ...]
-    # False when a directory could not be listed: then a missing agent proves nothing.
+    # False when a directory could not be listed: a missing agent may then still exist.
     complete: bool = True
 
     @property
     def broken(self) -> dict[str, str]:
-        """Agents that are there and cannot be read, and why: their old definition goes on."""
+        """Agents with errors, and their errors; their last valid definition stays in force."""
         reasons: defaultdict[str, list[str]] = defaultdict(list)
         for error in self.errors:
             if error.agent:
@@ -37,9 +37,9 @@ class Discovery:
 
 
 def discover_project(project: Path, last_good: ProjectSpec | None = None) -> Discovery:
-    """Every agent that can be read and everything that is wrong; never an exception.
+    """Read every agent and collect all errors; never raises.
 
-    A project file that does not parse leaves `last_good` in force, or the defaults.
+    If config.toml does not parse, `last_good` or the defaults are used.
     """
     root = project.resolve()
     errors: list[SkillError] = []
@@ -60,7 +60,7 @@ def _read_project(root: Path, fallback: ProjectSpec, errors: list[SkillError]) -
 
 
 def _candidates(root: Path, errors: list[SkillError]) -> dict[str, list[Path]]:
-    """The directories of each name, in the order of names."""
+    """Agent directories by name, sorted by name."""
     found: defaultdict[str, list[Path]] = defaultdict(list)
     for parent in (root / AGENTS, root):
         for directory in _directories(root, parent, errors):
@@ -72,11 +72,11 @@ def _candidates(root: Path, errors: list[SkillError]) -> dict[str, list[Path]]:
 def _directories(root: Path, parent: Path, errors: list[SkillError]) -> list[Path]:
     try:
         with os.scandir(parent) as entries:
-            return [Path(entry.path) for entry in entries if _may_hold_an_agent(entry)]
+            return [Path(entry.path) for entry in entries if _may_be_agent_directory(entry)]
     except FileNotFoundError:
         if parent != root:
             return []  # a project without an agents directory
-        reason = "there is no such project directory; set DROVER_PROJECT"
+        reason = "the project directory does not exist; create it or set DROVER_PROJECT"
     except OSError as error:
         reason = f"cannot be listed: {error.strerror}"
     label = parent.relative_to(root).as_posix() if parent != root else str(root)
@@ -84,7 +84,7 @@ def _directories(root: Path, parent: Path, errors: list[SkillError]) -> list[Pat
     return []
 
 
-def _may_hold_an_agent(entry: os.DirEntry[str]) -> bool:
+def _may_be_agent_directory(entry: os.DirEntry[str]) -> bool:
     if entry.name.startswith(".") or entry.name == "node_modules":
         return False
     try:
@@ -94,7 +94,7 @@ def _may_hold_an_agent(entry: os.DirEntry[str]) -> bool:
 
 
 def _has_skill(directory: Path) -> bool:
-    """Whether this is meant as an agent; a directory that cannot be searched might be."""
+    """Whether the directory has a SKILL.md; one that cannot be searched may have one."""
     try:
         os.lstat(directory / SKILL)
     except PermissionError:
@@ -132,13 +132,12 @@ def _parse_agent(root: Path, directory: Path, project: ProjectSpec) -> AgentSpec
     config = read_source(root, directory / CONFIG)
     spec = parse_skill(skill, name=directory.name, project=project, config=config)
     if not spec.command:
-        reason = "no command: name the program to run in `command`, or a `harness`, here or in the "
-        reason += "project's file"
+        reason = "no command: set `command` or `harness` here or in the project's config.toml"
         raise SkillError(reason, SourcePlace(skill.name))
     return spec
 
 
 def _printable(label: str) -> str:
-    """A file name may hold any byte; a message goes to logs, a terminal and the database."""
+    """Escape a file name, which may contain any byte, for logs, terminals and the database."""
     clean = label.encode("utf-8", "backslashreplace").decode()
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in clean)[:200]

@@ -1,4 +1,4 @@
-"""A file's text as plain values, each with its place; what they mean is parse's."""
+"""The content of a file as plain values, each with its position, and limits for files."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -13,12 +13,12 @@ MAX_BYTES = 64 * 1024
 MAX_DEPTH = 20
 MAX_NODES = 5000
 
-At = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """The text of one file, where it is, and what messages call it."""
+    """The text of one file, its path, and its name in messages."""
 
     text: str
     path: Path
@@ -33,11 +33,11 @@ class SourceText:
 class Document:
     source: str
     data: dict[str, Any] = field(default_factory=dict)
-    places: Mapping[At, SourcePlace] = field(default_factory=dict)
+    places: Mapping[KeyPath, SourcePlace] = field(default_factory=dict)
 
     def place(self, at: Iterable[str | int]) -> SourcePlace:
-        """Where this value stands or, if it is missing, the table that should hold it."""
-        path = spelled(at)
+        """The position of a value or, if it is missing, of the table that should contain it."""
+        path = canonical_path(at)
         while path:
             if path in self.places:
                 return self.places[path]
@@ -45,12 +45,12 @@ class Document:
         return SourcePlace(self.source)
 
 
-def spelled(at: Iterable[str | int]) -> At:
+def canonical_path(at: Iterable[str | int]) -> KeyPath:
     return tuple(canonical(part) if isinstance(part, str) else part for part in at)
 
 
 def scalar_problem(value: object) -> str | None:
-    """Why a value cannot travel through an environment, a database and JSON, or None."""
+    """Why a value cannot be stored in environment variables, the database or JSON, or None."""
     if isinstance(value, str) and "\0" in value:
         return "a NUL character cannot be used in a value"
     if (
@@ -60,15 +60,15 @@ def scalar_problem(value: object) -> str | None:
     ):
         return "a lone surrogate is not a character"
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{value} is not a number that JSON can carry"
+        return f"{value} is not a finite number"
     return None
 
 
 def check_text(source: SourceText) -> None:
-    """Refuse what no reader should see: too much, or a byte that no database stores as text."""
+    """Refuse a text that is too long or contains NUL, which no database stores as text."""
     size = len(source.text.encode("utf-8", "replace"))
     if size > MAX_BYTES:
-        raise SkillError(too_large(size), SourcePlace(source.name))
+        raise SkillError(too_large_reason(size), SourcePlace(source.name))
     if "\0" in source.text:
         line = source.text.count("\n", 0, source.text.index("\0")) + 1
         raise SkillError(
@@ -76,7 +76,7 @@ def check_text(source: SourceText) -> None:
         )
 
 
-def too_large(size: int) -> str:
+def too_large_reason(size: int) -> str:
     return (
         f"has {size} bytes; at most {MAX_BYTES} (64 KiB) are read. Move long texts to other files"
     )

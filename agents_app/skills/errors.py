@@ -1,4 +1,4 @@
-"""What can be wrong with a file of the project, and where; how a file is read lives elsewhere."""
+"""Errors in project files and their positions."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ from agents_app.errors import DroverError
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """A position in a file, as people count it: from 1."""
+    """A position in a file; line and column are counted from 1."""
 
     path: str
     line: int | None = None
@@ -18,7 +18,7 @@ class SourcePlace:
 
 
 class SkillError(DroverError):
-    """A SKILL.md or config.toml cannot be used; `each` has all that is wrong with the agent."""
+    """A SKILL.md or config.toml cannot be used; `each` has all errors of the agent."""
 
     code = "bad_skill"
 
@@ -50,24 +50,24 @@ class SkillError(DroverError):
 
     @property
     def each(self) -> "tuple[SkillError, ...]":
-        """This problem and the others found with it, one by one."""
+        """This error and the others found with it, as separate errors."""
         alone = SkillError(self.reason, self.place, agent=self.agent)
         return (alone, *self.also)
 
 
 class Problems:
-    """Collects what is wrong, so that one look at the file is enough to mend all of it."""
+    """Collects errors, so that all errors of a file are reported at once."""
 
     def __init__(self, agent: str | None = None) -> None:
         self.agent = agent
         self.found: list[SkillError] = []
 
     def add(self, place: SourcePlace, reason: str, *, column: bool = False) -> None:
-        # The column of a key is no news; the column of a syntax error is.
+        # The column of a key is obvious from the line; that of a syntax error is not.
         shown = place if column else replace(place, column=None)
         self.found.append(SkillError(reason, shown, agent=self.agent))
 
-    def take(self, error: SkillError) -> None:
+    def add_error(self, error: SkillError) -> None:
         for one in error.each:
             self.found.append(SkillError(one.reason, one.place, agent=self.agent))
 

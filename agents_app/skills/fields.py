@@ -1,31 +1,33 @@
-"""What a value of each kind may look like; which fields there are stands in specs."""
+"""Types of the values in project files and their validation."""
 
 import re
 import shlex
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le, Len
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, Strict
 
 from agents_app.errors import TriggerParseError
+from agents_app.names import closest
 from agents_app.notifications import EVENTS, Blocked, read_target
 from agents_app.triggers import parse_duration, zone
 
 MAX_SECONDS = 366 * 86_400
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _MEMORY = re.compile(r"[1-9][0-9]{0,14}[bkmg]?", re.IGNORECASE)
-# Not the machine's own: what runs there would be as good as outside of a container.
+# Not `host`: it would give a container the network of the machine.
 _NETWORK = re.compile(r"(?!host$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _CREDENTIAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?::[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_REF = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\s:][^:\n]*")
-# Never an option: it stands in an argument list.
+# Must not begin with a hyphen: it becomes a command line argument.
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@\[\]-]{0,199}|")
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 def seconds(value: Any) -> float:
-    """A span: a plain number is seconds, a text has a unit."""
+    """A duration in seconds: a number, or a text with a unit."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("must be seconds (900) or a duration with a unit (15m, 1.5h)")
     try:
@@ -38,12 +40,12 @@ def seconds(value: Any) -> float:
 
 
 def argv(value: Any) -> tuple[str, ...]:
-    """A list is taken as it stands; a text is split the way a shell would, but never run by one."""
+    """A command as a list of arguments; a text is split as a shell would, without a shell."""
     if isinstance(value, str):
-        return _filled(_shell_words(value))
+        return _non_empty(_shell_words(value))
     if not isinstance(value, list | tuple):
         raise ValueError('must be a list (["./run.sh", "-v"]) or a text ("./run.sh -v")')
-    return _filled([_word(item, number) for number, item in enumerate(value, 1)])
+    return _non_empty([_argument(item, number) for number, item in enumerate(value, 1)])
 
 
 def _shell_words(text: str) -> list[str]:
@@ -53,24 +55,24 @@ def _shell_words(text: str) -> list[str]:
         raise ValueError(f"unbalanced quotes: {str(error).lower()}") from None
 
 
-def _filled(words: list[str]) -> tuple[str, ...]:
+def _non_empty(words: list[str]) -> tuple[str, ...]:
     if not words or not words[0].strip():
-        raise ValueError("names no program; leave the field out to use the project's command")
+        raise ValueError("is empty; leave the field out to use the project's command")
     return tuple(words)
 
 
-def _word(item: Any, number: int) -> str:
+def _argument(item: Any, number: int) -> str:
     if isinstance(item, bool) or not isinstance(item, str | int):
-        raise ValueError(f"word {number} must be text, not {item!r}; put it in quotes")
+        raise ValueError(f"argument {number} must be text, not {item!r}; put it in quotes")
     return str(item)
 
 
-def several(value: Any) -> Any:
-    """One text where a list is asked for is a list of one."""
+def as_list(value: Any) -> Any:
+    """A single text counts as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
-def words(value: Any) -> Any:
+def split_words(value: Any) -> Any:
     return value.split() if isinstance(value, str) else value
 
 
@@ -86,40 +88,46 @@ def zone_name(text: str) -> str:
     return text
 
 
-def variable(name: str) -> str:
+def variable_name(name: str) -> str:
     if not _VARIABLE.fullmatch(name):
-        raise ValueError("is no name of a variable; use letters, digits and _")
+        raise ValueError("is not a valid variable name; use letters, digits and _")
     if name.startswith("DROVER_"):
-        raise ValueError("names that begin with DROVER_ are set by Drover itself")
+        raise ValueError("names that begin with DROVER_ are reserved; choose another name")
     return name
 
 
 def variable_text(value: Any) -> str:
-    """YAML's numbers and booleans become the text they were written as."""
+    """Numbers and booleans of YAML become text."""
     if isinstance(value, bool):
         return str(value).lower()
-    # The value itself is not repeated in the message: it may be a secret in the wrong place.
+    # The message does not repeat the value: it may be a secret in the wrong place.
     if not isinstance(value, str | int | float):
         raise ValueError("must be a text or a number")
     return str(value)
 
 
 def secret_ref(text: str) -> str:
-    # Not repeated in the message: it may be the secret itself.
+    # The message does not repeat the value: it may be the secret itself.
     if not _SECRET_REF.fullmatch(text):
-        raise ValueError("must say where the secret is, 'env:NAME' or 'file:path', not what it is")
+        raise ValueError("must be a reference, 'env:NAME' or 'file:path', not the secret itself")
     return text
 
 
 def callback_url(text: str) -> str:
-    """Where it leads is judged when it is called; one that is a secret is kept elsewhere."""
+    """A URL, or a reference to a secret that is one; the host is checked at every call."""
     if _SECRET_REF.fullmatch(text):
         return text
     try:
         read_target(text)
     except Blocked as error:
-        raise ValueError(f"is a URL that is never called: {error}") from None
+        raise ValueError(f"is not an allowed URL: {error}") from None
     return text
+
+
+def did_you_mean(text: str, known: Collection[str]) -> str:
+    """The end of a message with the closest known value, or empty."""
+    close = closest(text, known)
+    return f"; did you mean {close!r}?" if close else ""
 
 
 def filter_value(value: Any) -> str | tuple[str, ...]:
@@ -130,7 +138,8 @@ def filter_value(value: Any) -> str | tuple[str, ...]:
 
 def event_name(text: str) -> str:
     if text not in EVENTS:
-        raise ValueError(f"must be one of {', '.join(EVENTS)}, not {text[:60]!r}")
+        hint = did_you_mean(text, EVENTS)
+        raise ValueError(f"must be one of {', '.join(EVENTS)}, not {text[:60]!r}{hint}")
     return text
 
 
@@ -140,7 +149,7 @@ def _filter_text(value: Any) -> str:
     return str(value)
 
 
-def _shaped(pattern: re.Pattern[str], wanted: str) -> AfterValidator:
+def _matching(pattern: re.Pattern[str], wanted: str) -> AfterValidator:
     def check(text: str) -> str:
         if not pattern.fullmatch(text):
             raise ValueError(f"must be {wanted}, not {text[:60]!r}")
@@ -151,11 +160,11 @@ def _shaped(pattern: re.Pattern[str], wanted: str) -> AfterValidator:
 
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Argv = Annotated[tuple[str, ...], BeforeValidator(argv)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(several)]
-Words = Annotated[tuple[str, ...], BeforeValidator(words)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(as_list)]
+Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 Line = Annotated[str, AfterValidator(one_line), Len(0, 1024)]
 Zone = Annotated[str, AfterValidator(zone_name)]
-Variable = Annotated[str, AfterValidator(variable)]
+Variable = Annotated[str, AfterValidator(variable_name)]
 VariableText = Annotated[str, BeforeValidator(variable_text)]
 SecretRef = Annotated[str, AfterValidator(secret_ref)]
 CallbackUrl = Annotated[str, AfterValidator(callback_url)]
@@ -171,9 +180,9 @@ Cpus = Annotated[float, Ge(0.01), Le(1024)]
 Tokens = Annotated[int, Strict(), Ge(1), Le(10**15)]
 Dollars = Annotated[float, Ge(0.01), Le(10**9)]
 
-UserName = Annotated[str, _shaped(_USER, "a unix user name")]
-Model = Annotated[str, _shaped(_MODEL, "the name of a model")]
-Memory = Annotated[str, _shaped(_MEMORY, "an amount such as 512m or 4g")]
-Network = Annotated[str, _shaped(_NETWORK, "none, bridge or the name of a network of your own")]
-Credential = Annotated[str, _shaped(_CREDENTIAL, "'type' or 'type:instance'")]
-Word = Annotated[str, _shaped(WORD, "one word of letters, digits, '.', '_' and '-'")]
+UserName = Annotated[str, _matching(_USER, "a unix user name")]
+Model = Annotated[str, _matching(_MODEL, "the name of a model")]
+Memory = Annotated[str, _matching(_MEMORY, "an amount such as 512m or 4g")]
+Network = Annotated[str, _matching(_NETWORK, "none, bridge or the name of your own network")]
+Credential = Annotated[str, _matching(_CREDENTIAL, "'type' or 'type:instance'")]
+Word = Annotated[str, _matching(WORD, "one word of letters, digits, '.', '_' and '-'")]

@@ -1,10 +1,10 @@
-"""Reading one file of a project safely: regular, small, UTF-8 and really inside the project."""
+"""Reads one file of a project safely: regular, small, UTF-8 and inside the project directory."""
 
 import os
 import stat
 from pathlib import Path
 
-from agents_app.skills.document import MAX_BYTES, SourceText, too_large
+from agents_app.skills.document import MAX_BYTES, SourceText, too_large_reason
 from agents_app.skills.errors import SkillError, SourcePlace
 
 _KINDS = {
@@ -17,16 +17,16 @@ _KINDS = {
 
 
 def read_source(root: Path, path: Path) -> SourceText | None:
-    """The file's text, None if there is no such file, or a SkillError that says why not.
+    """The text of the file, or None if it does not exist; otherwise raises a SkillError.
 
-    `root` must be a real path: no symlink in it.
+    `root` must be a real path without symlinks.
     """
     label = path.relative_to(root).as_posix()
     try:
         handle = _open_inside(root, _resolved(root, path))
     except FileNotFoundError:
         return None
-    except _Outside as error:
+    except _UnsafeSymlink as error:
         raise SkillError(str(error), SourcePlace(label)) from None
     except OSError as error:
         raise SkillError(f"cannot be opened: {error.strerror}", SourcePlace(label)) from None
@@ -38,8 +38,8 @@ def read_source(root: Path, path: Path) -> SourceText | None:
         os.close(handle)
 
 
-class _Outside(Exception):
-    """A symlink leads where the project has no say."""
+class _UnsafeSymlink(Exception):
+    """A symlink that is dangling, a loop, or leads out of the project."""
 
 
 def _resolved(root: Path, path: Path) -> Path:
@@ -47,17 +47,17 @@ def _resolved(root: Path, path: Path) -> Path:
         target = path.resolve(strict=True)
     except FileNotFoundError:
         if path.is_symlink():
-            raise _Outside("is a symlink to nothing; remove it or mend it") from None
+            raise _UnsafeSymlink("is a dangling symlink; remove it or fix its target") from None
         raise
     except RuntimeError as error:  # a loop, in Python 3.11 and 3.12
-        raise _Outside(f"is a symlink in a circle: {error}") from None
+        raise _UnsafeSymlink(f"is a symlink loop: {error}") from None
     if not target.is_relative_to(root):
-        raise _Outside("is a symlink out of the project; copy the file instead")
+        raise _UnsafeSymlink("is a symlink out of the project; copy the file instead")
     return target
 
 
 def _open_inside(root: Path, path: Path) -> int:
-    """Step by step without following links, so that a swap after the check gains nothing."""
+    """Open directory by directory without following links, so a swap after the check fails."""
     directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     *parents, name = path.relative_to(root).parts
     try:
@@ -66,7 +66,7 @@ def _open_inside(root: Path, path: Path) -> int:
             below = os.open(part, flags, dir_fd=directory)
             os.close(directory)
             directory = below
-        # NONBLOCK: opening a FIFO must not wait for somebody to write to it.
+        # O_NONBLOCK: opening a FIFO must not wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         return os.open(name, flags, dir_fd=directory)
     finally:
@@ -82,11 +82,11 @@ def _read(handle: int, label: str) -> bytes:
         reason = f"has {found.st_nlink} hard links, so it may be a file from elsewhere; copy it"
         raise SkillError(reason, SourcePlace(label))
     if found.st_size > MAX_BYTES:
-        raise SkillError(too_large(found.st_size), SourcePlace(label))
+        raise SkillError(too_large_reason(found.st_size), SourcePlace(label))
     with os.fdopen(handle, "rb", closefd=False) as file:
         data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:  # it grew since the look at its size
-        raise SkillError(too_large(len(data)), SourcePlace(label))
+    if len(data) > MAX_BYTES:  # the file has grown since fstat
+        raise SkillError(too_large_reason(len(data)), SourcePlace(label))
     return data
 
 

@@ -1,21 +1,28 @@
-"""SKILL.md and config.toml to specs: text in, spec out; no disk, no tables, no clock."""
+"""Parses SKILL.md and config.toml to specs; reads no files, database rows or clocks."""
 
 from dataclasses import replace
 from typing import Any
 
+from agents_app.harness import HARNESSES
 from agents_app.names import agent_name_problem, canonical, mistyped, unknown_field
 from agents_app.skills.document import Document, SourceText, check_text
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
-from agents_app.skills.frontmatter import read_frontmatter, unclosed
-from agents_app.skills.notify import read_targets
-from agents_app.skills.program import with_program
+from agents_app.skills.frontmatter import read_frontmatter, unclosed_frontmatter
 from agents_app.skills.schedules import read_schedules
-from agents_app.skills.specs import AgentSpec, ProjectSpec
-from agents_app.skills.tables import Layer, build, file_fields, fold, fold_nested, merge
+from agents_app.skills.specs import AgentSpec, NotifySpec, ProjectSpec
+from agents_app.skills.tables import (
+    Layer,
+    build_spec,
+    excerpt,
+    file_fields,
+    merge,
+    normalize_nested,
+    normalize_table,
+)
 from agents_app.skills.toml_reader import read_toml
 from agents_app.skills.webhooks import check_filters, read_sources, read_webhooks
 
-# `name` is the directory's; a `name:` in the file is a title. The others are not for files.
+# The name of the agent is that of its directory; `name:` in the file is the title.
 _NOT_IN_FILES = {"name", "title", "instructions", "source_path"}
 _AGENT_FIELDS = {
     **{name: f for name, f in file_fields(AgentSpec).items() if name not in _NOT_IN_FILES},
@@ -32,13 +39,13 @@ def parse_skill(
     project: ProjectSpec | None = None,
     config: SourceText | None = None,
 ) -> AgentSpec:
-    """The agent of a SKILL.md and its config.toml; a SkillError has everything that is wrong."""
+    """The agent of a SKILL.md and its config.toml; raises a SkillError with all errors."""
     problems = Problems(name)
     if reason := agent_name_problem(name):
         problems.add(SourcePlace(skill.name), reason)
-    front, body = _front(skill, problems)
-    fields = merge(front, _config(config, problems)) if config else front
-    spec = _agent(name, body, skill, fields, project or ProjectSpec(), problems)
+    front, body = _frontmatter_fields(skill, problems)
+    fields = merge(front, _config_fields(config, problems)) if config else front
+    spec = _build_agent(name, body, skill, fields, project or ProjectSpec(), problems)
     problems.raise_any()
     assert spec is not None
     return spec
@@ -47,45 +54,45 @@ def parse_skill(
 def parse_project(source: SourceText) -> ProjectSpec:
     problems = Problems()
     layer = Layer(read_toml(source), problems)
-    table = fold(layer.document.data, file_fields(ProjectSpec), layer)
+    table = normalize_table(layer.document.data, file_fields(ProjectSpec), layer)
     table["webhooks"] = read_sources(table.get("webhooks", {}), layer)
-    table["notify"] = read_targets(table.get("notify", []), layer)
-    spec = build(ProjectSpec, fold_nested(table, ProjectSpec, layer), layer)
+    table["notify"] = _read_notify(table.get("notify", []), layer)
+    spec = build_spec(ProjectSpec, normalize_nested(table, ProjectSpec, layer), layer)
     problems.raise_any()
     assert spec is not None
     return spec
 
 
-def _front(skill: SourceText, problems: Problems) -> tuple[Document, str]:
+def _frontmatter_fields(skill: SourceText, problems: Problems) -> tuple[Document, str]:
     try:
         check_text(skill)
-        if error := unclosed(skill):
+        if (error := unclosed_frontmatter(skill)) is not None:
             raise error
         document, body = read_frontmatter(skill)
     except SkillError as error:
-        problems.take(error)
+        problems.add_error(error)
         return Document(skill.name), ""
     return _fields(document, problems), body
 
 
-def _config(config: SourceText, problems: Problems) -> Document:
+def _config_fields(config: SourceText, problems: Problems) -> Document:
     try:
         return _fields(read_toml(config), problems)
     except SkillError as error:
-        problems.take(error)
+        problems.add_error(error)
         return Document(config.name)
 
 
 def _fields(document: Document, problems: Problems) -> Document:
-    """One file's fields in the spec's spelling, those under `metadata` among them."""
+    """The fields of one file with the names of the spec, including those under `metadata`."""
     layer = Layer(_lift_metadata(document, problems), problems)
-    table = fold(layer.document.data, _AGENT_FIELDS, layer)
-    data = fold_nested(table, AgentSpec, layer)
+    table = normalize_table(layer.document.data, _AGENT_FIELDS, layer)
+    data = normalize_nested(table, AgentSpec, layer)
     return Document(document.source, data, layer.document.places)
 
 
 def _lift_metadata(document: Document, problems: Problems) -> Document:
-    """Runtime fields move up from `metadata`; whatever else people keep there stays."""
+    """Move runtime fields out of `metadata`; other keys stay there."""
     metadata = document.data.get("metadata")
     if not isinstance(metadata, dict):
         return document
@@ -95,10 +102,10 @@ def _lift_metadata(document: Document, problems: Problems) -> Document:
     for key, value in metadata.items():
         if canonical(key) in _RUNTIME_FIELDS - {"metadata"}:
             if canonical(key) in top:
-                layer.complain(("metadata", key), "is also given outside metadata; keep one")
+                layer.report(("metadata", key), "is also given outside metadata; keep one")
             lifted[key] = value
         elif mistyped(key, _RUNTIME_FIELDS):
-            layer.complain(("metadata", key), unknown_field(key, _RUNTIME_FIELDS))
+            layer.report(("metadata", key), unknown_field(key, _RUNTIME_FIELDS))
         else:
             kept[key] = value
     places = {at[1:]: place for at, place in document.places.items() if at[0] == "metadata"}
@@ -106,7 +113,7 @@ def _lift_metadata(document: Document, problems: Problems) -> Document:
     return Document(document.source, data, {**places, **document.places})
 
 
-def _agent(
+def _build_agent(
     name: str,
     body: str,
     skill: SourceText,
@@ -119,11 +126,11 @@ def _agent(
     schedule, schedules = table.pop("schedule", None), table.pop("schedules", {})
     table["webhooks"] = read_webhooks(table.get("webhooks", []))
     own = {"name": name, "instructions": body, "source_path": skill.path}
-    spec = build(AgentSpec, {**table, **own}, layer)
+    spec = build_spec(AgentSpec, {**table, **own}, layer)
     timezone = spec.timezone if spec else None
     read = read_schedules(schedule, schedules, timezone, layer)
     check_filters(spec.webhooks if spec else (), project.webhooks, layer)
-    return replace(with_program(spec, project, layer), schedules=read) if spec else None
+    return replace(_with_command(spec, project, layer), schedules=read) if spec else None
 
 
 def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any]:
@@ -138,3 +145,53 @@ def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any
     if isinstance(runtime, dict):
         runtime = {"image": project.image, **runtime}
     return {**defaults, **table, "runtime": runtime}
+
+
+def _read_notify(tables: Any, layer: Layer) -> tuple[NotifySpec, ...]:
+    if not isinstance(tables, list):
+        layer.report(("notify",), f"must be a list of tables ([[notify]]), not {excerpt(tables)}")
+        return ()
+    found: dict[str, NotifySpec] = {}
+    for number, table in enumerate(tables):
+        at = ("notify", number)
+        values = normalize_table(table, file_fields(NotifySpec), layer, at)
+        spec = build_spec(NotifySpec, values, layer, at)
+        if spec and spec.url in found:
+            problem = "another [[notify]] table has this URL; list all events in one table"
+            layer.report((*at, "url"), problem)
+        elif spec:
+            found[spec.url] = spec
+    return tuple(found.values())
+
+
+# --- command and harness --------------------------------------------------------------------
+
+
+def _with_command(spec: AgentSpec, project: ProjectSpec, layer: Layer) -> AgentSpec:
+    """Fields of the agent win over those of the project, and a command over a harness."""
+    harness = spec.harness or project.harness
+    command = spec.command
+    if not command and not spec.harness:
+        command = project.command
+    if not command and harness:
+        command = HARNESSES[harness].argv(spec.model, spec.harness_args)
+        _check_harness_fields(spec, harness, layer)
+    else:
+        _refuse_harness_fields(spec, layer)
+    return replace(spec, harness=harness, command=command)
+
+
+def _check_harness_fields(spec: AgentSpec, harness: str, layer: Layer) -> None:
+    if spec.model and not HARNESSES[harness].takes_model:
+        layer.report(("model",), f"the harness {harness!r} has no model; leave it out")
+    if spec.messages == "stdin" and not HARNESSES[harness].body_is_script:
+        problem = f"the harness {harness!r} reads its prompt from standard input; use 'inbox'"
+        layer.report(("messages",), problem)
+
+
+def _refuse_harness_fields(spec: AgentSpec, layer: Layer) -> None:
+    """These fields are arguments of a harness's command, and no harness is used."""
+    for name, given in (("model", spec.model), ("harness_args", spec.harness_args)):
+        if given:
+            advice = "put it into `command`" if spec.command else "set `harness`"
+            layer.report((name,), f"is only used with a harness; {advice}")

@@ -1,4 +1,4 @@
-"""The fields of a project and their defaults, as frozen values; how they are read is parse's."""
+"""The fields of SKILL.md and config.toml with their types and defaults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ from agents_app.skills.fields import (
     Word,
     Words,
     Zone,
-    several,
+    as_list,
 )
 from agents_app.triggers import Anchor, Gap, OverlapHour
 
@@ -59,7 +59,7 @@ class RuntimeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSpec:
-    """Caps; a token counts whether it was sent, received or cached."""
+    """Caps of one agent; sent, received and cached tokens all count."""
 
     tokens_per_run: Tokens | None = None
     usd_per_run: Dollars | None = None
@@ -83,7 +83,7 @@ class HooksSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSpec:
-    """Which deliveries concern the agent; what a filter means is for its provider to say."""
+    """The deliveries that start the agent; the provider defines the meaning of filters."""
 
     source: Word
     filters: Mapping[str, Filter] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class WebhookSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSpec:
-    """`expression` is a text for `parse_when`; no `timezone` means the host's."""
+    """`expression` is a text for `parse_when`; without `timezone` the host's zone applies."""
 
     name: str
     expression: str
@@ -111,7 +111,7 @@ class ScheduleSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSpec:
-    """One agent, with the project's defaults filled in; `name` is that of its directory."""
+    """One agent with the defaults of its project; `name` is that of its directory."""
 
     name: str
     instructions: str = ""
@@ -138,13 +138,13 @@ class AgentSpec:
     retries: Few = 0
     max_call_depth: Few = 3
     timezone: Zone | None = None
-    # Whether `/schedule` lines of its output are obeyed; `drover schedule` always is.
+    # Whether `/schedule` lines in its output create schedules; `drover schedule` always does.
     schedules_from_output: bool = True
 
-    # Where its runs are told messages: on request (`drover inbox`), or on their standard input.
+    # How its runs receive messages: with `drover inbox`, or on standard input.
     messages: Literal["inbox", "stdin"] = "inbox"
 
-    # Of the Agent Skills standard: kept for those who read them, without a meaning here.
+    # Fields of the Agent Skills standard that have no effect in Drover.
     title: str = ""
     license: str = ""
     compatibility: str = ""
@@ -169,14 +169,14 @@ class LocalSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSourceSpec:
-    """`options` are the provider's own settings, such as a header's name.
+    """`options` are settings of the provider, such as the name of a header.
 
-    `secrets` say where they are, never what: `env:NAME`, or `file:path` below the project.
+    `secrets` are references: `env:NAME`, or `file:path` below the project.
     """
 
     name: str
     type: Word
-    secrets: Annotated[tuple[SecretRef, ...], BeforeValidator(several)] = ()
+    secrets: Annotated[tuple[SecretRef, ...], BeforeValidator(as_list)] = ()
     credential: str = ""
     allow_unsigned: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -184,17 +184,17 @@ class WebhookSourceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifySpec:
-    """Who is told what happened to runs; `url` may say where the URL is, as `secret` does."""
+    """A notification target; `url` may also be a reference to a secret, like `secret`."""
 
     url: CallbackUrl
-    on: Annotated[tuple[EventName, ...], BeforeValidator(several)] = FAILURES
+    on: Annotated[tuple[EventName, ...], BeforeValidator(as_list)] = FAILURES
     secret: SecretRef | None = None
     format: Format = "json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSpec:
-    """The project's config.toml; no `scale` means no cap, no `timezone` means the host's."""
+    """The project's config.toml; without `scale` no cap applies, without `timezone` the host's."""
 
     command: Argv = ()
     harness: HarnessName | None = None

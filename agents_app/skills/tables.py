@@ -1,5 +1,6 @@
-"""Tables of a file turned into specs: spellings folded, layers merged, values checked."""
+"""Turns tables of a file into specs: normalizes keys, merges files, validates values."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar, get_type_hints
@@ -8,14 +9,16 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from agents_app.names import canonical, unknown_field
-from agents_app.skills.document import At, Document
+from agents_app.skills.document import Document, KeyPath
 from agents_app.skills.errors import Problems
+from agents_app.skills.fields import did_you_mean
 
 T = TypeVar("T")
 
-# Filters stand beside their source in the file; pydantic marks a bad key of a table with [key].
-_NOT_WRITTEN = {"filters", "[key]"}
-_SAID = {
+# Filters are written beside their source; pydantic marks an invalid key of a table with [key].
+_NOT_IN_FILES = {"filters", "[key]"}
+_QUOTED = re.compile("'([^']*)'")
+_MESSAGES = {
     "missing": "is missing",
     "string_type": "must be text",
     "int_type": "must be a whole number",
@@ -33,53 +36,55 @@ _SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One file's say, and where to complain about it."""
+    """A file's values, and the collection to which errors in them are reported."""
 
     document: Document
     problems: Problems
 
-    def complain(self, at: At, reason: str) -> None:
-        self.problems.add(self.document.place(at), f"{shown(at)}: {reason}")
+    def report(self, at: KeyPath, reason: str) -> None:
+        self.problems.add(self.document.place(at), f"{_dotted(at)}: {reason}")
 
 
-def written(part: str | int) -> str | int:
-    """The name in files: spans carry `_seconds` in specs only."""
+def _file_spelling(part: str | int) -> str | int:
+    """The name of a field in files, where durations have no suffix `_seconds`."""
     return part.removesuffix("_seconds") if isinstance(part, str) else part
 
 
-def shown(at: At) -> str:
-    """`webhooks.1.source`: people count from one."""
+def _dotted(at: KeyPath) -> str:
+    """`webhooks.1.source`: the path in messages, with indexes counted from 1."""
     return ".".join(str(part + 1 if isinstance(part, int) else part) for part in at)
 
 
 def file_fields(spec: type) -> dict[str, str]:
-    """Each name a file may use, and the spec's field it fills."""
+    """The names that a file may use, and the field of the spec for each."""
     assert is_dataclass(spec)
-    return {str(written(field.name)): field.name for field in fields(spec)}
+    return {str(_file_spelling(field.name)): field.name for field in fields(spec)}
 
 
-def fold(table: Any, known: Mapping[str, str], layer: Layer, at: At = ()) -> dict[str, Any]:
-    """The table in the spec's spelling; what is unknown or given twice is a problem."""
+def normalize_table(
+    table: Any, known: Mapping[str, str], layer: Layer, at: KeyPath = ()
+) -> dict[str, Any]:
+    """The table with the field names of the spec; unknown and repeated keys are reported."""
     if not isinstance(table, dict):
-        layer.complain(at, f"must be a table, not {excerpt(table)}")
+        layer.report(at, f"must be a table, not {excerpt(table)}")
         return {}
-    folded: dict[str, Any] = {}
+    normalized: dict[str, Any] = {}
     for key, value in table.items():
         field = known.get(canonical(key))
         if field is None:
-            layer.complain((*at, key), unknown_field(key, known))
-        elif field in folded:
-            layer.complain((*at, key), "is given twice, in two spellings; keep one")
-        elif value is not None:  # `key:` with nothing behind it means: not given
-            folded[field] = value
-    return folded
+            layer.report((*at, key), unknown_field(key, known))
+        elif field in normalized:
+            layer.report((*at, key), "is given twice, in two spellings; keep one")
+        elif value is not None:  # `key:` without a value counts as not given
+            normalized[field] = value
+    return normalized
 
 
-def fold_nested(table: dict[str, Any], spec: type, layer: Layer) -> dict[str, Any]:
-    """The same for tables within the table, such as `runtime`."""
+def normalize_nested(table: dict[str, Any], spec: type, layer: Layer) -> dict[str, Any]:
+    """Normalize the tables within a table, such as `runtime`."""
     kinds = get_type_hints(spec)
     return {
-        name: fold(value, file_fields(kinds[name]), layer, (name,))
+        name: normalize_table(value, file_fields(kinds[name]), layer, (name,))
         if is_dataclass(kinds.get(name))
         else value
         for name, value in table.items()
@@ -87,7 +92,7 @@ def fold_nested(table: dict[str, Any], spec: type, layer: Layer) -> dict[str, An
 
 
 def merge(below: Document, above: Document) -> Document:
-    """The upper layer wins; tables are merged by key, one level deep, everything else replaced."""
+    """Merge two files; `above` wins, and tables are merged by key, one level deep."""
     data = dict(below.data)
     for key, value in above.data.items():
         old = data.get(key)
@@ -99,8 +104,8 @@ def merge(below: Document, above: Document) -> Document:
 _adapters: dict[type, TypeAdapter[Any]] = {}
 
 
-def build(spec: type[T], table: dict[str, Any], layer: Layer, at: At = ()) -> T | None:
-    """The spec, or None and every problem of the table."""
+def build_spec(spec: type[T], table: dict[str, Any], layer: Layer, at: KeyPath = ()) -> T | None:
+    """The spec, or None after every error of the table has been reported."""
     if spec not in _adapters:
         _adapters[spec] = TypeAdapter(spec)
     try:
@@ -108,8 +113,8 @@ def build(spec: type[T], table: dict[str, Any], layer: Layer, at: At = ()) -> T 
         return built
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            loc = (written(part) for part in detail["loc"] if part not in _NOT_WRITTEN)
-            layer.complain((*at, *loc), _explain(detail))
+            loc = (_file_spelling(part) for part in detail["loc"] if part not in _NOT_IN_FILES)
+            layer.report((*at, *loc), _explain(detail))
         return None
 
 
@@ -119,16 +124,19 @@ def _explain(detail: ErrorDetails) -> str:
         case "value_error":
             return str(context["error"])
         case "missing":
-            return _SAID["missing"]
+            return _MESSAGES["missing"]
         case "greater_than_equal":
             return f"must be at least {context['ge']}, not {excerpt(detail['input'])}"
         case "less_than_equal":
             return f"must be at most {context['le']}, not {excerpt(detail['input'])}"
         case "literal_error":
-            return f"must be {context['expected']}, not {excerpt(detail['input'])}"
-    said = _SAID.get(detail["type"]) or detail["msg"].replace("Input should be", "must be")
-    quote = "; put it in quotes" if said == "must be text" and _is_scalar(detail["input"]) else ""
-    return f"{said}, not {excerpt(detail['input'])}{quote}"
+            known = _QUOTED.findall(context["expected"])
+            hint = did_you_mean(given, known) if isinstance(given := detail["input"], str) else ""
+            return f"must be {context['expected']}, not {excerpt(given)}{hint}"
+    problem = _MESSAGES.get(detail["type"]) or detail["msg"].replace("Input should be", "must be")
+    needs_quotes = problem == "must be text" and _is_scalar(detail["input"])
+    hint = "; put it in quotes" if needs_quotes else ""
+    return f"{problem}, not {excerpt(detail['input'])}{hint}"
 
 
 def _is_scalar(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""TOML as plain values with the line of each key; tomllib itself tells no lines."""
+"""Reads TOML as plain values with the line of each key, which tomllib does not report."""
 
 import re
 import tomllib
@@ -8,19 +8,19 @@ from typing import Any
 from agents_app.skills.document import (
     MAX_DEPTH,
     MAX_NODES,
-    At,
     Document,
+    KeyPath,
     SourceText,
+    canonical_path,
     check_text,
     scalar_problem,
-    spelled,
 )
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
 
-_WHERE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
+_POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _PART = r"(?:[A-Za-z0-9_-]+|\"[^\"\n]*\"|'[^'\n]*')"
 _KEY = rf"{_PART}(?:\s*\.\s*{_PART})*"
-# Keys of a thousand dots cost tomllib seconds and build a thousand levels; no real one has many.
+# A key with a thousand dots costs tomllib seconds and a thousand levels of nesting.
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:(?>{_PART})\s*+\.\s*+){{{5 * MAX_DEPTH}}}")
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]")
 _PAIR = re.compile(rf"\s*({_KEY})\s*=")
@@ -29,8 +29,8 @@ _PAIR = re.compile(rf"\s*({_KEY})\s*=")
 def read_toml(source: SourceText) -> Document:
     check_text(source)
     text = source.text.removeprefix("\ufeff")
-    if bomb := _LONG_KEY.search(text):
-        place = SourcePlace(source.name, text.count("\n", 0, bomb.start()) + 1)
+    if long_key := _LONG_KEY.search(text):
+        place = SourcePlace(source.name, text.count("\n", 0, long_key.start()) + 1)
         raise SkillError(f"is nested deeper than {MAX_DEPTH} levels", place)
     try:
         data = tomllib.loads(text)
@@ -41,36 +41,38 @@ def read_toml(source: SourceText) -> Document:
     except ValueError as error:
         raise _syntax_error(str(error), text, source.name) from None
     problems = Problems()
-    places = find_keys(text, source.name)
+    places = _key_places(text, source.name)
     document = Document(source.name, data, places)
-    plain = _Plain(document, problems).value(data, (), 1)
+    plain = _PlainValues(document, problems).value(data, (), 1)
     problems.raise_any()
     return Document(source.name, plain, places)
 
 
-def _syntax_error(said: str, text: str, source: str) -> SkillError:
-    match = _WHERE.search(said)
+def _syntax_error(message: str, text: str, source: str) -> SkillError:
+    match = _POSITION.search(message)
     if match and match[1]:
         place = SourcePlace(source, int(match[1]), int(match[2]))
     else:
         place = SourcePlace(source, text.count("\n") + 1 if match else None)
-    return SkillError(f"is not TOML: {_WHERE.sub('', said)}", place)
+    return SkillError(f"is not TOML: {_POSITION.sub('', message)}", place)
 
 
-def find_keys(text: str, source: str) -> dict[At, SourcePlace]:
-    """The first line each key is written on; good enough for messages, not a TOML parser."""
-    places: dict[At, SourcePlace] = {}
-    table: At = ()
-    arrays: dict[At, int] = {}
+def _key_places(text: str, source: str) -> dict[KeyPath, SourcePlace]:
+    """The first line of each key; accurate enough for messages, not a TOML parser."""
+    places: dict[KeyPath, SourcePlace] = {}
+    table: KeyPath = ()
+    arrays: dict[KeyPath, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if header := _HEADER.match(line):
-            table = spelled(_parts(header[2]))
+            table = canonical_path(_parts(header[2]))
             if header[1] == "[[":
                 arrays[table] = arrays.get(table, -1) + 1
                 table = (*table, arrays[table])
             places.setdefault(table, SourcePlace(source, number))
         elif pair := _PAIR.match(line):
-            places.setdefault((*table, *spelled(_parts(pair[1]))), SourcePlace(source, number))
+            places.setdefault(
+                (*table, *canonical_path(_parts(pair[1]))), SourcePlace(source, number)
+            )
     return places
 
 
@@ -78,15 +80,15 @@ def _parts(key: str) -> list[str]:
     return [part.strip("\"'") for part in re.findall(_PART, key)]
 
 
-class _Plain:
-    """Only what JSON can carry, within the same limits as YAML."""
+class _PlainValues:
+    """Converts values to those that JSON has, within the same limits as YAML."""
 
     def __init__(self, document: Document, problems: Problems) -> None:
         self.document = document
         self.problems = problems
         self.nodes = 0
 
-    def value(self, value: Any, at: At, depth: int) -> Any:
+    def value(self, value: Any, at: KeyPath, depth: int) -> Any:
         self.nodes += 1
         place = self.document.place(at)
         if depth > MAX_DEPTH:

@@ -1,4 +1,4 @@
-"""What files say of webhooks: who sends, in config.toml; who listens and to what, in SKILL.md."""
+"""Reads webhook sources in config.toml and webhook subscriptions in SKILL.md."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from agents_app.errors import ConfigError
 from agents_app.names import canonical, mistyped, unknown_field
 from agents_app.skills.specs import WebhookSourceSpec, WebhookSpec
-from agents_app.skills.tables import Layer, build, excerpt, file_fields
+from agents_app.skills.tables import Layer, build_spec, excerpt, file_fields
 from agents_app.webhooks.providers import (
     PROVIDERS,
     TRIAL_PROVIDERS,
@@ -15,11 +15,11 @@ from agents_app.webhooks.providers import (
     unknown_filters,
 )
 
-# --- in SKILL.md ----------------------------------------------------------------------------
+# --- SKILL.md -------------------------------------------------------------------------------
 
 
 def read_webhooks(value: Any) -> Any:
-    """Filters may stand beside `source` or in a table of their own; build checks the values."""
+    """Collect filters, which are written beside `source` or in a table; values are not checked."""
     if not isinstance(value, list):
         return value
     return [_webhook(item) if isinstance(item, dict) else item for item in value]
@@ -37,28 +37,28 @@ def _webhook(item: dict[str, Any]) -> dict[str, Any]:
 def check_filters(
     webhooks: Iterable[WebhookSpec], sources: Iterable[WebhookSourceSpec], layer: Layer
 ) -> None:
-    """Only where the source is known: those of the admin are not, and are checked later."""
+    """Check filters of sources in config.toml; those of other sources are checked later."""
     providers = {source.name: source for source in sources}
     for number, webhook in enumerate(webhooks):
         spec = providers.get(webhook.source)
         provider = _provider(spec) if spec else PROVIDERS.get(webhook.source)
         for unknown in unknown_filters(provider.filters, webhook.filters) if provider else ():
-            layer.complain(("webhooks", number, unknown.field), str(unknown))
+            layer.report(("webhooks", number, unknown.field), str(unknown))
 
 
 def _provider(spec: WebhookSourceSpec) -> Provider | None:
     try:
         return provider_for(spec.type, spec.options)
     except ConfigError:
-        return None  # said where it stands
+        return None  # reported by _check_source
 
 
-# --- in config.toml -------------------------------------------------------------------------
+# --- config.toml ----------------------------------------------------------------------------
 
 
 def read_sources(tables: Any, layer: Layer) -> tuple[WebhookSourceSpec, ...]:
     if not isinstance(tables, dict):
-        layer.complain(("webhooks",), f"must be a table of sources, not {excerpt(tables)}")
+        layer.report(("webhooks",), f"must be a table of sources, not {excerpt(tables)}")
         return ()
     specs = [_webhook_source(name, table, layer) for name, table in tables.items()]
     return tuple(spec for spec in specs if spec)
@@ -67,17 +67,17 @@ def read_sources(tables: Any, layer: Layer) -> tuple[WebhookSourceSpec, ...]:
 def _webhook_source(name: str, table: Any, layer: Layer) -> WebhookSourceSpec | None:
     known = file_fields(WebhookSourceSpec).keys() - {"name", "options"}
     if not isinstance(table, dict):
-        layer.complain(("webhooks", name), f"must be a table, not {excerpt(table)}")
+        layer.report(("webhooks", name), f"must be a table, not {excerpt(table)}")
         return None
-    folded: dict[str, Any] = {"name": name, "options": {}}
+    values: dict[str, Any] = {"name": name, "options": {}}
     for key, value in table.items():
         if canonical(key) in known:
-            folded[canonical(key)] = value
+            values[canonical(key)] = value
         elif mistyped(key, known):
-            layer.complain(("webhooks", name, key), unknown_field(key, known))
+            layer.report(("webhooks", name, key), unknown_field(key, known))
         else:
-            folded["options"][canonical(key)] = value
-    spec = build(WebhookSourceSpec, folded, layer, ("webhooks", name))
+            values["options"][canonical(key)] = value
+    spec = build_spec(WebhookSourceSpec, values, layer, ("webhooks", name))
     if spec:
         _check_source(spec, layer)
     return spec
@@ -88,7 +88,7 @@ def _check_source(spec: WebhookSourceSpec, layer: Layer) -> None:
         provider_for(spec.type, spec.options)
     except ConfigError as error:
         field, _, reason = str(error).partition(": ")
-        layer.complain(("webhooks", spec.name, field), reason)
+        layer.report(("webhooks", spec.name, field), reason)
     if spec.type in TRIAL_PROVIDERS and not spec.allow_unsigned:
-        reason = f"{spec.type!r} lets in everybody: only with allow_unsigned = true"
-        layer.complain(("webhooks", spec.name, "type"), reason)
+        reason = f"{spec.type!r} does not verify senders; set allow_unsigned = true to permit it"
+        layer.report(("webhooks", spec.name, "type"), reason)

@@ -1,4 +1,4 @@
-"""YAML as plain values with the place of each key; no anchors, aliases, tags or bombs."""
+"""Reads YAML as plain values with the position of each key; refuses anchors, aliases and tags."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,14 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from agents_app.skills.document import MAX_DEPTH, MAX_NODES, At, Document, scalar_problem, spelled
+from agents_app.skills.document import (
+    MAX_DEPTH,
+    MAX_NODES,
+    Document,
+    KeyPath,
+    canonical_path,
+    scalar_problem,
+)
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,7 +37,7 @@ _SPECIAL_FLOAT = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
 def plain_value(text: str) -> Any:
-    """YAML 1.2's reading: `yes`, `12:30` and `2026-01-01` stay the text they look like."""
+    """The value of a scalar in YAML 1.2: `yes`, `12:30` and `2026-01-01` are text."""
     if text in _NULL:
         return None
     if text in _BOOL:
@@ -43,7 +50,7 @@ def plain_value(text: str) -> Any:
 
 
 def read_yaml(text: str, source: str, first_line: int) -> tuple[Any, Document]:
-    """The root value, and a document of places; `first_line` is the file's line of the text's."""
+    """The root value, and a document with positions; the text begins at `first_line`."""
     reader = _Reader(source, first_line)
     try:
         root = reader.read(iter(yaml.parse(text, Loader=_LOADER)))
@@ -60,7 +67,7 @@ def read_yaml(text: str, source: str, first_line: int) -> tuple[Any, Document]:
 
 
 def explain(error: yaml.MarkedYAMLError, text: str) -> tuple[yaml.Mark | None, str]:
-    """Where and what: YAML's own words or, for the mistakes everybody makes, the remedy."""
+    """The position and the message of a syntax error; common mistakes get a remedy."""
     mark, start = error.problem_mark, error.context_mark or error.problem_mark
     said = " ".join(part for part in (error.context, error.problem) if part)
     rest = _rest_of_line(text, start)
@@ -70,7 +77,7 @@ def explain(error: yaml.MarkedYAMLError, text: str) -> tuple[yaml.Mark | None, s
     if _rest_of_line(text, mark).startswith("\t"):
         return mark, "a tab cannot indent YAML; use spaces"
     if "end of stream" in said:
-        return start, "is not YAML: this quote is never closed"
+        return start, "is not YAML: this quote is not closed"
     if "mapping values are not allowed" in said:
         return mark, "is not YAML: a value that contains ': ' must be quoted"
     return mark, f"is not YAML: {said}"
@@ -82,13 +89,13 @@ def _rest_of_line(text: str, mark: yaml.Mark | None) -> str:
 
 
 class _Reader:
-    """One pass over the parser's events, so that a bomb is refused before it is built."""
+    """One pass over the events of the parser, so that limits apply before values are built."""
 
     def __init__(self, source: str, first_line: int) -> None:
         self.source = source
         self.first_line = first_line
         self.nodes = 0
-        self.places: dict[At, SourcePlace] = {}
+        self.places: dict[KeyPath, SourcePlace] = {}
         self.problems = Problems()
 
     def mark(self, mark: Any) -> SourcePlace:
@@ -103,19 +110,20 @@ class _Reader:
             if not isinstance(event, DocumentStartEvent):
                 continue
             if roots:
-                self.problems.add(self.mark(event.start_mark), "a second document starts here")
+                problem = "a second YAML document starts here; only one is allowed"
+                self.problems.add(self.mark(event.start_mark), problem)
             roots.append(self._node(next(events), (), 1))
         return roots[0] if roots else None
 
-    def _node(self, event: Event, at: At, depth: int) -> Any:
-        self._admit(event, depth)
+    def _node(self, event: Event, at: KeyPath, depth: int) -> Any:
+        self._check_limits(event, depth)
         if isinstance(event, SequenceStartEvent):
             return self._sequence(at, depth)
         if isinstance(event, MappingStartEvent):
             return self._mapping(at, depth)
         return self._scalar(event) if isinstance(event, ScalarEvent) else None
 
-    def _admit(self, event: Event, depth: int) -> None:
+    def _check_limits(self, event: Event, depth: int) -> None:
         self.nodes += 1
         place = self.mark(event.start_mark)
         if depth > MAX_DEPTH:
@@ -138,30 +146,31 @@ class _Reader:
             self.problems.add(self.mark(event.start_mark), problem)
         return value
 
-    def _sequence(self, at: At, depth: int) -> list[Any]:
+    def _sequence(self, at: KeyPath, depth: int) -> list[Any]:
         items: list[Any] = []
         while not isinstance(event := next(self.events), CollectionEndEvent | StreamEndEvent):
             here = (*at, len(items))
-            self.places[spelled(here)] = self.mark(event.start_mark)
+            self.places[canonical_path(here)] = self.mark(event.start_mark)
             items.append(self._node(event, here, depth + 1))
         return items
 
-    def _mapping(self, at: At, depth: int) -> dict[str, Any]:
+    def _mapping(self, at: KeyPath, depth: int) -> dict[str, Any]:
         table: dict[str, Any] = {}
         lines: dict[str, int | None] = {}
         while not isinstance(event := next(self.events), CollectionEndEvent | StreamEndEvent):
             place = self.mark(event.start_mark)
             key = self._key(event, at, depth, place)
             if key in table:
-                self.problems.add(place, f"{key!r} stands twice; first on line {lines[key]}")
+                problem = f"duplicate key {key!r}; first used on line {lines[key]}"
+                self.problems.add(place, problem)
             here = (*at, key)
-            self.places.setdefault(spelled(here), place)
+            self.places.setdefault(canonical_path(here), place)
             lines.setdefault(key, place.line)
             table[key] = self._node(next(self.events), here, depth + 1)
         return table
 
-    def _key(self, event: Event, at: At, depth: int, place: SourcePlace) -> str:
-        """A key is the text that was written: `on`, `1` and `null` mean themselves."""
+    def _key(self, event: Event, at: KeyPath, depth: int, place: SourcePlace) -> str:
+        """The key as text: `on`, `1` and `null` are not converted."""
         self._node(event, at, depth + 1)
         if isinstance(event, ScalarEvent):
             return str(event.value)

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from agents_app import triggers
 from agents_app.errors import IntervalParseError, TriggerParseError
 from agents_app.names import agent_name_problem
+from agents_app.skills.document import SourceText
 from agents_app.skills.errors import SkillError
-from agents_app.skills.frontmatter import split_frontmatter
+from agents_app.skills.frontmatter import read_frontmatter
 from agents_app.webhooks import providers as webhooks
 from tests.conformance import injection_adapter
 from tests.conformance.fleet_adapters import FLEET_ADAPTERS
@@ -121,10 +123,10 @@ def agent_name(name: str) -> Case:
 
 def skill_frontmatter(text: str) -> Case:
     try:
-        data, body = split_frontmatter(text)
+        document, body = read_frontmatter(SourceText(text, Path("SKILL.md")))
     except SkillError:
         return {"error": True}
-    return {"data": data, "body": body}
+    return {"data": document.data, "body": body}
 
 
 def phrase(case: Case) -> Case:

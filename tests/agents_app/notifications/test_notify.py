@@ -14,7 +14,7 @@ from agents_app.models import NotifyTarget, RunEvent, Tenant
 from agents_app.notifications import outgoing, targets
 from agents_app.notifications import send as module
 from agents_app.notifications.send import notify
-from agents_app.project.config_rows import sync_targets
+from agents_app.project.config_rows import sync_notification_targets
 from agents_app.skills.specs import NotifySpec
 from agents_app.webhooks.providers import PROVIDERS, Signed
 from tests.agents_app.fleet import NOON, Fleet, at
@@ -49,7 +49,7 @@ def fail(fleet: Fleet) -> Callable[..., int]:
 
 
 def target(fleet: Fleet, url: str, **fields: object) -> NotifyTarget:
-    sync_targets(fleet.tenant, [NotifySpec(url=url, **fields)])  # type: ignore[arg-type]
+    sync_notification_targets(fleet.tenant, [NotifySpec(url=url, **fields)])  # type: ignore[arg-type]
     return NotifyTarget.objects.get(url=url)
 
 
@@ -98,7 +98,7 @@ def test_a_target_that_stays_in_the_file_keeps_its_place(fleet: Fleet, receiver:
     target(fleet, receiver.url, format="slack")
     notify(SOON)
     assert str(run_id) in json.loads(receiver.requests[0].body)["text"]
-    sync_targets(fleet.tenant, [])
+    sync_notification_targets(fleet.tenant, [])
     assert not NotifyTarget.objects.exists()
 
 
@@ -198,7 +198,7 @@ def test_one_that_is_dead_holds_up_no_other(fleet: Fleet, receiver: Receiver, fa
     with receiving() as silent:
         silent.pace = "silent"
         specs = [NotifySpec(url=url) for url in (silent.url, receiver.url)]
-        sync_targets(fleet.tenant, specs)
+        sync_notification_targets(fleet.tenant, specs)
         runs = [fail() for _ in range(3)]
         began = time.monotonic()
         notify(SOON)

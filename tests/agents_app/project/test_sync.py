@@ -1,4 +1,4 @@
-"""What is on disk becomes rows: new, changed, broken and removed agents."""
+"""Synchronizing new, changed, invalid and removed agents."""
 
 import shutil
 
@@ -31,7 +31,7 @@ def test_a_new_directory_is_a_new_agent(project: Project):
     assert Tenant.objects.get().name == "default"
 
 
-def test_what_has_not_changed_is_not_written_again(project: Project):
+def test_an_unchanged_agent_is_not_written_again(project: Project):
     project.agent()
     project.sync()
     before = the_agent().updated_at
@@ -91,7 +91,7 @@ def test_a_file_that_does_not_parse_leaves_the_old_definition_and_says_what_is_w
     assert agent.definition_error in Tenant.objects.get().definition_errors
 
 
-def test_a_mended_file_takes_effect_and_the_error_is_gone(project: Project):
+def test_a_fixed_file_takes_effect_and_the_error_is_gone(project: Project):
     project.agent()
     project.sync()
     project.break_agent()
@@ -116,7 +116,7 @@ def test_one_broken_agent_does_not_keep_the_others_from_loading(project: Project
     assert the_agent("fine").enabled
 
 
-def test_everything_that_is_wrong_with_an_agent_is_shown(project: Project):
+def test_all_errors_of_an_agent_are_shown(project: Project):
     project.break_agent(frontmatter="scale: many\ntimeout: soon")
     project.sync()
     error = the_agent().definition_error
@@ -134,8 +134,8 @@ def test_an_error_is_logged_when_it_appears_and_not_every_time_it_is_seen(projec
     assert warnings(caplog) == first
 
 
-def test_a_project_that_cannot_be_listed_disables_nobody(project: Project):
-    """A disk that is not mounted for a moment is no reason to stop a fleet."""
+def test_a_project_that_cannot_be_listed_disables_no_agent(project: Project):
+    """A disk that is briefly not mounted must not stop a fleet."""
     project.agent()
     project.sync()
     project.root.rename(project.root.with_name("elsewhere"))
@@ -144,8 +144,8 @@ def test_a_project_that_cannot_be_listed_disables_nobody(project: Project):
     assert Tenant.objects.get().definition_errors
 
 
-def test_what_people_set_meanwhile_is_not_written_back(project: Project):
-    """Sync reads, then writes: a pause that comes between must not be lost."""
+def test_a_concurrent_pause_is_not_overwritten(project: Project):
+    """A pause between the read and the write of a sync must not be lost."""
     project.agent(frontmatter="schedule: '@hourly'", body="Old.")
     project.sync()
     project.agent(frontmatter="schedule: '@daily'", body="New.")
@@ -171,7 +171,7 @@ def test_a_scale_set_by_a_person_holds_until_the_file_changes(project: Project):
     assert the_agent().scale == 2
 
 
-def test_a_raised_scale_in_the_file_admits_what_waits(project: Project):
+def test_a_raised_scale_in_the_file_admits_queued_work(project: Project):
     project.agent()
     project.sync()
     fleet = Fleet(Tenant.objects.get())
@@ -209,7 +209,7 @@ def test_a_cap_set_by_a_person_holds_until_the_file_changes(project: Project):
     assert Tenant.objects.get().scale == 4
 
 
-def test_a_raised_cap_admits_what_waits_at_once(project: Project):
+def test_a_raised_cap_admits_queued_work_at_once(project: Project):
     project.config("scale = 1\n")
     project.agent(frontmatter="scale: 5")
     project.sync()

@@ -39,7 +39,7 @@ def test_without_a_zone_of_the_project_a_day_is_the_hosts(fleet: Fleet, project:
 @pytest.mark.parametrize(
     ("cap", "open_again"), [("budget: {tokens_per_day: 200}", True), ("", True), (CAP, False)]
 )
-def test_a_raised_cap_lets_what_waits_start_at_once(fleet: Fleet, synced: Project, cap, open_again):
+def test_a_raised_budget_admits_queued_work_at_once(fleet: Fleet, synced: Project, cap, open_again):
     agent = the_agent()
     holds.note_usage(running(fleet, agent).pk, 150, 0, 0, 0, NOON)
     synced.agent(frontmatter=f"{cap}\nscale: 2")
@@ -51,7 +51,7 @@ def test_a_raised_cap_lets_what_waits_start_at_once(fleet: Fleet, synced: Projec
     assert (the_agent().over_budget_until is None) == open_again
 
 
-def test_a_cap_below_what_was_used_holds_at_once(fleet: Fleet, synced: Project):
+def test_a_cap_below_the_usage_blocks_at_once(fleet: Fleet, synced: Project):
     run = running(fleet, the_agent())
     holds.note_usage(run.pk, 50, 0, 0, 0, NOON)
     synced.agent(frontmatter="budget: {tokens_per_day: 20}")
@@ -60,7 +60,7 @@ def test_a_cap_below_what_was_used_holds_at_once(fleet: Fleet, synced: Project):
     assert Run.objects.get(pk=run.pk).stop_requested_at == NOON
 
 
-def test_a_raised_cap_of_the_project_lets_what_waits_start_at_once(fleet: Fleet, synced: Project):
+def test_a_raised_budget_of_the_project_admits_queued_work_at_once(fleet: Fleet, synced: Project):
     agent = the_agent()
     holds.note_usage(running(fleet, agent).pk, 0, 0, 0, 25, NOON)
     synced.agent(frontmatter="scale: 2")
@@ -73,7 +73,7 @@ def test_a_raised_cap_of_the_project_lets_what_waits_start_at_once(fleet: Fleet,
     assert item.state == "admitted"
 
 
-def test_a_fleet_without_budgets_costs_no_look_at_what_was_used(
+def test_a_fleet_without_budgets_does_not_query_usage(
     fleet: Fleet, project: Project, django_assert_num_queries
 ):
     with connection.execute_wrapper(_no_usage):

@@ -19,7 +19,7 @@ DUE = at(hours=1)
 
 
 def _done(project: Project, frontmatter: str = ONCE) -> Schedule:
-    """It has fired, and went well."""
+    """The schedule has fired and its run succeeded."""
     project.agent(frontmatter=frontmatter)
     project.sync()
     fleet = Fleet(Tenant.objects.get())
@@ -36,7 +36,7 @@ def test_a_date_in_a_file_is_a_one_shot_that_waits_for_a_slot(project: Project):
     assert seen.expression == "at 2026-03-02T13:00:00Z"
 
 
-def test_a_one_shot_of_a_file_may_be_told_not_to_wait(project: Project):
+def test_a_one_shot_of_a_file_may_have_another_overlap_policy(project: Project):
     expression = "on 2026-03-02 at 13:00 UTC"
     project.agent(frontmatter=f"schedules:\n  x: {{expression: {expression}, overlap: skip}}")
     project.sync()
@@ -147,7 +147,7 @@ def test_a_schedule_that_is_not_in_the_file_when_its_agent_is_back_is_canceled(p
     assert the_schedule().state == "canceled"
 
 
-def test_a_schedule_that_is_switched_off_when_its_agent_is_back_stays_off(project: Project):
+def test_a_schedule_that_is_disabled_when_its_agent_returns_stays_disabled(project: Project):
     on = "schedules:\n  main: {interval: 15m, enabled: true}"
     project.agent(frontmatter=on)
     project.sync()

@@ -107,7 +107,7 @@ def test_a_schedule_that_a_person_made_is_not_the_files_to_cancel(project: Proje
     assert the_schedule("often").state == "canceled"
 
 
-def test_a_name_that_a_person_has_taken_does_not_stop_the_sync(project: Project):
+def test_a_manual_schedule_with_the_name_of_the_files_does_not_stop_the_sync(project: Project):
     project.agent()
     project.agent("zebra")
     project.sync()
@@ -174,7 +174,7 @@ def test_a_changed_time_keeps_the_counts(project: Project):
 @pytest.mark.parametrize(
     ("text", "same"), [("@daily", "0 0 * * *"), ("every 2 hours", "every 120 minutes")]
 )
-def test_the_same_time_in_other_words_is_no_new_time(project: Project, text, same):
+def test_another_spelling_of_the_same_time_keeps_the_next_fire(project: Project, text, same):
     project.agent(frontmatter=f"schedule: '{text}'")
     project.sync()
     Schedule.objects.update(next_fire_at=at(minutes=90))

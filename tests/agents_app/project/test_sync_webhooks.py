@@ -51,7 +51,7 @@ def test_a_source_that_left_the_file_is_gone_until_it_is_back(project: Project):
     assert len(read_source_index().sources) == 2
 
 
-def test_what_a_person_switched_off_stays_off_when_the_file_changes(project: Project):
+def test_a_source_disabled_by_a_user_stays_disabled_when_the_file_changes(project: Project):
     project.config(CONFIG)
     project.sync()
     WebhookSource.objects.filter(name="gh").update(disabled_at=NOON)
@@ -71,7 +71,7 @@ def test_what_a_person_switched_off_stays_off_when_the_file_changes(project: Pro
         ("type = 'github'\nsecrets = ['env:']", "webhooks.gh.secrets.1: must say where"),
     ],
 )
-def test_a_source_that_makes_no_sense_is_refused_with_its_place(
+def test_an_invalid_source_is_refused_with_its_position(
     project: Project, text: str, said: str
 ):
     project.config(f"[webhooks.gh]\n{text}\n")
@@ -97,7 +97,7 @@ def test_filters_of_a_source_named_after_its_provider_are_checked_without_the_fi
     assert "did you mean 'not_labels'?" in str(error)
 
 
-def test_filters_of_a_source_that_only_the_admin_knows_are_left_for_later(project: Project):
+def test_filters_of_a_source_outside_the_file_are_not_checked(project: Project):
     project.agent(frontmatter="webhooks:\n- source: somebody\n  anything: [x]")
     assert project.sync().errors == ()
     assert the_agent().webhooks == [{"source": "somebody", "filters": {"anything": ["x"]}}]

@@ -68,7 +68,7 @@ def test_a_file_that_an_editor_replaces_is_seen(watched: Watched):
     assert watched.seen_within(2, lambda: draft.replace(skill))
 
 
-def test_a_project_that_cannot_be_read_is_looked_at_again_after_the_next_change(
+def test_a_project_that_cannot_be_read_is_read_again_after_the_next_change(
     watched: Watched, caplog
 ):
     skill = watched.root / "agents" / "a" / "SKILL.md"

@@ -1,4 +1,4 @@
-"""Short ways to parse a text and to see what is wrong with it."""
+"""Helpers that parse a text and return its errors."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def project(text: str) -> ProjectSpec:
 
 
 def problems(parse, *args, **kwargs) -> list[str]:
-    """Everything wrong, each as people see it, without the directory of the agent."""
+    """All error messages, without the directory of the agent."""
     try:
         parse(*args, **kwargs)
     except SkillError as error:

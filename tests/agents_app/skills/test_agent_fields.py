@@ -102,7 +102,7 @@ def test_runtime_fields_may_stand_under_metadata():
     assert spec.schedules[0].expression == "5m"
 
 
-def test_what_others_keep_under_metadata_is_kept():
+def test_other_keys_under_metadata_are_kept():
     spec = agent("metadata: {author: acme, version: '1.0', short-description: x, scale: 2}")
     assert spec.metadata == {"author": "acme", "version": "1.0", "short-description": "x"}
 

@@ -62,7 +62,7 @@ def test_a_project_without_any_file_is_empty_and_not_wrong(on_disk):
     assert (found.project, found.agents, found.errors) == (ProjectSpec(), (), ())
 
 
-def test_a_project_that_is_not_there_is_an_error_and_proves_nothing_removed(tmp_path):
+def test_a_missing_project_is_an_error_and_removes_no_agent(tmp_path):
     found = discover_project(tmp_path / "nowhere")
     assert "there is no such project directory" in reasons(found)[0]
     assert not found.complete
@@ -168,7 +168,7 @@ def test_a_symlink_within_the_project_is_followed(on_disk):
     assert [(agent.name, agent.scale) for agent in found.agents] == [("a", 6), ("b", 6)]
 
 
-def test_a_symlink_in_a_circle_or_to_nothing_is_refused(on_disk):
+def test_a_symlink_loop_and_a_dangling_symlink_are_refused(on_disk):
     for name in ("circle", "nothing"):
         (on_disk.root / "agents" / name).mkdir(parents=True)
         (on_disk.root / "agents" / name / "SKILL.md").symlink_to(
@@ -261,7 +261,7 @@ def test_no_file_stays_open(on_disk):
 
 @contextmanager
 def an_ordinary_user():
-    """Root may read everything, so the tests that must not are someone else for a while."""
+    """Root may read everything, so these tests run as another user."""
     if os.geteuid() != 0:
         yield
         return
@@ -295,7 +295,7 @@ def test_a_directory_without_permission_is_an_error_for_that_one(public_project)
     assert found.complete
 
 
-def test_an_agents_directory_that_cannot_be_listed_proves_no_agent_removed(public_project):
+def test_an_agents_directory_that_cannot_be_listed_removes_no_agent(public_project):
     public_project.add_agent("a")
     public_project.add_agent("b", under=".")
     (public_project.root / "agents").chmod(0)

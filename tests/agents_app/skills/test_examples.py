@@ -1,4 +1,4 @@
-"""Newcomers copy the example project: it must parse, and its scripts must do as they say."""
+"""The example project parses, and its scripts do what their descriptions say."""
 
 import os
 import subprocess
@@ -116,8 +116,8 @@ def test_the_snoozer_asks_for_less_each_time_and_then_for_nothing(run):
     assert "/schedule" not in run("snoozer", "wake up, 0 left").stdout
 
 
-def test_what_is_rarely_of_interest_does_not_run_by_itself(run):
-    """A newcomer watches the others; these are started by hand."""
+def test_the_rarely_needed_examples_do_not_run_by_themselves(run):
+    """These examples are started by hand."""
     quiet = {"planner", "surveyor", "left-hand", "right-hand", "snoozer"}
     for agent in discover_project(EXAMPLES).agents:
         if agent.name in quiet:

@@ -89,7 +89,7 @@ def test_yaml_that_is_not_allowed_is_refused_with_its_place(written, reason):
     assert found[0].startswith(reason), found
 
 
-def test_everything_wrong_with_a_file_is_said_at_once():
+def test_all_errors_of_a_file_are_reported_at_once():
     found = problems(
         agent,
         "scale: x\nschedule: 61 * * * *\nruntime:\n  memory: 5\n  typ: process\nshedule: 5m",

@@ -1,8 +1,16 @@
+from pathlib import Path
+
 import pytest
 
+from agents_app.skills.document import SourceText
 from agents_app.skills.errors import SkillError
-from agents_app.skills.frontmatter import split_frontmatter
+from agents_app.skills.frontmatter import read_frontmatter
 from tests.agents_app.skills.reading import problem, skill
+
+
+def split(text):
+    document, body = read_frontmatter(SourceText(text, Path("SKILL.md")))
+    return document.data, body
 
 
 @pytest.mark.parametrize(
@@ -22,11 +30,11 @@ from tests.agents_app.skills.reading import problem, skill
     ],
 )
 def test_a_file_is_split_at_its_rules(text, data, body):
-    assert split_frontmatter(text) == (data, body)
+    assert split(text) == (data, body)
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_accepted():
-    assert split_frontmatter("\ufeff---\r\na: 1\r\nb: two\r\n---\r\nBody\r\n") == (
+    assert split("\ufeff---\r\na: 1\r\nb: two\r\n---\r\nBody\r\n") == (
         {"a": 1, "b": "two"},
         "Body\r\n",
     )
@@ -34,7 +42,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_accepted():
 
 @pytest.mark.parametrize("text", ["---", "---\n", "---\nJust prose\n", "---\nprose\n---\nmore\n"])
 def test_a_horizontal_rule_is_not_frontmatter(text):
-    assert split_frontmatter(text) == ({}, text)
+    assert split(text) == ({}, text)
 
 
 def test_frontmatter_that_is_never_closed_is_an_error_and_not_an_agent_without_fields():
@@ -44,9 +52,9 @@ def test_frontmatter_that_is_never_closed_is_an_error_and_not_an_agent_without_f
 
 
 @pytest.mark.parametrize("text", ["---\na: [1\n---\n", "---\na: b: c\n---\n", "---\n\ta: 1\n---\n"])
-def test_what_is_not_yaml_is_an_error(text):
+def test_invalid_yaml_is_an_error(text):
     with pytest.raises(SkillError):
-        split_frontmatter(text)
+        split(text)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +73,12 @@ def test_what_is_not_yaml_is_an_error(text):
         ("1" * 30, float("1" * 30)),
     ],
 )
-def test_values_mean_what_they_look_like(written, value):
-    assert split_frontmatter(f"---\nkey: {written}\n---\n")[0] == {"key": value}
+def test_scalars_are_read_as_in_yaml_1_2(written, value):
+    assert split(f"---\nkey: {written}\n---\n")[0] == {"key": value}
 
 
 def test_a_key_is_the_text_that_was_written():
-    assert split_frontmatter("---\non: 1\n1: 2\nnull: 3\n---\n")[0] == {"on": 1, "1": 2, "null": 3}
+    assert split("---\non: 1\n1: 2\nnull: 3\n---\n")[0] == {"on": 1, "1": 2, "null": 3}
 
 
 def test_the_body_is_the_agents_instructions():

@@ -1,4 +1,4 @@
-"""Files made to hurt: each is refused, quickly, and without much memory."""
+"""Malicious files are refused quickly and without much memory."""
 
 import json
 import time
@@ -38,7 +38,7 @@ HURTFUL_TOML = {
 
 @pytest.mark.parametrize(("text", "reason"), HURTFUL_YAML.values(), ids=HURTFUL_YAML)
 @pytest.mark.fault("F69")
-def test_a_hurtful_frontmatter_is_refused_at_once(text, reason):
+def test_a_malicious_frontmatter_is_refused_at_once(text, reason):
     started = time.perf_counter()
     found = problems(agent, text)
     assert time.perf_counter() - started < 0.5
@@ -46,7 +46,7 @@ def test_a_hurtful_frontmatter_is_refused_at_once(text, reason):
 
 
 @pytest.mark.parametrize(("text", "reason"), HURTFUL_TOML.values(), ids=HURTFUL_TOML)
-def test_a_hurtful_config_is_refused_at_once(text, reason):
+def test_a_malicious_config_is_refused_at_once(text, reason):
     started = time.perf_counter()
     assert reason in problem(project, text)
     assert time.perf_counter() - started < 0.5
@@ -67,7 +67,7 @@ def test_64_kib_is_the_most_that_is_read():
 
 
 @pytest.mark.fault("F69")
-def test_a_bomb_costs_little_memory():
+def test_refusing_a_yaml_bomb_costs_little_memory():
     problems(agent, BOMB)
     tracemalloc.start()
     for text, _ in HURTFUL_YAML.values():

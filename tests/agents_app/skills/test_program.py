@@ -34,7 +34,7 @@ def test_a_model_and_further_arguments_are_part_of_the_command():
     assert spec.command[-5:] == ("--model", "gpt-5", "--sandbox", "workspace-write", "-")
 
 
-def test_they_may_stand_under_metadata_like_all_others():
+def test_harness_fields_may_be_given_under_metadata():
     spec = agent("metadata:\n  harness: codex\n  model: gpt-5")
     assert spec.command[4:6] == ("--model", "gpt-5")
 
@@ -53,7 +53,7 @@ def test_they_may_stand_under_metadata_like_all_others():
         ("runtime: {shared_writable: perhaps}", "runtime.shared_writable: must be true or false"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(written, reason):
+def test_contradictory_fields_are_refused(written, reason):
     assert problem(agent, written).startswith(f"SKILL.md:2: {reason}")
 
 

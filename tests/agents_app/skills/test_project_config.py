@@ -83,11 +83,11 @@ def test_a_setting_that_cannot_be_used_is_refused_with_its_line(written, reason)
     assert problem(project, f"# a project\n{written}").startswith(reason)
 
 
-def test_everything_wrong_with_a_config_is_said_at_once():
+def test_all_errors_of_a_config_are_reported_at_once():
     assert len(problems(project, "scale = -1\nimage = 5\nzzz = 1\n[local]\ntimeout = 0\n")) == 4
 
 
-def test_those_who_are_told_are_read_with_failures_as_the_default():
+def test_notification_targets_are_read_with_failures_as_the_default():
     text = '[[notify]]\nurl = "https://hooks.example/x"\n'
     first, second = project(text + '[[notify]]\nurl = "env:URL"\non = "run.lost"').notify
     assert first == NotifySpec(url="https://hooks.example/x")
@@ -111,7 +111,7 @@ def test_those_who_are_told_are_read_with_failures_as_the_default():
         ('url = "https://x"\n[[notify]]\nurl = "https://x"', "notify.2.url: is told already"),
     ],
 )
-def test_a_target_that_cannot_be_told_is_a_problem(written, reason):
+def test_an_invalid_notification_target_is_refused(written, reason):
     found = problems(project, f"[[notify]]\n{written}\n")
     assert reason in found[0]
     assert "hunter2" not in found[0]

@@ -131,5 +131,5 @@ def test_two_schedules_cannot_both_be_the_default():
     )
 
 
-def test_all_problems_of_a_schedule_are_said_at_once():
+def test_all_errors_of_a_schedule_are_reported_at_once():
     assert len(problems(schedule, "interval: x", "overlap: x", "jitter: 50", "promt: x")) == 4
