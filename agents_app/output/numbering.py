@@ -8,10 +8,11 @@ feed only: a progress bar is one terminal line, and has the number of the last l
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agents_app.output.ansi import Style, style_after
 
+DEFAULT_STYLE = Style()
 _LINE_END = re.compile(rb"\r+\n?|\n")
 # The parameters of a colour may be cut between two rows; longer ones are no colour.
 _UNFINISHED_ESCAPE = re.compile(rb"(?:\xc2|\x1b|(?:\x1b\[|\xc2\x9b)[0-9;:]{0,100})\Z")
@@ -30,8 +31,8 @@ class StreamState:
     after_return: bool = False
     escape: bytes = b""
     # At the beginning of the terminal line, and now.
-    line_style: Style = field(default_factory=Style)
-    style: Style = field(default_factory=Style)
+    line_style: Style = DEFAULT_STYLE
+    style: Style = DEFAULT_STYLE
 
     def feed(self, seq: int, data: bytes) -> int:
         """Moves the state past the data of a row; returns the number of lines that ended."""
@@ -57,8 +58,15 @@ class StreamState:
         last_feed = data.rfind(b"\n") + 1 or -1
         if not self.after_return and b"\r" not in data:
             return data.count(b"\n"), last_feed, last_feed
-        ends = list(line_ends(data, after_return=self.after_return))
-        return len(ends), max(ends, default=-1), last_feed
+        # As `line_ends`, but many times faster: progress bars have thousands of ends in a row.
+        before = b"\r" if self.after_return else b""
+        decided = (before + data).rstrip(b"\r")
+        last_end = max(decided.rfind(b"\n"), decided.rfind(b"\r")) + 1
+        return (
+            len(_LINE_END.findall(decided)),
+            last_end - len(before) if last_end else -1,
+            last_feed,
+        )
 
     def _feed_style(self, data: bytes, last_feed: int) -> None:
         if self.escape or b"\x1b" in data or b"\x9b" in data or data.endswith(b"\xc2"):
@@ -75,7 +83,7 @@ class StreamState:
 
     @property
     def is_default(self) -> bool:
-        return not self.terminal_line_seq and self.style == Style()
+        return not self.terminal_line_seq and self.style == DEFAULT_STYLE
 
     def encoded(self) -> list[int | str]:
         return [
@@ -133,13 +141,13 @@ def _text(data: bytes) -> str:
 
 
 def _encoded(style: Style) -> str:
-    if style == Style():
+    if style == DEFAULT_STYLE:
         return ""
     return "/".join((style.color, style.background, ",".join(sorted(style.flags))))
 
 
 def _decoded(text: str) -> Style:
     if not text:
-        return Style()
+        return DEFAULT_STYLE
     color, background, flags = text.split("/")
     return Style(color, background, frozenset(flags.split(",")) if flags else frozenset())

@@ -80,7 +80,7 @@ class FollowFilters(Filters):
 
 _STREAM = streamed(
     "`open`, then a `line` each, with its number as `id`, then `end` with how the run ended: a "
-    "client that comes back after that is told the same again. A comment in every 30 s of silence."
+    "client that reconnects after that gets `end` again. A comment in every 30 s of silence."
 )
 
 

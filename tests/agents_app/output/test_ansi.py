@@ -200,7 +200,7 @@ def test_the_text_is_the_same_as_without_looks(text: str):
 
 
 @given(st.lists(LINES, max_size=5))
-def test_a_style_can_be_carried_over_lines_that_nobody_reads(lines: list[str]):
+def test_the_style_after_many_lines_is_that_of_reading_each_line(lines: list[str]):
     style = PLAIN
     for line in lines:
         _, style = read_line(line, style)
