@@ -1,7 +1,7 @@
-"""One POST of a form for the script `drover`, where there is no curl: python's own library only.
+"""Sends one form with POST for the script `drover` where there is no curl; standard library only.
 
-Prints the answer, a line end and the status; its exit codes are those of curl. It runs with the
-python of an agent's machine, which may be older than Drover's.
+Prints the answer, a newline and the status; its exit codes are those of curl. It runs with the
+Python of the agent's machine or image, which may be older than that of Drover.
 """
 
 from __future__ import annotations

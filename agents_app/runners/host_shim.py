@@ -96,7 +96,7 @@ def relocated(value: str, moved: "dict[str, str]") -> str:
 
 
 def problem_with(program: str, path: str) -> str:
-    """Why the program cannot be executed, found before the worker is told that it runs."""
+    """Why the program cannot be executed, checked before the answer `ok`."""
     if shutil.which(program, path=path):
         return ""
     if "/" in program and Path(program).exists():

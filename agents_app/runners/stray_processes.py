@@ -129,11 +129,11 @@ class StrayProcesses:
             strays = self._strays()
             self._owners = {stray.identity: self._find_owners(stray) for stray in strays}
             self._unkillable &= self._owners.keys()
-            ours = [stray for stray in strays if self._owners[stray.identity]]
-            dead = [stray for stray in ours if stray.dead]
+            owned = [stray for stray in strays if self._owners[stray.identity]]
+            dead = [stray for stray in owned if stray.dead]
             if not dead:
-                return ours
-            _reap(dead, until=0)  # then read again: their children became ours
+                return owned
+            _reap(dead, until=0)  # then read again: their children became children of this process
         return []
 
     def _strays(self) -> list[ProcessInfo]:

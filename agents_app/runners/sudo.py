@@ -22,7 +22,7 @@ from agents_app.runners.child import REAP_SECONDS, STDERR, STDOUT, ChildProcess,
 SHIM = Path(__file__).with_name("host_shim.py")
 ANSWER_SECONDS = 15.0
 KILL_SECONDS = 10.0
-HOW = "allow it in sudoers: `{worker} ALL=({user}) NOPASSWD: {shim}`"
+SUDOERS_ADVICE = "allow it in sudoers: `{worker} ALL=({user}) NOPASSWD: {shim}`"
 
 
 class ShimChild(ChildProcess):
@@ -150,16 +150,16 @@ def _await(popen: subprocess.Popen[bytes], nonce: str, identity: Identity) -> No
     while not line.endswith(b"\n"):
         left = give_up_at - time.monotonic()
         if left <= 0 or not select.select([fd], [], [], left)[0]:
-            raise CannotSpawn("shim_silent: the other user's shim does not answer")
-        byte = os.read(fd, 1)  # no more: what follows is the program's
+            raise CannotSpawn("shim_silent: the shim of the other user does not answer")
+        byte = os.read(fd, 1)  # one byte at a time: the rest is output of the program
         if not byte:
             raise _denied(popen, identity)
         line += byte
-    said_nonce, _, said = line.decode(errors="replace").strip().partition(" ")
-    if said_nonce != nonce:
+    answer_nonce, _, answer = line.decode(errors="replace").strip().partition(" ")
+    if answer_nonce != nonce:
         raise CannotSpawn(f"shim_unknown: expected the shim, got {line[:200]!r}")
-    if said != "ok":
-        raise CannotSpawn(said)
+    if answer != "ok":
+        raise CannotSpawn(answer)
 
 
 def _denied(popen: subprocess.Popen[bytes], identity: Identity) -> CannotSpawn:
@@ -167,9 +167,9 @@ def _denied(popen: subprocess.Popen[bytes], identity: Identity) -> CannotSpawn:
     with contextlib.suppress(subprocess.TimeoutExpired):
         popen.wait(REAP_SECONDS)
     os.set_blocking(popen.stderr.fileno(), False)
-    said = (popen.stderr.read() or b"").decode(errors="replace").strip()[:300]
-    how = HOW.format(worker=_user_name(os.geteuid()), user=identity.name, shim=SHIM)
-    return CannotSpawn(f"sudo_denied: {said or 'sudo said nothing'}; {how}")
+    error = (popen.stderr.read() or b"").decode(errors="replace").strip()[:300]
+    advice = SUDOERS_ADVICE.format(worker=_user_name(os.geteuid()), user=identity.name, shim=SHIM)
+    return CannotSpawn(f"sudo_denied: {error or 'sudo gave no reason'}; {advice}")
 
 
 def _user_name(uid: int) -> str:

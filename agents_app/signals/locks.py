@@ -230,7 +230,7 @@ def _held_by(holder: Holder, uri: str, now: datetime) -> ResourceLock:
     _serialise(holder.tenant_id)
     lock = _current_lock(holder.tenant_id, uri, now)
     if lock is None:
-        raise NotHeld(f"nobody holds {uri}", reason="lock not found")
+        raise NotHeld(f"no run holds {uri}", reason="lock not found")
     if lock.holder != holder.name:
         raise LockRefused(
             f"{lock.holder} holds {uri}", reason="lock held by another", holder=lock.holder

@@ -29,7 +29,7 @@ from agents_app.triggers import (
     zone,
 )
 
-log = structlog.get_logger("drover.writs")
+log = structlog.get_logger("drover.schedule_lines")
 COMMAND = "/schedule"
 OPEN = (Schedule.State.ACTIVE, Schedule.State.PAUSED)
 # An agent that schedules itself twice in each run would otherwise never stop.

@@ -87,10 +87,10 @@ def orphaned_runs() -> list[Run]:
     """Running runs in containers whose worker is dead."""
     running = Run.objects.filter(state=Run.State.RUNNING, slot__isnull=False)
     contained = running.exclude(container="").select_related("worker", "work_item", "agent")
-    return [run for run in contained if is_gone(run.worker)]
+    return [run for run in contained if is_dead(run.worker)]
 
 
-def is_gone(worker: Worker | None) -> bool:
+def is_dead(worker: Worker | None) -> bool:
     """Declared dead, or a dead process of this host."""
     if worker is None or worker.ended_at is not None:
         return True

@@ -149,8 +149,8 @@ def _give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
 
 def _lose(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
     """The container is gone: the run is lost, as if its worker had died."""
-    mine = Run.objects.filter(pk=job.run_id, worker=worker_id, state=Run.State.RUNNING)
-    for run in mine.select_related("agent"):
+    owned = Run.objects.filter(pk=job.run_id, worker=worker_id, state=Run.State.RUNNING)
+    for run in owned.select_related("agent"):
         lifecycle.lose(run, now, ending.error)
 
 

@@ -145,8 +145,8 @@ class Lease:
 
     def _renew(self) -> None:
         lease_until = self.clock() + timedelta(seconds=CONF.lease_seconds)
-        mine = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
-        if in_transaction(lambda: mine.update(lease_until=lease_until)):
+        worker = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
+        if in_transaction(lambda: worker.update(lease_until=lease_until)):
             self.guard_pipe.lease_renewed()
             self._lose_unknown()
             return
@@ -160,8 +160,8 @@ class Lease:
         of their start."""
         now = self.clock()
         earlier = now - timedelta(seconds=CONF.lease_seconds)
-        mine = Run.objects.filter(worker=self.host.worker_id, state=Run.State.RUNNING)
-        unknown = mine.filter(started_at__lt=earlier).exclude(pk__in=list(self.host.live))
+        owned = Run.objects.filter(worker=self.host.worker_id, state=Run.State.RUNNING)
+        unknown = owned.filter(started_at__lt=earlier).exclude(pk__in=list(self.host.live))
         for run in unknown.select_related("agent"):
             in_transaction(
                 partial(lifecycle.lose, run, now, "lost: the worker never confirmed the start")

@@ -96,12 +96,12 @@ class DockerClient:
         """A socket to stdin and from the output; attach before the start, or output is lost."""
         params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         with _translated_errors():
-            theirs = self._api().attach_socket(container, params)
+            attached = self._api().attach_socket(container, params)
             # A duplicate: the descriptor of the SDK belongs to a response that it closes.
-            ours = socket.socket(fileno=os.dup(theirs.fileno()))
-            theirs._response.close()
-        ours.setblocking(False)
-        return ours
+            duplicate = socket.socket(fileno=os.dup(attached.fileno()))
+            attached._response.close()
+        duplicate.setblocking(False)
+        return duplicate
 
     def start(self, container: str) -> None:
         with _translated_errors():
@@ -150,10 +150,10 @@ class DockerClient:
             answer = api.get(url, params=params, stream=True, timeout=(ANSWER_SECONDS, None))
             if answer.status_code != HTTPStatus.OK:
                 raise EngineRefused(answer.text)
-        ours, theirs = os.pipe()
+        read_end, write_end = os.pipe()
         # A thread copies it: poll cannot wait for chunks of an HTTP response.
-        threading.Thread(target=_copy, args=(answer, theirs), name="logs", daemon=True).start()
-        return ours
+        threading.Thread(target=_copy, args=(answer, write_end), name="logs", daemon=True).start()
+        return read_end
 
     # --- all of them ------------------------------------------------------------------------
 

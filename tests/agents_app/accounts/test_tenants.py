@@ -108,7 +108,7 @@ def test_what_waits_starts_when_the_tenant_is_enabled(fleet: Fleet):
     tenants.disable_tenant(fleet.tenant, "ann", NOON)
     fleet.finish(busy)
     assert work_states(agent) == ["done", "queued"]
-    with pytest.raises(Refused, match="tenant disabled"):
+    with pytest.raises(Refused, match="tenant is disabled"):
         fleet.ask(agent)
     tenants.enable_tenant(fleet.tenant, "ann", at(1))
     assert work_states(agent) == ["done", "admitted"]

@@ -92,7 +92,7 @@ def test_what_two_beats_count_at_once_is_counted_once(fleet: Fleet, monkeypatch)
     count_totals(LATER)
     before = read_totals()
     monkeypatch.setattr(totals, "_cursor", lambda _table: stale)
-    assert not totals._take_bite("drover_run_event", LATER)
+    assert not totals._count_batch("drover_run_event", LATER)
     assert read_totals() == before
 
 

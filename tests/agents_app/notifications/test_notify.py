@@ -127,7 +127,7 @@ def test_a_secret_that_is_not_there_is_no_reason_to_send_unsigned(
     row.refresh_from_db()
     assert (receiver.requests, row.last_error) == (
         [],
-        "its secret env:NOT_THERE is not there or empty",
+        "its secret env:NOT_THERE does not exist or is empty",
     )
 
 
@@ -185,7 +185,7 @@ def test_after_a_day_it_is_given_up_and_noted(fleet: Fleet, receiver: Receiver, 
     receiver.status = 500
     notify(at(120, days=1))
     (entry,) = RunEvent.objects.filter(name="notify.given_up")
-    assert entry.detail == "127.0.0.1 was not told of 2 events: it answered with status 500"
+    assert entry.detail == "127.0.0.1 did not receive 2 notices: it answered with status 500"
     receiver.status = 200
     notify(at(200, days=1))
     assert told(receiver)[-1] == young

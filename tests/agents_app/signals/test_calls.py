@@ -63,7 +63,7 @@ def test_a_missing_or_disabled_agent_cannot_be_called(fleet: Fleet, caller: Prog
     for name in ("nobody", "gone", "A", ""):
         with pytest.raises(NotFound):
             caller.says("call", agent=name)
-    with pytest.raises(Refused, match="disabled"):
+    with pytest.raises(Refused, match="scale is 0"):
         caller.says("call", agent="off")
 
 
