@@ -50,7 +50,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         """Called by Celery when beat starts."""
         super().setup_schedule()
         self._reset_future_times(self.clock())
-        control.begin_if_stopped(self.clock())
+        control.start_scheduler_if_stopped(self.clock())
         relay.connect_early()
         self.duties.submit("agents_app.tasks.reconcile")
         threading.Thread(target=_watch, name="watch", daemon=True).start()
@@ -91,7 +91,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         until = [LONGEST_SLEEP_SECONDS, self.duties_at - time.monotonic()]
         if next_due_at := due.next_due_at():
             if next_due_at - self.clock() < due.AHEAD:
-                due.look_ahead(self.clock(), self.clock)
+                due.compute_next_fires_ahead(self.clock(), self.clock)
             seconds = (next_due_at - self.clock()).total_seconds()
             # A due schedule that is still unclaimed is being claimed by another beat.
             until.append(max(seconds, SHORTEST_SLEEP_SECONDS))

@@ -12,7 +12,7 @@ from agents_app.events import journal
 from agents_app.models import DEFAULT_TENANT, ApiToken, Firing, Run, Schedule, Tenant
 from agents_app.names import agent_name_problem
 from agents_app.runs import TENANT_DISABLED, dispatch, lock_agents, schedule_states
-from agents_app.schedules import fire_after, goes_on_at
+from agents_app.schedules import fire_after, next_fire_after_pause
 from agents_app.triggers import IntervalTrigger, parse_trigger
 
 S = Schedule.State
@@ -122,7 +122,7 @@ def _rearm(seen: Schedule, now: datetime) -> None:
     schedule = Schedule.objects.get(pk=seen.pk)
     try:
         if schedule.state == S.PAUSED:
-            upcoming = goes_on_at(schedule, now)
+            upcoming = next_fire_after_pause(schedule, now)
             schedule_states.resume_schedule(schedule.pk, S.PAUSED, upcoming)
         elif schedule.next_fire_at is not None:
             # Compare and set: beat may have claimed it meanwhile.

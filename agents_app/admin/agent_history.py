@@ -10,7 +10,7 @@ from agents_app.admin.bar_charts import BarChart, ChartColumn, chart
 from agents_app.admin.formatting import duration, exact
 from agents_app.budgets import day_of
 from agents_app.models import Agent, Usage
-from agents_app.reports import DayStatistics, Ended, Summary, by_day, summed_up
+from agents_app.reports import DayStatistics, EndedRun, Summary, summarize_days, summarize_runs
 
 # The latest runs, found by an index: the cost of the page does not grow with the history.
 MOST_RUNS = 2000
@@ -83,13 +83,13 @@ def history_of(agent: Agent, now: datetime) -> History:
     today = day_of(now, zone)
     ended = agent.runs.filter(slot__isnull=True).order_by("-id")
     rows = ended.values_list("state", "started_at", "finished_at")[:MOST_RUNS]
-    runs = [Ended(state, start, end) for state, start, end in rows if end is not None]
+    runs = [EndedRun(state, start, end) for state, start, end in rows if end is not None]
     usage = Usage.objects.filter(agent=agent, day__gt=today - timedelta(days=DAYS))
     used = {
         day: (tokens, cost) for day, tokens, cost in usage.values_list("day", "tokens", "cost_usd")
     }
     since = exact(runs[-1].finished_at) if len(runs) == MOST_RUNS else ""
-    return History(summed_up(runs), by_day(runs, used, today, DAYS, zone), since)
+    return History(summarize_runs(runs), summarize_days(runs, used, today, DAYS, zone), since)
 
 
 def _cost_chart(days: Sequence[DayStatistics]) -> list[BarChart]:

@@ -14,7 +14,7 @@ from agents_app.admin.filters import AgentFilter
 from agents_app.admin.formatting import NOTHING, badge, duration, link_to, when
 from agents_app.admin.summaries import run_outcome
 from agents_app.models import Firing, Run
-from agents_app.schedules import LATE, because
+from agents_app.schedules import LATE, explain_outcome
 
 
 @admin.register(Firing)
@@ -53,7 +53,7 @@ class FiringAdmin(RecordAdmin):
 
     @admin.display(description="Reason", ordering="reason")
     def why(self, firing: Firing) -> str:
-        return capfirst(because(firing, firing.schedule.timezone))
+        return capfirst(explain_outcome(firing, firing.schedule.timezone))
 
     @admin.display(description="Decided")
     def decided(self, firing: Firing) -> SafeString:

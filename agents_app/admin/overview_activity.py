@@ -16,7 +16,7 @@ from agents_app.admin.timeline import (
     window_of,
 )
 from agents_app.models import MachineSnapshot, Run
-from agents_app.reports import Pile, ended_runs, firing_lateness
+from agents_app.reports import RunGroup, group_ended_runs, measure_firing_lateness
 
 MOST_LIVE = 500
 # Each host stores one snapshot a minute.
@@ -25,7 +25,7 @@ MOST_SNAPSHOTS = 3000
 
 def activity(hours: str | None, live: Sequence[Live], queued: int, now: datetime) -> dict[str, Any]:
     window = window_of(hours, now)
-    piles = ended_runs(window.since, window.piece_seconds)
+    piles = group_ended_runs(window.since, window.piece_seconds)
     runs, left_out = busiest(piles, live)
     shown = lanes(piles, live, names_of(runs), runs, window)
     return {
@@ -66,13 +66,13 @@ def _queue_chart(window: TimelineWindow, queued: int) -> LineChart:
 
 
 def _lateness_chart(window: TimelineWindow) -> LineChart:
-    late = firing_lateness(window.since, window.piece_seconds)
+    late = measure_firing_lateness(window.since, window.piece_seconds)
     points = [(each.at, each.seconds) for each in late]
     about = "Longest delay between the due time of a schedule and its recording"
     return chart("Schedule lateness", points, window, unit="s", digits=2, about=about)
 
 
-def _wait_chart(piles: Iterable[Pile], window: TimelineWindow) -> LineChart:
+def _wait_chart(piles: Iterable[RunGroup], window: TimelineWindow) -> LineChart:
     points = [(pile.ended_at, pile.waited_seconds) for pile in piles]
     about = "Longest time between the assignment of a slot and the start on a worker"
     return chart("Worker wait", points, window, unit="s", digits=2, about=about)

@@ -11,7 +11,7 @@ from agents_app.admin.agents import PAUSE, RESUME, RUN
 from agents_app.admin.base import Verb, act_url
 from agents_app.admin.summaries import AgentSummary, with_counts
 from agents_app.models import Agent, Schedule, Trigger
-from agents_app.reports import latest_triggers
+from agents_app.reports import read_latest_triggers
 
 MOST_AGENTS = 40
 MOST_SCHEDULES = 1000
@@ -63,7 +63,9 @@ def agent_entries(request: HttpRequest, now: datetime) -> tuple[list[AgentRow], 
 def _kinds(agents: Iterable[Agent]) -> dict[int, set[str]]:
     """The trigger kinds of each agent: configured, and recently used."""
     others = {Trigger.CALL, Trigger.MESSAGE, Trigger.RULE, Trigger.WEBHOOK}
-    kinds = {key: {str(name) for name in seen & others} for key, seen in latest_triggers().items()}
+    kinds = {
+        key: {str(name) for name in seen & others} for key, seen in read_latest_triggers().items()
+    }
     for agent in agents:
         if agent.webhooks:
             kinds.setdefault(agent.pk, set()).add("webhook")

@@ -21,7 +21,7 @@ from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Run
 from agents_app.output import whole_text
-from agents_app.reports import cause_tree
+from agents_app.reports import read_cause_tree
 from agents_app.runs import control, dispatch
 
 # A run with a thousand calls has thousands of events; the page of events lists them all.
@@ -37,7 +37,7 @@ def _stop(run: Run, act: Act) -> str:
 
 
 def _rerun(run: Run, act: Act) -> str:
-    item = dispatch.rerun(run, act.by, act.now)
+    item = dispatch.enqueue_rerun(run, act.by, act.now)
     new_run = item.runs.order_by("-pk").first()
     return format_html("Rerun queued: {}", link_to(new_run or item))
 
@@ -141,7 +141,7 @@ class RunAdmin(RecordAdmin):
         return facts | ({"prompt": run.work_item.prompt} if may_see(request, "workitem") else {})
 
     def _events(self, request: HttpRequest, run: Run) -> dict[str, Any]:
-        context = {"original": run, "causes": nested_list((cause_tree(run),))}
+        context = {"original": run, "causes": nested_list((read_cause_tree(run),))}
         events = run.events.order_by("-id")[:MOST_EVENTS]
         return context | ({"events": events} if may_see(request, "runevent") else {})
 

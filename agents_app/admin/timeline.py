@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.timezone import localtime
 
 from agents_app.admin.formatting import duration, page_at
-from agents_app.reports import Pile
+from agents_app.reports import RunGroup
 
 PIECES = 72
 MOST_LANES = 12
@@ -89,7 +89,7 @@ def window_of(hours: str | None, now: datetime) -> TimelineWindow:
     return TimelineWindow(chosen, now)
 
 
-def busiest(piles: Iterable[Pile], live: Iterable[Live]) -> tuple[dict[int, int], int]:
+def busiest(piles: Iterable[RunGroup], live: Iterable[Live]) -> tuple[dict[int, int], int]:
     """The number of runs of each agent with a lane, and the number of agents without one."""
     runs: dict[int, int] = {}
     for pile in piles:
@@ -101,7 +101,7 @@ def busiest(piles: Iterable[Pile], live: Iterable[Live]) -> tuple[dict[int, int]
 
 
 def lanes(
-    piles: Iterable[Pile],
+    piles: Iterable[RunGroup],
     live: Iterable[Live],
     names: Mapping[int, str],
     runs: Mapping[int, int],
@@ -126,7 +126,7 @@ def _in_order(bars: list[TimelineBar]) -> list[TimelineBar]:
 # --- bars -----------------------------------------------------------------------------------
 
 
-def _bar_of_pile(pile: Pile, name: str, window: TimelineWindow) -> TimelineBar:
+def _bar_of_pile(pile: RunGroup, name: str, window: TimelineWindow) -> TimelineBar:
     started, ended = _clock(pile.began_at), _clock(pile.ended_at)
     state = pile.state.replace("_", " ")
     seconds = (pile.ended_at - pile.began_at).total_seconds()
@@ -155,7 +155,7 @@ def _place(began_at: datetime, ended_at: datetime, window: TimelineWindow) -> tu
     return round(min(left, 100 - width), 2), width
 
 
-def _runs_url(pile: Pile) -> str:
+def _runs_url(pile: RunGroup) -> str:
     """The list of the pile's runs."""
     wanted = {
         "agent__id__exact": pile.agent_id,

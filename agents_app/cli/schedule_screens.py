@@ -22,7 +22,7 @@ from agents_app.cli.schedule_values import (
 from agents_app.cli.screen import Screen, cell
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
-from agents_app.schedules import HistoryEntry, Work, read_asked_again, read_history
+from agents_app.schedules import HistoryEntry, Work, read_history, read_retried_work
 from agents_app.schedules.why import Explanation, Then
 from agents_app.text import relative
 from agents_app.triggers import zone
@@ -88,7 +88,7 @@ def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, jso
 
 
 def show_history(screen: Screen, schedule: Schedule, limit: int, json: bool) -> None:
-    firings, again = read_history(schedule, limit), read_asked_again(schedule, limit)
+    firings, again = read_history(schedule, limit), read_retried_work(schedule, limit)
     if json:
         screen.json(_named(schedule) | _ledger_described(schedule, firings, again))
     else:

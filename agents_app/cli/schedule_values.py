@@ -8,7 +8,7 @@ from typing import Any
 from agents_app.cli.screen import shortened
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
-from agents_app.schedules import LATE, HistoryEntry, after_pause, lateness
+from agents_app.schedules import LATE, HistoryEntry, fire_after_pause, format_lateness
 from agents_app.text import relative
 from agents_app.triggers import zone
 from agents_app.triggers.preview import Fire, Preview, clock, preview_fires
@@ -41,7 +41,7 @@ def preview_of(schedule: Schedule, now: datetime, count: int) -> Preview:
     """The next fires; of a paused schedule as if it were resumed now."""
     armed = schedule.next_fire_at
     if schedule.state == S.PAUSED:
-        armed = after_pause(schedule, now) or (now if schedule.one_shot else None)
+        armed = fire_after_pause(schedule, now) or (now if schedule.one_shot else None)
     if armed is None or schedule.state not in {S.ACTIVE, S.PAUSED}:
         return Preview(note=f"The schedule is {schedule.state}: no more fires.")
     rules = {name: getattr(schedule, name) for name in ("gap", "overlap_hour", "anchor")}
@@ -101,7 +101,7 @@ def fire_rows(fires: Iterable[Fire], now: datetime) -> list[tuple[object, ...]]:
 
 
 def entry_row(entry: HistoryEntry) -> tuple[object, ...]:
-    late = lateness(entry.late_seconds) if entry.late_seconds > LATE.total_seconds() else ""
+    late = format_lateness(entry.late_seconds) if entry.late_seconds > LATE.total_seconds() else ""
     result = shortened(entry.became, 80)
     return entry.local, entry.outcome, late, entry.because, result
 
@@ -129,7 +129,7 @@ def details(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
 
 def policies(schedule: Schedule) -> Iterator[str]:
     yield f"overlap {schedule.overlap}"
-    yield f"catch up {schedule.catch_up} within {lateness(schedule.catch_up_window_seconds)}"
+    yield f"catch up {schedule.catch_up} within {format_lateness(schedule.catch_up_window_seconds)}"
     yield f"gap {schedule.gap}"
     yield f"overlap hour {schedule.overlap_hour}"
     if schedule.jitter_percent:

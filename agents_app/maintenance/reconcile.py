@@ -91,7 +91,7 @@ def _lose(run: Run, host: str, now: datetime) -> bool:
     if here and not _ensure_dead(run):
         log.warning("run.not_dead_yet", run_id=run.pk)
         return False
-    return in_transaction(lambda: lifecycle.lose(run, now, "lost: its worker died"))
+    return in_transaction(lambda: lifecycle.lose_run(run, now, "lost: its worker died"))
 
 
 def _may_be_adopted(run: Run, here: bool, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Agents that ask other agents, and what people and rules tell them."""
+"""Calls between agents, and messages to agents."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,7 +10,7 @@ from agents_app.models.work import WorkItem
 
 
 class AgentCall(models.Model):
-    """A run asked another agent for something; how far that is, its work item says.
+    """A run's request to another agent; its state is that of its work item.
 
     `error` is for what the work item does not know: its caller ended, or waited too long.
     """
@@ -21,7 +21,7 @@ class AgentCall(models.Model):
     work_item = models.OneToOneField(WorkItem, on_delete=models.CASCADE, related_name="call")
     created_at = models.DateTimeField()
     deadline_at = models.DateTimeField()
-    # Nobody asks any more, or nobody may hear the answer.
+    # Set when the caller ends or the deadline passes.
     ended_at = models.DateTimeField(null=True, blank=True)
     error = models.CharField(max_length=500, blank=True)
 
@@ -41,7 +41,7 @@ class AgentCall(models.Model):
 
 
 class Message(models.Model):
-    """Something an agent was told: a live run reads it, otherwise it becomes work."""
+    """A text for an agent: a running run reads it, otherwise it becomes a work item."""
 
     tenant = owner()
     agent = models.ForeignKey(
@@ -51,7 +51,7 @@ class Message(models.Model):
     sender = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True, blank=True)
-    # Who read it (or, while nobody has, is about to be told), or what it became: never both.
+    # The run that reads it, or the work item that it became: never both.
     run = models.ForeignKey(
         Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="messages"
     )

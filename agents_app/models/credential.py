@@ -1,4 +1,4 @@
-"""Secrets that runs are given, and what runs have cost."""
+"""Secrets for runs, and the usage of runs."""
 
 from django.db import models
 
@@ -7,13 +7,13 @@ from agents_app.models.tenant import Tenant, owner
 
 
 class Credential(models.Model):
-    """A secret of a type, sealed; it can be given to runs but never read again by people."""
+    """An encrypted secret of a type; runs get it, people cannot read it again."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="credentials")
     type = models.CharField(max_length=64)
     instance = models.CharField(max_length=64, default="default")
     sealed = models.TextField(editable=False)
-    # Of the key that sealed it, so that one can tell which rows an old key is still needed for.
+    # The key that encrypted it: shows for which rows an old key is still needed.
     key_id = models.CharField(max_length=16, editable=False)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
@@ -32,7 +32,7 @@ class Credential(models.Model):
 
 
 class Usage(models.Model):
-    """What an agent's runs used on one day, for budgets; runs themselves are deleted earlier."""
+    """The usage of an agent on one day, for budgets; kept longer than runs."""
 
     tenant = owner()
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -1,4 +1,4 @@
-"""What happened, in order: written in the same transaction as the change it tells of."""
+"""Events in their order, each written in the transaction of the change it records."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,7 +10,7 @@ from agents_app.models.tenant import owner
 
 
 class RunEvent(models.Model):
-    """One change of a run, or an act of a person on an agent or schedule (then without a run)."""
+    """A change of a run, or an action of a person (then without a run)."""
 
     tenant = owner()
     agent = models.ForeignKey(
@@ -46,7 +46,7 @@ class RunEvent(models.Model):
 
 
 class Heartbeat(models.Model):
-    """A sign of life of a run: what state it is in and the last lines it printed."""
+    """The state and the last lines of output of a running run."""
 
     class State(models.TextChoices):
         ALIVE = "alive"

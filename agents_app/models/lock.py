@@ -1,4 +1,4 @@
-"""Locks that agents hold on things outside, and who waits for them."""
+"""Locks that runs hold on external resources, and the runs that wait for them."""
 
 from django.db import models
 
@@ -7,8 +7,7 @@ from agents_app.models.tenant import Tenant
 
 
 class ResourceLock(models.Model):
-    """One holder of one URI. Another holder is another row, so the row's number is the fence:
-    it only ever grows."""
+    """The holder of a URI. The next holder gets a new row, so the id is a fencing token."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="locks")
     uri = models.CharField(max_length=1024)
@@ -32,7 +31,7 @@ class ResourceLock(models.Model):
 
 
 class LockWait(models.Model):
-    """Somebody who was told that a lock is taken; kept until they get it, give up or end."""
+    """A run that waits for a lock; deleted when it gets the lock, gives up or ends."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     uri = models.CharField(max_length=1024)
@@ -40,7 +39,7 @@ class LockWait(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     since = models.DateTimeField()
     asked_at = models.DateTimeField()
-    # It keeps asking, and whoever came later must let it go first.
+    # The last request of the run; runs that came later wait for it.
     in_line = models.BooleanField(default=False)
 
     class Meta:

@@ -1,10 +1,10 @@
-"""Failed logins, kept until they are too old to matter; only the admin has a password."""
+"""Failed logins to the admin, kept for a day."""
 
 from django.db import models
 
 
 class LoginFailure(models.Model):
-    """One try that has not succeeded (yet), by whom and from where."""
+    """A failed login: user name and address."""
 
     user_name = models.CharField(max_length=150)
     address = models.CharField(max_length=64)

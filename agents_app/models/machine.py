@@ -1,4 +1,4 @@
-"""The machinery: worker processes, their heartbeats, the hosts they live on.
+"""Worker processes, their heartbeats and their hosts.
 
 These rows belong to the installation, not to a tenant: a worker serves them all.
 """
@@ -8,7 +8,7 @@ from django.db.models import Q
 
 
 class Scheduler(models.Model):
-    """The one row that says whether this installation runs, is stopping, or has stopped."""
+    """The only row: whether this installation is running, stopping or stopped."""
 
     class State(models.TextChoices):
         RUNNING = "running"
@@ -20,7 +20,7 @@ class Scheduler(models.Model):
     check_count = models.PositiveBigIntegerField(default=0)
     trigger_count = models.PositiveBigIntegerField(default=0)
     last_check_at = models.DateTimeField(null=True, blank=True)
-    # Reaping is held until then after a jump of the clock, so that nobody's lease is stolen.
+    # After a jump of the clock no expired lease is taken over until then.
     reap_after = models.DateTimeField(null=True, blank=True)
     last_reconcile_at = models.DateTimeField(null=True, blank=True)
 
@@ -34,7 +34,7 @@ class Scheduler(models.Model):
 
 
 class Worker(models.Model):
-    """A worker process from its start to its end; the lease of its runs is its own."""
+    """A worker process from start to end; its runs share its lease."""
 
     class State(models.TextChoices):
         ALIVE = "alive"
@@ -46,7 +46,7 @@ class Worker(models.Model):
     host = models.CharField(max_length=255)
     boot_id = models.CharField(max_length=64)
     pid = models.PositiveIntegerField()
-    # Seconds since boot when the process started: tells a reused pid from the same process.
+    # The start of the process in seconds since boot: distinguishes a reused pid.
     pid_started = models.FloatField()
     concurrency = models.PositiveIntegerField()
     state = models.CharField(max_length=8, choices=State.choices, default=State.ALIVE)
@@ -67,7 +67,7 @@ class Worker(models.Model):
 
 
 class MachineSnapshot(models.Model):
-    """How a host was doing at one moment."""
+    """The load of a host at one moment."""
 
     host = models.CharField(max_length=255)
     at = models.DateTimeField()

@@ -1,10 +1,10 @@
-"""Counts that only grow: what /metrics says of rows that retention may have removed since."""
+"""Counters of /metrics; they include rows that retention has removed."""
 
 from django.db import models
 
 
 class MetricTotal(models.Model):
-    """One count, or one bucket or sum of a histogram; of the installation, not of a tenant."""
+    """A counter, or a bucket or sum of a histogram; of the installation, not of a tenant."""
 
     name = models.CharField(max_length=60)
     # The values of its labels, as a JSON list.
@@ -20,13 +20,13 @@ class MetricTotal(models.Model):
 
 
 class MetricCursor(models.Model):
-    """How far a table has been counted."""
+    """The last counted row of a table."""
 
     table = models.CharField(max_length=40, unique=True)
     counted_id = models.BigIntegerField(default=0)
-    # Up to there, but for these: they had no outcome yet.
+    # Rows below the last counted one that had no outcome yet.
     left = models.JSONField(default=list)
-    # Compared and set: what two beats count at once is counted once.
+    # Changed by compare and set, so that two beats do not count a row twice.
     turn = models.BigIntegerField(default=0)
     counted_at = models.DateTimeField(null=True)
 

@@ -1,4 +1,4 @@
-"""Who is told what happens to runs, and how far they have been told."""
+"""Targets of notifications and their positions in the events."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from agents_app.models.tenant import Tenant
 
 
 class NotifyTarget(models.Model):
-    """A `[[notify]]` of config.toml; all events up to `cursor` are settled for it."""
+    """A `[[notify]]` of config.toml; all events up to `cursor` are sent or not wanted."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="notify_targets")
     url = models.CharField(max_length=2000)

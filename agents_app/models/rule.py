@@ -1,4 +1,4 @@
-"""What became of the rules in `scheduler.rules`; what they say is in the file alone."""
+"""The state of the rules of `scheduler.rules`; their definitions are in the file."""
 
 from datetime import datetime
 
@@ -9,25 +9,25 @@ from agents_app.rules.language import problem_with_position
 
 
 class RuleBook(models.Model):
-    """The file as a whole: as last read, whether it is obeyed, whether messages are held back."""
+    """The state of the file: its last version, whether it is disabled or silenced."""
 
     tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, related_name="rule_book")
-    # Of the file's text; empty: there is none. An unchanged one means nothing to read.
+    # Of the file's text; empty: no file. An unchanged file is not read again.
     fingerprint = models.CharField(max_length=64, blank=True, editable=False)
-    # Lines that are no rules: {code, line, column, problem, expected, raw}, in the file's order.
+    # Errors of lines: {code, line, column, problem, expected, raw}, in the file's order.
     errors = models.JSONField(default=list, blank=True, editable=False)
     loaded_at = models.DateTimeField(null=True, blank=True)
-    # The last look at the rules: a long time since then is one in which nobody looked.
+    # The last evaluation: after a long time since then, missed due times are skipped.
     ticked_at = models.DateTimeField(null=True, blank=True)
-    # Messages are held back from then on, for ever if no end is named.
+    # Messages are suppressed from then on; without an end until a person ends it.
     silenced_at = models.DateTimeField(null=True, blank=True)
     silent_until = models.DateTimeField(null=True, blank=True)
     silenced_by = models.CharField(max_length=200, blank=True)
-    # Looks in a row that broke; too many, and nobody looks until the file changes or Drover starts.
+    # Evaluations in a row that raised an error; too many disable the rules.
     crashes = models.PositiveIntegerField(default=0)
     disabled_at = models.DateTimeField(null=True, blank=True)
     crash = models.CharField(max_length=500, blank=True)
-    # Of the text that broke it: another one is given another chance.
+    # Of the text that raised the error: another text enables the rules.
     crash_fingerprint = models.CharField(max_length=64, blank=True, editable=False)
 
     class Meta:
@@ -43,32 +43,32 @@ class RuleBook(models.Model):
 
     @property
     def problems(self) -> list[str]:
-        """What people must know of it, a sentence each."""
+        """Errors of the file for people, a sentence each."""
         lines = [f"scheduler.rules: {problem_with_position(error)}" for error in self.errors]
         off = f"scheduler.rules is not obeyed: {self.crash}; save it again, or restart Drover"
         return [*([off] if self.disabled_at else []), *lines]
 
 
 class RuleState(models.Model):
-    """One rule, known by its name: when it is due next, and what became of it last."""
+    """One rule, identified by its name: its next due time and its last outcome."""
 
     class Status(models.TextChoices):
-        WAITING = "waiting"  # it was never due
+        WAITING = "waiting"  # not due yet
         OK = "ok"
-        SKIP = "skip"  # it was due, and did nothing: `reason` says why
-        RUN = "run"  # what it does goes on
+        SKIP = "skip"  # due without an action: `reason` explains it
+        RUN = "run"  # its action is being performed
         BACKOFF = "backoff"  # `failures` in a row; not before `backoff_until`
-        ABANDONED = "abandoned"  # whoever did it died meanwhile
+        ABANDONED = "abandoned"  # the process that performed its action died
 
-    # Found by the constraint's index; one of its own would only be one more to write.
+    # The index of the constraint serves queries by tenant.
     tenant = models.ForeignKey(
         Tenant, on_delete=models.CASCADE, related_name="rules", db_index=False
     )
     name = models.CharField(max_length=200)
-    # In one way of writing: a rule with the same text is the same rule.
+    # Normalized: a rule with the same text is the same rule.
     text = models.TextField()
     line = models.PositiveIntegerField()
-    # Null: it has left the file, but what it began still goes on.
+    # Null: removed from the file while its action is being performed.
     next_due_at = models.DateTimeField(null=True, blank=True)
     evaluated_at = models.DateTimeField(null=True, blank=True)
     fired_at = models.DateTimeField(null=True, blank=True)
@@ -76,15 +76,15 @@ class RuleState(models.Model):
     reason = models.CharField(max_length=500, blank=True)
     failures = models.PositiveIntegerField(default=0)
     backoff_until = models.DateTimeField(null=True, blank=True)
-    # How the agents it is about were when it failed: another fate for them is another chance.
+    # Hash of the states of its agents at its failure: a change ends the backoff.
     seen = models.CharField(max_length=64, blank=True, editable=False)
-    # Of the last command it ran.
+    # Of the last command of the rule.
     exit_code = models.IntegerField(null=True, blank=True)
     tail = models.TextField(blank=True)
-    # The process that does what the rule says, and when it must be done with it.
+    # The process that performs its action, and the deadline of that process.
     held_by = models.CharField(max_length=400, blank=True, editable=False)
     held_until = models.DateTimeField(null=True, blank=True, editable=False)
-    # Counts changes: of two beats that look at it at the same moment one moves it.
+    # Increases with each change: of two concurrent beats one changes the row.
     revision = models.PositiveBigIntegerField(default=0, editable=False)
 
     class Meta:

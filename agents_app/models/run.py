@@ -1,4 +1,4 @@
-"""One execution of a work item, what it printed, and what became of it."""
+"""Runs of work items and their output."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,8 +9,8 @@ from agents_app.models.schedule import Schedule
 from agents_app.models.tenant import owner
 from agents_app.models.work import Trigger, WorkItem
 
-# A place that is lent to a run that was called: the lender keeps a number above this one, which
-# is out of every scale's range and so counts for nobody's.
+# A run that lends its slot to a called run gets a slot number from here on, which is above every
+# scale and does not count.
 LENT = 1_000_000_000
 
 
@@ -27,7 +27,7 @@ def _another_run() -> "models.ForeignKey[Run | None, Run | None]":
 
 
 class Run(models.Model):
-    """A run row is one attempt: a retry is a new row, so a late writer finds its row ended."""
+    """One attempt: a retry is a new row, so that a late report finds its row ended."""
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -39,7 +39,7 @@ class Run(models.Model):
         LOST = "lost"
         DEAD = "dead"
 
-    # Nobody wanted it to end so; a run that was stopped is none of them.
+    # Failures; a stopped run is none.
     ENDED_BADLY = (State.FAILED, State.TIMED_OUT, State.LOST, State.DEAD)
 
     tenant = owner()
@@ -52,7 +52,7 @@ class Run(models.Model):
     trigger = models.CharField(max_length=8, choices=Trigger.choices)
     requested_by = models.CharField(max_length=200, blank=True)
 
-    # Held while unfinished, null afterwards: the unique indexes below are what limits concurrency.
+    # Held while unfinished, null afterwards: the unique indexes below limit concurrency.
     slot = models.PositiveIntegerField(null=True, blank=True)
     project_slot = models.PositiveIntegerField(null=True, blank=True)
 
@@ -73,7 +73,7 @@ class Run(models.Model):
     )
     pid = models.IntegerField(null=True, blank=True)
     container = models.CharField(max_length=80, blank=True, db_default="")
-    # Of the secret that the run itself proves who it is with; it counts while the run goes on.
+    # Of the secret that authenticates the run; valid while the run is unfinished.
     token_sha256 = models.CharField(max_length=64, db_default="", editable=False)
     created_at = models.DateTimeField()
     hinted_at = models.DateTimeField(null=True, blank=True)
@@ -83,16 +83,16 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
     error = models.TextField(blank=True)
-    # What the run said of itself: null, and nothing below was said, until its first signal.
+    # The last signal of the run; null: no signal, and the fields below are unset.
     signaled_at = models.DateTimeField(null=True, blank=True)
     status_text = models.CharField(max_length=500, blank=True)
     progress_percent = models.FloatField(null=True, blank=True)
     rerun_requested = models.BooleanField(db_default=False)
     exit_signal = models.SmallIntegerField(null=True, blank=True)
     return_value = models.TextField(blank=True, db_default="")
-    # It waits for an answer of a run that it called, and lends its place to that run meanwhile.
+    # The run waits for a call and may lend its slot to the called run.
     waiting_since = models.DateTimeField(null=True, blank=True)
-    # Whose slot, and whose place under the project's cap, this run has: they may be two.
+    # The lenders of its slot and of its project slot, which may be two runs.
     borrowed_from = _another_run()
     project_borrowed_from = _another_run()
     result_summary = models.TextField(blank=True)
@@ -101,7 +101,7 @@ class Run(models.Model):
     tokens_cache = models.PositiveBigIntegerField(default=0)
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     trace_id = models.CharField(max_length=32, blank=True)
-    # Only of a run that prints more than is stored while it runs: of others the pieces say it.
+    # Only of a run that prints more than is stored; of others the stored output has the time.
     printed_at = models.DateTimeField(null=True, blank=True, editable=False)
     output_bytes = models.PositiveBigIntegerField(default=0)
     output_cut_bytes = models.PositiveBigIntegerField(default=0)
@@ -109,7 +109,7 @@ class Run(models.Model):
     class Meta:
         db_table = "drover_run"
         constraints = [
-            # The guard of `scale`: two admissions can never take one slot.
+            # Guarantees `scale`: two admissions never take one slot.
             models.UniqueConstraint(
                 fields=["agent", "slot"], name="run_slot_once", condition=Q(slot__isnull=False)
             ),
@@ -118,7 +118,7 @@ class Run(models.Model):
                 name="run_project_slot_once",
                 condition=Q(project_slot__isnull=False),
             ),
-            # The guard of promise 3: a work item never has two live runs.
+            # Guarantees promise 3: a work item never has two unfinished runs.
             models.UniqueConstraint(
                 fields=["work_item"],
                 name="run_live_once_per_work_item",
@@ -157,7 +157,7 @@ class Run(models.Model):
 
     @property
     def trigger_detail(self) -> str:
-        """What the run was started by, as people read it."""
+        """The trigger of the run as a text for people."""
         if self.rerun:
             return f"rerun {self.rerun}/{self.agent.max_reruns}"
         return str(self.trigger)

@@ -1,4 +1,4 @@
-"""When agents run by time, and the ledger of every instant that came due."""
+"""Schedules, and a firing for each of their due instants."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,7 +8,7 @@ from agents_app.models.tenant import Tenant, owner
 
 
 class Schedule(models.Model):
-    """A row that fires an agent by time."""
+    """Starts an agent at times."""
 
     class State(models.TextChoices):
         ACTIVE = "active"
@@ -29,7 +29,7 @@ class Schedule(models.Model):
         ALL = "all"
 
     class Anchor(models.TextChoices):
-        """What an interval is counted from."""
+        """The start of an interval."""
 
         COMPLETION = "completion", "End of the last run"
         START = "start", "Last fire"
@@ -56,7 +56,7 @@ class Schedule(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="schedules")
     name = models.CharField(max_length=100)
     source = models.CharField(max_length=8, choices=Source.choices, default=Source.PERSON)
-    # The same key makes no second schedule, whoever repeats the request.
+    # A repeated request with the same key creates no second schedule.
     idempotency_key = models.CharField(  # noqa: DJ001
         max_length=200, null=True, blank=True, editable=False
     )
@@ -66,10 +66,10 @@ class Schedule(models.Model):
         blank=True,
         help_text='"every monday at 09:00", "in 30 minutes", "0 9 * * 1-5", "@daily" or "15m"',
     )
-    # What `text` means, in a form that needs no clock to be read: parse_trigger's.
+    # The meaning of `text` in the syntax of parse_trigger, independent of the clock.
     expression = models.CharField(max_length=200, editable=False)
     one_shot = models.BooleanField(default=False, editable=False)
-    # Set for intervals that count from the last completion, null for all else.
+    # Only for intervals that are counted from the last completion.
     interval_seconds = models.FloatField(null=True, blank=True, editable=False)
     timezone = models.CharField(max_length=64, default="UTC")
     anchor = models.CharField(
@@ -103,7 +103,7 @@ class Schedule(models.Model):
     missed_count = models.PositiveIntegerField(default=0)
     skipped_count = models.PositiveIntegerField(default=0)
     late_count = models.PositiveIntegerField(default=0)
-    # In a row, ended by a success.
+    # Since the last success.
     failure_count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -132,7 +132,7 @@ class Schedule(models.Model):
 
 
 class Firing(models.Model):
-    """One due instant of one schedule; it always ends in an outcome."""
+    """One due instant of one schedule; each gets an outcome."""
 
     class Outcome(models.TextChoices):
         UNDECIDED = "", "undecided"
@@ -157,7 +157,7 @@ class Firing(models.Model):
     )
     due_at = models.DateTimeField()
     recorded_at = models.DateTimeField()
-    # Jitter and the spreading of late firings: it waits until then for its outcome.
+    # The time of the decision: the due time plus jitter, or later for late firings.
     decide_at = models.DateTimeField()
     outcome = models.CharField(
         max_length=8, choices=Outcome.choices, default=Outcome.UNDECIDED, blank=True
@@ -167,7 +167,7 @@ class Firing(models.Model):
     class Meta:
         db_table = "drover_firing"
         constraints = [
-            # The guard of promise 1: a due instant fires once, whoever claims it, however often.
+            # Guarantees promise 1: a due instant fires once, however many beats claim it.
             models.UniqueConstraint(
                 fields=["schedule", "due_at"], name="firing_once_per_due_instant"
             )

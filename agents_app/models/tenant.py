@@ -1,4 +1,4 @@
-"""Who owns things, and the tokens that prove it."""
+"""Tenants, and the tokens of their API clients."""
 
 from zoneinfo import ZoneInfo
 
@@ -7,12 +7,12 @@ from django.db import models
 from agents_app import triggers
 from agents_app.clock import HOST_ZONE
 
-# Whom the project's own directory belongs to.
+# The owner of the project directory.
 DEFAULT_TENANT = "default"
 
 
 class Tenant(models.Model):
-    """Owner of everything; a project directory belongs to exactly one."""
+    """The owner of agents and all their rows; a project directory belongs to one tenant."""
 
     name = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -37,15 +37,15 @@ class Tenant(models.Model):
 
     @property
     def zone(self) -> ZoneInfo:
-        """In which its days begin and its rules are meant."""
+        """The time zone of its days and rules."""
         return triggers.zone(self.settings.get("timezone") or HOST_ZONE)
 
 
 def owner() -> "models.ForeignKey[Tenant, Tenant]":
     """The tenant column of a busy table.
 
-    Without a constraint in the database: it would lock the tenant's row for every insert, which on
-    PostgreSQL costs more than the insert. The row's parent has one, and Django cascades deletes.
+    Without a constraint in the database, which would lock the tenant's row for every insert; on
+    PostgreSQL this costs more than the insert. The row's parent has one; Django cascades deletes.
     """
     return models.ForeignKey(
         Tenant, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
@@ -53,7 +53,7 @@ def owner() -> "models.ForeignKey[Tenant, Tenant]":
 
 
 class ApiToken(models.Model):
-    """A bearer token of a tenant: only its hash is kept."""
+    """A bearer token of a tenant; only its hash is stored."""
 
     class Scope(models.TextChoices):
         READ = "read"

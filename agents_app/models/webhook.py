@@ -1,4 +1,4 @@
-"""Who may send webhooks, the secrets they sign with, and every delivery as it came."""
+"""Webhook sources, their secrets, and the deliveries as received."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,7 +7,7 @@ from agents_app.models.tenant import Tenant, owner
 
 
 class WebhookSource(models.Model):
-    """A sender: an address below /webhooks/ and the secrets that prove it is them."""
+    """A sender: an address below /webhooks/ and the secrets that authenticate it."""
 
     class Origin(models.TextChoices):
         FILE = "file", "config.toml"
@@ -17,7 +17,7 @@ class WebhookSource(models.Model):
     name = models.CharField(max_length=100)
     type = models.CharField(max_length=20, help_text="The provider: github, slack, generic, ...")
     origin = models.CharField(max_length=8, choices=Origin.choices, default=Origin.PERSON)
-    # Where secrets are that are not kept here: env:NAME or file:path.
+    # Secrets that are not stored here: env:NAME or file:path.
     secret_refs = models.JSONField(default=list, blank=True, editable=False)
     credential = models.CharField(
         max_length=100,
@@ -31,9 +31,9 @@ class WebhookSource(models.Model):
         default=dict, blank=True, help_text="The provider's own settings, such as a header's name."
     )
     disabled_at = models.DateTimeField(null=True, blank=True)
-    # It left config.toml; its deliveries stay.
+    # Removed from config.toml; its deliveries remain.
     removed_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Requests that its secrets did not let in: nothing else is kept of them.
+    # Requests with a wrong signature; nothing else is stored of them.
     refused_count = models.PositiveBigIntegerField(default=0, editable=False)
     last_refused_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -51,14 +51,13 @@ class WebhookSource(models.Model):
 
 
 class WebhookSecret(models.Model):
-    """One of several that count at a time, so that a new one can be given out before the old one
-    is revoked; it can be used but never read again."""
+    """One of the secrets of a source; a new one can be added before the old one is revoked."""
 
     tenant = owner()
     source = models.ForeignKey(WebhookSource, on_delete=models.CASCADE, related_name="secrets")
     name = models.CharField(max_length=100)
     sealed = models.TextField(editable=False)
-    # Of the key that sealed it, so that one can tell which rows an old key is still needed for.
+    # The key that encrypted it: shows for which rows an old key is still needed.
     key_id = models.CharField(max_length=16, editable=False)
     created_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -78,7 +77,7 @@ class WebhookSecret(models.Model):
 
 
 class Delivery(models.Model):
-    """One received webhook, raw; committed before its sender is told that it arrived."""
+    """A received webhook as it came; committed before the sender gets its answer."""
 
     class Outcome(models.TextChoices):
         MATCHED = "matched"
@@ -92,7 +91,7 @@ class Delivery(models.Model):
     )
     provider = models.CharField(max_length=20)
     delivery_id = models.CharField(max_length=200)
-    # The hash of a body stands for an id for a few minutes only: then it may happen once more.
+    # A hash of the body is used as the id for a few minutes only: then the body may repeat.
     id_expired = models.BooleanField(default=False)
     received_at = models.DateTimeField()
     signed_by = models.CharField(max_length=120)
@@ -104,7 +103,7 @@ class Delivery(models.Model):
     skipped = models.PositiveIntegerField(default=0)
     headers = models.TextField()
     body = models.BinaryField()
-    # Both as JSON: what agents are told, and for each agent why it was told or not.
+    # Both as JSON: the context for agents, and the decision for each agent.
     context = models.TextField(blank=True)
     decisions = models.TextField(default="[]")
     replays = models.PositiveIntegerField(default=0)
@@ -114,7 +113,7 @@ class Delivery(models.Model):
         db_table = "drover_delivery"
         verbose_name_plural = "deliveries"
         constraints = [
-            # The guard of promise 2: a repeated delivery makes no second work item.
+            # Guarantees promise 2: a repeated delivery creates no second work item.
             models.UniqueConstraint(
                 fields=["source", "delivery_id"],
                 name="delivery_once_per_source",

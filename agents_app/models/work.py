@@ -1,4 +1,4 @@
-"""What agents must do: the durable queue."""
+"""Work items: the durable queue of each agent."""
 
 from django.db import models
 from django.db.models import Q
@@ -20,7 +20,7 @@ class Trigger(models.TextChoices):
 
 
 class WorkItem(models.Model):
-    """Something an agent must do; it has at most one unfinished run at a time.
+    """A task for an agent; it has at most one unfinished run at a time.
 
     The row that a work item was created for is named by `firing`, `delivery`, `rule`, `rerun_of`,
     `parent_run` or by the `work_item` of a message; `requested_by` is a text for people. Deleting
@@ -79,9 +79,9 @@ class WorkItem(models.Model):
     prompt = models.TextField(blank=True)
     context = models.TextField(blank=True)
     requested_by = models.CharField(max_length=200, blank=True)
-    # The same key makes no second work item, whoever repeats the request.
+    # A repeated request with the same key creates no second work item.
     idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
-    # Of a call: who asked, and how many calls deep; a run takes both over.
+    # Of a call: the calling run and the number of callers; copied to the run.
     parent_run = models.ForeignKey(
         "agents_app.Run",
         on_delete=models.SET_NULL,
@@ -110,7 +110,7 @@ class WorkItem(models.Model):
             )
         ]
         indexes = [
-            # Before the next one: of two that fit, SQLite takes the one that was made last.
+            # Before the next index: of two that fit, SQLite uses the one that was created last.
             models.Index(fields=["agent", "id"], name="work_item_of_agent"),
             models.Index(
                 fields=["agent", "id"], name="work_item_next", condition=Q(state="queued")

@@ -14,7 +14,7 @@ from agents_app.database import in_transaction
 from agents_app.models import DEFAULT_TENANT, Agent, Schedule, Tenant
 from agents_app.project.config_rows import sync_notification_targets, sync_webhook_sources
 from agents_app.runs import AGENT_MISSING, dispatch, schedule_states
-from agents_app.schedules import arm, goes_on_at, understand
+from agents_app.schedules import next_fire_after_pause, parse_schedule_text, set_next_fire
 from agents_app.skills import (
     AgentSpec,
     BudgetSpec,
@@ -198,10 +198,10 @@ def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
     known = agent.schedules.filter(name=spec.name).first()
     columns = _schedule_columns(agent, spec)
     read = Schedule(**columns, last_completed_at=known.last_completed_at if known else None)
-    understand(read, now, allow_past=True)
+    parse_schedule_text(read, now, allow_past=True)
     renewed = known is None or any(getattr(known, n) != getattr(read, n) for n in TIME_COLUMNS)
     if renewed:
-        arm(read, now)
+        set_next_fire(read, now)
     understood = (*PARSED_COLUMNS, *ARMED_COLUMNS) if renewed else PARSED_COLUMNS
     columns |= {name: getattr(read, name) for name in understood}
     if known is None:
@@ -237,9 +237,9 @@ def _sync_schedule_state(
 
 def _resume(schedule: Schedule, now: datetime) -> None:
     if schedule.one_shot and schedule.state == S.PAUSED:
-        schedule.next_fire_at = goes_on_at(schedule, now)
+        schedule.next_fire_at = next_fire_after_pause(schedule, now)
     else:
-        arm(schedule, now)
+        set_next_fire(schedule, now)
         if _has_fired_then(schedule):
             Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=None)
             return

@@ -4,38 +4,49 @@ Belongs here: read-only queries about the fleet, its activity and the cause of a
 Does not belong here: changes of any row.
 """
 
-from agents_app.reports.activity import Pile, ended_runs, firing_lateness, latest_triggers
+from agents_app.reports.activity import (
+    RunGroup,
+    group_ended_runs,
+    measure_firing_lateness,
+    read_latest_triggers,
+)
 from agents_app.reports.fleet import (
     AgentStatus,
     Fleet,
     LastRun,
     SchedulerStatus,
+    agent_note,
+    agent_state,
     last_run,
-    note_of,
     read_fleet,
-    state_of,
 )
-from agents_app.reports.provenance import Cause, cause_tree
-from agents_app.reports.statistics import DayStatistics, Ended, Summary, by_day, summed_up
+from agents_app.reports.provenance import Cause, read_cause_tree
+from agents_app.reports.statistics import (
+    DayStatistics,
+    EndedRun,
+    Summary,
+    summarize_days,
+    summarize_runs,
+)
 
 __all__ = [
     "AgentStatus",
     "Cause",
     "DayStatistics",
-    "Ended",
+    "EndedRun",
     "Fleet",
     "LastRun",
-    "Pile",
+    "RunGroup",
     "SchedulerStatus",
     "Summary",
-    "by_day",
-    "cause_tree",
-    "ended_runs",
-    "firing_lateness",
+    "agent_note",
+    "agent_state",
+    "group_ended_runs",
     "last_run",
-    "latest_triggers",
-    "note_of",
+    "measure_firing_lateness",
+    "read_cause_tree",
     "read_fleet",
-    "state_of",
-    "summed_up",
+    "read_latest_triggers",
+    "summarize_days",
+    "summarize_runs",
 ]

@@ -1,7 +1,6 @@
-"""What runs and firings were like lately, counted in equal pieces of time; reads only.
+"""Counts of recent runs and firings in equal intervals of time; reads only.
 
-The database does the counting, over as many rows as it can count in a blink: with more than that
-in the time that is asked for, only the latest of them are counted.
+The database counts at most MOST_ROWS rows, the latest ones.
 """
 
 from dataclasses import dataclass
@@ -17,32 +16,32 @@ MOST_LATEST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pile:
-    """Runs of one agent that ended the same way within one piece of time."""
+class RunGroup:
+    """Runs of one agent that ended in the same state within one interval."""
 
     agent_id: int
     state: str
     count: int
     began_at: datetime
     ended_at: datetime
-    # The latest of them, and the longest that any of them waited for a worker.
+    # The latest of the runs, and the longest wait of one of them for a worker.
     run_id: int
     waited_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Of the firings recorded within one piece of time: how long after they were due, at most."""
+    """The greatest delay of the firings that were recorded within one interval."""
 
     at: datetime
     seconds: float
     count: int
 
 
-def ended_runs(since: datetime, piece_seconds: float) -> list[Pile]:
+def group_ended_runs(since: datetime, piece_seconds: float) -> list[RunGroup]:
     rows = _rows(_ENDED, [to_database_time(since), MOST_ROWS, piece_seconds])
     return [
-        Pile(
+        RunGroup(
             agent_id,
             state,
             count,
@@ -55,13 +54,13 @@ def ended_runs(since: datetime, piece_seconds: float) -> list[Pile]:
     ]
 
 
-def firing_lateness(since: datetime, piece_seconds: float) -> list[Lateness]:
+def measure_firing_lateness(since: datetime, piece_seconds: float) -> list[Lateness]:
     rows = _rows(_LATENESS, [to_database_time(since), MOST_ROWS, piece_seconds])
     return [Lateness(from_database_time(at), _positive(late), count) for at, late, count in rows]
 
 
-def latest_triggers() -> dict[int, set[str]]:
-    """What the latest runs of all agents were started by."""
+def read_latest_triggers() -> dict[int, set[str]]:
+    """The triggers of the latest runs, by agent."""
     triggers: dict[int, set[str]] = {}
     for agent_id, trigger in _rows(_TRIGGERS, [MOST_LATEST]):
         triggers.setdefault(agent_id, set()).add(trigger)
@@ -69,7 +68,7 @@ def latest_triggers() -> dict[int, set[str]]:
 
 
 def _positive(seconds: Any) -> float:
-    """A decimal, a float or nothing, and a clock that went back."""
+    """NULL and negative values, after a change of the clock, become 0."""
     return max(0.0, float(seconds or 0))
 
 

@@ -1,4 +1,4 @@
-"""The fleet at a glance: scheduler, agents and workers as values; reads rows, prints nothing."""
+"""The state of scheduler, agents and workers as values; reads only."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -69,7 +69,7 @@ class Fleet:
 
 
 def read_fleet(tenant_name: str, now: datetime) -> Fleet:
-    """By name: a tenant whose project was not read yet is an empty fleet."""
+    """The fleet of a tenant; a tenant that does not exist yet has an empty one."""
     agents = read_agents(tenant_name)
     return Fleet(read_scheduler(tenant_name, agents), agents, read_workers(now))
 
@@ -106,8 +106,8 @@ def read_agents(tenant_name: str) -> list[AgentStatus]:
     return [
         AgentStatus(
             name=agent.name,
-            state=state_of(agent),
-            note=note_of(agent),
+            state=agent_state(agent),
+            note=agent_note(agent),
             scale=agent.scale,
             running=running.get(agent.pk, 0),
             pending=pending.get(agent.pk, 0),
@@ -120,8 +120,8 @@ def read_agents(tenant_name: str) -> list[AgentStatus]:
     ]
 
 
-def state_of(agent: Agent) -> str:
-    """Invalid first: whatever else holds, somebody must mend the file."""
+def agent_state(agent: Agent) -> str:
+    """`invalid` has priority, because the file has to be fixed first."""
     if agent.definition_error:
         return "invalid"
     if not agent.enabled:
@@ -129,14 +129,14 @@ def state_of(agent: Agent) -> str:
     return "paused" if agent.paused_at else "enabled"
 
 
-def note_of(agent: Agent) -> str:
+def agent_note(agent: Agent) -> str:
     if agent.definition_error:
         return agent.definition_error.splitlines()[0]
     block = next(iter(find_blocks(agent)), None)
     if block is None or block.code == "agent_paused":
         return agent.pause_note
-    until = f" until {local(agent.over_budget_until)}" if block.code == "budget" else ""
-    return f"{block.text}{until}"
+    until = agent.over_budget_until if block.code == "budget" else None
+    return f"{block.text} until {local(until)}" if until else block.text
 
 
 def last_run(run: Run | None) -> LastRun | None:
@@ -147,7 +147,7 @@ def last_run(run: Run | None) -> LastRun | None:
 
 
 def _count(rows: QuerySet[Any], key: str) -> dict[int, int]:
-    # order_by() without names: a model's own order would become part of the grouping.
+    # order_by() without names: the default order of a model would become part of the grouping.
     return dict(rows.order_by().values_list(key).annotate(Count("pk")))
 
 

@@ -1,4 +1,4 @@
-"""Why a run exists and what came of it, as a tree: its cause, the work, each run of it, its calls.
+"""The cause of a run and what followed from it as a tree: work item, its runs, their calls.
 
 The number of queries grows with the depth of the calls, not with their number.
 """
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from agents_app.models import AgentCall, Message, Run, WorkItem
 from agents_app.signals import lineage
 
-# In one tree; the list of calls has the others.
+# The limits of one tree.
 MOST_CALLS = 1000
 MOST_RUNS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A row that has a page, or only words, and what followed from it."""
+    """A row with a page, or a text, and what followed from it."""
 
     label: str
     table: str = ""
@@ -29,7 +29,7 @@ class Cause:
 
 @dataclass
 class _Tree:
-    """What was read of a tree of calls: the runs of each work item, and what each run called."""
+    """The rows of a tree: the runs of each work item, and the calls of each run."""
 
     here: int
     runs: dict[int, list[Run]] = field(default_factory=lambda: defaultdict(list))
@@ -37,8 +37,8 @@ class _Tree:
     left: int = MOST_CALLS
 
 
-def cause_tree(run: Run) -> Cause:
-    """The whole tree, whichever of its runs is asked about."""
+def read_cause_tree(run: Run) -> Cause:
+    """The whole tree that a run belongs to."""
     first = lineage(run)[0].work_item_id
     item = WorkItem.objects.select_related("agent", "firing", "schedule", "rule").get(pk=first)
     tree = _Tree(run.pk)
@@ -55,7 +55,7 @@ def cause_tree(run: Run) -> Cause:
 
 
 def _read_level(tree: _Tree, items: list[int]) -> list[int]:
-    """The runs of these, and what they called: the work to look at next."""
+    """Read the runs and calls of the work items; returns the called work items."""
     runs = Run.objects.filter(work_item__in=items).select_related("agent").order_by("pk")
     found = list(runs[:MOST_RUNS])
     for run in found:
@@ -106,7 +106,7 @@ def _run(tree: _Tree, run: Run) -> Cause:
 
 
 def _call(tree: _Tree, call: AgentCall) -> tuple[Cause, ...]:
-    """The runs it led to, or the work that waits for one."""
+    """The runs of the called work item, or the work item itself if it has none."""
     item = call.work_item
     waiting = Cause(
         f"{call.agent.name}, work item {item.pk}", "workitem", item.pk, item.state, call.error

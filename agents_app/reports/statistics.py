@@ -1,4 +1,4 @@
-"""How an agent's runs went, day by day and in all: rates and percentiles; pure."""
+"""Success rates and percentiles of durations, by day and in total; pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,8 @@ SUCCEEDED = "succeeded"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A run that is over; one that never began has no duration."""
+class EndedRun:
+    """An ended run; without a start it has no duration."""
 
     state: str
     started_at: datetime | None
@@ -27,7 +27,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Of any number of runs; without any there is no rate, and no percentile."""
+    """Totals of runs; without runs the rate and the percentiles are None."""
 
     runs: int = 0
     succeeded: int = 0
@@ -51,7 +51,7 @@ class DayStatistics:
     cost_usd: Decimal = Decimal(0)
 
 
-def summed_up(runs: Iterable[Ended]) -> Summary:
+def summarize_runs(runs: Iterable[EndedRun]) -> Summary:
     found = list(runs)
     seconds = sorted(run.seconds for run in found if run.seconds is not None)
     succeeded = sum(run.state == SUCCEEDED for run in found)
@@ -59,22 +59,23 @@ def summed_up(runs: Iterable[Ended]) -> Summary:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
-    """The nearest rank: a value that occurred, never one between two."""
+    """The percentile by the nearest-rank method: always a value of the list."""
     return ordered[ceil(share * len(ordered)) - 1] if ordered else None
 
 
-def by_day(
-    runs: Iterable[Ended],
+def summarize_days(
+    runs: Iterable[EndedRun],
     used: Mapping[date, tuple[int, Decimal]],
     today: date,
     days: int,
     zone: tzinfo,
 ) -> list[DayStatistics]:
-    """The last days, oldest first, also those on which nothing happened."""
-    ended: dict[date, list[Ended]] = defaultdict(list)
+    """The last days, the oldest first, including days without runs."""
+    ended: dict[date, list[EndedRun]] = defaultdict(list)
     for run in runs:
         ended[run.finished_at.astimezone(zone).date()].append(run)
     wanted = (today - timedelta(days=back) for back in reversed(range(days)))
     return [
-        DayStatistics(day, summed_up(ended[day]), *used.get(day, (0, Decimal(0)))) for day in wanted
+        DayStatistics(day, summarize_runs(ended[day]), *used.get(day, (0, Decimal(0))))
+        for day in wanted
     ]

@@ -1,4 +1,4 @@
-"""Work items and runs: queued, admitted to a slot, ended; every change of state.
+"""Work items and runs: queued, admitted to a slot, ended; all changes of their states.
 
 Belongs here: the core path between a trigger and a worker.
 Does not belong here: executing programs (worker, launch, runners).
@@ -13,7 +13,7 @@ from agents_app.runs.block_reasons import (
     Block,
     find_blocks,
 )
-from agents_app.runs.dispatch import Request, enqueue_here, request_stop
+from agents_app.runs.dispatch import Request, enqueue_in_transaction, request_stop
 from agents_app.runs.job import TOKEN_PREFIX, Ending, Job, secret_hash
 from agents_app.runs.loans import LONGEST_WAIT
 from agents_app.runs.readiness import SILENT_BEAT_SECONDS, missing_processes
@@ -40,7 +40,7 @@ __all__ = [
     "Request",
     "control",
     "dispatch",
-    "enqueue_here",
+    "enqueue_in_transaction",
     "find_blocks",
     "find_free_slots",
     "lifecycle",

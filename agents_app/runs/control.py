@@ -1,6 +1,6 @@
-"""What people do to a fleet: run, pause, resume, scale, stop; each act is noted in the journal.
+"""Commands of people and rules for a fleet: run, pause, resume, scale, stop, clear, restore.
 
-What they do to a single schedule is in schedules.py.
+Each commits its change together with its event. Commands for a schedule are in schedules/edit.py.
 """
 
 from collections import Counter
@@ -40,7 +40,7 @@ def run_agent(
     idempotency_key: str | None = None,
     trace_id: str = "",
 ) -> WorkItem:
-    """At once if a slot is free, else it is queued; the same key once more does nothing."""
+    """Enqueue work for the agent; a repeated idempotency key returns the existing work item."""
     request = Request(
         tenant_id=agent.tenant_id,
         agent_id=agent.pk,
@@ -52,7 +52,7 @@ def run_agent(
     )
 
     def change() -> WorkItem:
-        item = dispatch.enqueue_here(request, now)
+        item = dispatch.enqueue_in_transaction(request, now)
         if item.created_at == now:
             about = f"{by}: work item {item.pk}"
             whose = (agent.tenant_id, agent.pk, None)
@@ -68,10 +68,10 @@ def run_agent(
 
 
 def pause_tenant(tenant: Tenant, by: str, now: datetime, note: str = "") -> bool:
-    """The whole scheduler, as far as this tenant is concerned; it lasts across restarts."""
-    free = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=True)
+    """Pause the scheduler for one tenant; the pause lasts across restarts."""
+    unpaused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=True)
     return _act(
-        lambda: free.update(paused_at=now, pause_note=note),
+        lambda: unpaused.update(paused_at=now, pause_note=note),
         journal.JournalEntry("scheduler.paused", now, tenant.pk, detail=_said(by, note)),
     )
 
@@ -87,9 +87,9 @@ def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
 
 
 def pause_agent(agent: Agent, by: str, now: datetime, note: str = "") -> bool:
-    free = Agent.objects.filter(pk=agent.pk, paused_at__isnull=True)
+    unpaused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=True)
     return _act(
-        lambda: free.update(paused_at=now, pause_note=note),
+        lambda: unpaused.update(paused_at=now, pause_note=note),
         journal.JournalEntry(
             "agent.paused", now, agent.tenant_id, agent.pk, detail=_said(by, note)
         ),
@@ -110,7 +110,7 @@ def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
 
 
 def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
-    """Holds until the agent's file changes; a lower scale lets what runs finish."""
+    """Set the scale until the agent's file changes; a lower scale ends no run."""
     if not 0 <= scale <= 10_000:
         raise Refused(f"a scale of {scale} is out of range: give a number from 0 to 10000")
     _act(
@@ -125,23 +125,23 @@ def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
 # --- start and stop -------------------------------------------------------------------------
 
 
-def begin(now: datetime) -> None:
-    """The scheduler runs (again): what a shutdown held back may start."""
+def start_scheduler(now: datetime) -> None:
+    """Mark the scheduler as running, so that agents may start work."""
     set_scheduler_state(Scheduler.State.RUNNING, started_at=now)
 
 
-def begin_if_stopped(now: datetime) -> None:
-    """For a beat that is started by itself, not by `up`."""
+def start_scheduler_if_stopped(now: datetime) -> None:
+    """`start_scheduler` for a beat that is started without `up`."""
     if not Scheduler.objects.filter(pk=1).exclude(state=Scheduler.State.STOPPED).exists():
-        begin(now)
+        start_scheduler(now)
 
 
-def unfinished(runs: "QuerySet[Run]") -> "QuerySet[Run]":
+def filter_unfinished(runs: "QuerySet[Run]") -> "QuerySet[Run]":
     return runs.filter(slot__isnull=False)
 
 
 def stop_run(run: Run, by: str, now: datetime) -> bool:
-    """False: it was told to end before. What has ended cannot be stopped."""
+    """False: the run had been asked to stop before. Refuses a run that has ended."""
     if run.slot is None:
         raise Refused(f"run {run.pk} has ended already: {run.state}")
     return dispatch.request_stop([run], now, f"stopped by {by}") == 1
@@ -149,7 +149,7 @@ def stop_run(run: Run, by: str, now: datetime) -> bool:
 
 def stop_agent(agent: Agent, by: str, now: datetime) -> int:
     def change() -> int:
-        runs = unfinished(agent.runs.all())
+        runs = filter_unfinished(agent.runs.all())
         stopping = dispatch.request_stop(runs, now, f"stopped by {by}")
         about = f"{by}: {stopping} run{'' if stopping == 1 else 's'} being stopped"
         entry = journal.JournalEntry("agent.stopped", now, agent.tenant_id, agent.pk, detail=about)
@@ -161,12 +161,12 @@ def stop_agent(agent: Agent, by: str, now: datetime) -> int:
 
 
 def begin_shutdown(by: str, now: datetime, *, keep_queue: bool) -> int:
-    """No new runs from here on; returns how many items were cleared, for `restore_cleared`."""
+    """Keep new runs from starting; returns the number of cleared work items."""
 
     def change() -> int:
         Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
         cleared = 0 if keep_queue else _clear_all(now, "the scheduler was stopped")
-        # It is everybody's, but who did it is only the business of those who look after it.
+        # All tenants are affected, but only the default tenant may see who stopped the scheduler.
         owner, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
         about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"
         journal.record(journal.JournalEntry("scheduler.stopping", now, owner.pk, detail=about))
@@ -179,7 +179,7 @@ def begin_shutdown(by: str, now: datetime, *, keep_queue: bool) -> int:
 
 
 def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
-    """What waits among these; restorable."""
+    """Clear the queued ones of the work items; they can be restored."""
 
     def change() -> int:
         cleared = _clear(items, now, f"cleared by {by}")
@@ -196,20 +196,20 @@ def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
 
 
 def _clear_all(now: datetime, reason: str) -> int:
-    """With the runs that no worker has started."""
+    """Clear all queues and end all pending runs; locks the agents of these runs."""
     pending = list(Run.objects.filter(state=Run.State.PENDING))
     lock_agents(run.agent_id for run in pending)
     cleared = WorkItem.State.CLEARED
-    ended = sum(lifecycle.stop_pending(run, now, reason, cleared) for run in pending)
+    ended = sum(lifecycle.stop_pending_run(run, now, reason, cleared) for run in pending)
     return ended + len(_clear(WorkItem.objects.all(), now, reason))
 
 
 def _clear(items: "QuerySet[WorkItem]", now: datetime, reason: str) -> list[tuple[int, int]]:
-    """Whose they were: tenant and agent of each."""
-    # In this order, as whoever else drops or clears several: two never wait for each other.
+    """Returns the tenant and the agent of each cleared work item."""
+    # All changes of several work items lock them in this order, against deadlocks.
     waiting = items.filter(state=WorkItem.State.QUEUED).order_by("pk")
     found = list(waiting.values_list("pk", "tenant_id", "agent_id"))
-    return [(owner, agent) for pk, owner, agent in found if lifecycle.clear(pk, now, reason)]
+    return [(owner, agent) for pk, owner, agent in found if lifecycle.clear_work(pk, now, reason)]
 
 
 def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
@@ -217,9 +217,9 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
     about = f"work item {item.pk}: {reason}"
 
     def drop() -> bool:
-        # First, as everywhere: the end of a one-shot's work is the end of its schedule.
+        # Before the work item: dropping the work of a one-shot ends its schedule.
         lock_agents([item.agent_id])
-        return lifecycle.drop(item.pk, now, reason)
+        return lifecycle.drop_work(item.pk, now, reason)
 
     return _act(
         drop,
@@ -230,7 +230,7 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
 def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
     about = f"work item {item.pk}: restored by {by}"
     restored = item.state in RESTORABLE and _act(
-        lambda: lifecycle.restore(item.pk, item.state, now),
+        lambda: lifecycle.restore_work(item.pk, item.state, now),
         journal.JournalEntry("work.restored", now, item.tenant_id, item.agent_id, detail=about),
     )
     if restored:
@@ -239,7 +239,7 @@ def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
 
 
 def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
-    """Somebody else may have it from now on; its holder's release will find nothing."""
+    """Delete a lock, so that another run may take it; its holder's release does nothing then."""
     about = f"{lock.uri}, held by {lock.holder}: {by}"
     return _act(
         lambda: ResourceLock.objects.filter(pk=lock.pk).delete()[0],
@@ -248,12 +248,12 @@ def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
 
 
 def restore_cleared(tenant: Tenant, by: str, now: datetime) -> int:
-    """What a shutdown cleared goes back to its queue, in its old order."""
+    """Return all cleared work items of a tenant to their queues in their old order."""
     cleared = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.CLEARED).order_by("id")
     items = list(cleared.values_list("pk", flat=True))
 
     def change() -> int:
-        restored = sum(lifecycle.restore(pk, WorkItem.State.CLEARED, now) for pk in items)
+        restored = sum(lifecycle.restore_work(pk, WorkItem.State.CLEARED, now) for pk in items)
         entry = journal.JournalEntry("queue.restored", now, tenant.pk, detail=f"{by}: {restored}")
         if restored:
             journal.record(entry)
@@ -270,11 +270,11 @@ def set_scheduler_state(state: str, **columns: datetime) -> None:
     )
 
 
-# --- the parts ------------------------------------------------------------------------------
+# --- parts --------------------------------------------------------------------------------
 
 
 def _act(change: Callable[[], int | bool], entry: journal.JournalEntry) -> bool:
-    """The change and its entry, or neither."""
+    """Commit the change together with its event; without a change there is no event."""
 
     def both() -> bool:
         moved = bool(change())

@@ -1,4 +1,4 @@
-"""Work is written, then admitted to a free slot, oldest first; and stopped, and asked for again."""
+"""Work items are written, admitted to free slots oldest first, stopped and rerun."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from agents_app.runs import lifecycle, loans
 from agents_app.runs.job import Job
 from agents_app.runs.slots import AgentGate, find_free_slots, lock_agent, lock_agents, lock_tenant
 
-MOST_LOOKED_AT = 1000
+MOST_WORK_READ = 1000
 _QUEUE = """
 SELECT work_queue_size, (
     SELECT count(*) FROM drover_work_item w WHERE w.agent_id = a.id AND w.state = 'queued')
@@ -35,7 +35,7 @@ _WORK = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something somebody wants an agent to do."""
+    """The values of a new work item."""
 
     tenant_id: int
     agent_id: int
@@ -49,23 +49,23 @@ class Request:
     delivery_id: int | None = None
     rule_id: int | None = None
     rerun_of_id: int | None = None
-    # Of a call: the run that asks, and how deep it is itself.
+    # Of a call: the calling run, and the number of calls above the new one.
     parent_run_id: int | None = None
     depth: int = 0
-    # Of whoever asks, so that what they see and what runs is one story; empty: a new one.
+    # The trace of the request; empty: a new one.
     trace_id: str = ""
 
 
-# --- asking ---------------------------------------------------------------------------------
+# --- enqueueing -----------------------------------------------------------------------------
 
 
 def enqueue(request: Request, now: datetime) -> WorkItem:
-    """Durable when it returns; started at once if a slot is free, else queued, oldest first."""
-    return in_transaction(lambda: enqueue_here(request, now))
+    """Commit a work item; it is admitted at once if a slot is free, else it waits in the queue."""
+    return in_transaction(lambda: enqueue_in_transaction(request, now))
 
 
-def enqueue_here(request: Request, now: datetime) -> WorkItem:
-    """In the caller's transaction."""
+def enqueue_in_transaction(request: Request, now: datetime) -> WorkItem:
+    """`enqueue` in the caller's transaction; locks the agent."""
     gate = lock_agent(request.agent_id)
     if gate is None:
         raise NotFound("there is no such agent")
@@ -79,10 +79,11 @@ def enqueue_here(request: Request, now: datetime) -> WorkItem:
     return item
 
 
-def enqueue_all_here(requests: Sequence[Request], now: datetime) -> dict[int, str]:
-    """Many at once, each with a key of its own, in the caller's transaction.
+def enqueue_many_in_transaction(requests: Sequence[Request], now: datetime) -> dict[int, str]:
+    """Write work items that each have an idempotency key, in the caller's transaction.
 
-    Returns the agents that take no work, and why: what was for them is not written.
+    Locks all agents. Returns the agents that refuse work with their reason: nothing is written
+    for them.
     """
     gates = {agent_id: lock_agent(agent_id) for agent_id in sorted({r.agent_id for r in requests})}
     closed = {
@@ -92,7 +93,7 @@ def enqueue_all_here(requests: Sequence[Request], now: datetime) -> dict[int, st
     }
     wanted = [request for request in requests if request.agent_id not in closed]
     insert_many("drover_work_item", _WORK, [_work_values(each, now) for each in wanted], "id")
-    # Every agent is locked by now; tenants that have a cap are, too, always in one order.
+    # Tenants with a cap are locked after all agents and always in one order.
     for agent_id in sorted(gates.keys() - closed.keys(), key=lambda each: _tenant(gates[each])):
         _admit(agent_id, now, gate=gates[agent_id])
         _drop_overflow(agent_id, now)
@@ -144,15 +145,15 @@ def _write(request: Request, now: datetime) -> tuple[WorkItem, bool]:
 
 
 def _drop_overflow(agent_id: int, now: datetime) -> None:
-    """A full queue loses its oldest item, never silently."""
+    """Drop the oldest work items of a queue that is too long, with an event for each."""
     row = fetch_one(_QUEUE, [agent_id])
     size, count = (max(1, row[0]), row[1]) if row else (1, 0)
     if count <= size:
         return
     waiting = WorkItem.objects.filter(agent=agent_id, state=WorkItem.State.QUEUED).order_by("id")
-    reason = f"overflow: more than {size} items were waiting"
+    reason = f"overflow: more than {size} work items were queued"
     for item in waiting[: count - size]:
-        if lifecycle.drop(item.pk, now, reason):
+        if lifecycle.drop_work(item.pk, now, reason):
             journal.record(_overflow(item, now, reason))
 
 
@@ -166,12 +167,12 @@ def _overflow(item: WorkItem, now: datetime, reason: str) -> journal.JournalEntr
 
 
 def admit_waiting(agent_id: int, now: datetime) -> int:
-    """Fill the agent's free slots: after a resume, a raised scale, a retry whose time has come."""
+    """Commit the admission of queued work to the agent's free slots; returns the number."""
     return in_transaction(lambda: _admit(agent_id, now))
 
 
 def admit_tenant(tenant_id: int, now: datetime) -> int:
-    """Fill whatever is free for any agent of the tenant."""
+    """Commit the admission of queued work of all agents of the tenant; returns the number."""
     capped = admit_under_cap(tenant_id, now)
     if capped is not None:
         return capped
@@ -180,14 +181,14 @@ def admit_tenant(tenant_id: int, now: datetime) -> int:
 
 
 def admit_under_cap(tenant_id: int, now: datetime) -> int | None:
-    """Under a project's cap a free place belongs to who waits longest; None: there is no cap."""
+    """Admit the oldest work items of a tenant with a cap; None: the tenant has no cap."""
     scale = Tenant.objects.filter(pk=tenant_id).values_list("scale", flat=True).first()
     if scale is None:
         return None
     taken = Run.objects.filter(tenant=tenant_id, slot__isnull=False)
     free = scale - taken.exclude(project_slot__gte=LENT).count()
     admitted = 0
-    for agent_id in _waiting(tenant_id, now).values_list("agent_id", flat=True)[:MOST_LOOKED_AT]:
+    for agent_id in _waiting(tenant_id, now).values_list("agent_id", flat=True)[:MOST_WORK_READ]:
         if admitted >= free:
             break
         admitted += in_transaction(partial(_admit, agent_id, now, at_most=1))
@@ -204,8 +205,8 @@ def _admit(agent_id: int, now: datetime, at_most: int = 1000, gate: AgentGate | 
     if gate is None or gate.blocked_reason:
         return 0
     for admitted in range(at_most):
-        place = find_free_slots(agent_id, gate)
-        job = lifecycle.admit_next(agent_id, gate, place, now) if place else None
+        slots = find_free_slots(agent_id, gate)
+        job = lifecycle.admit_oldest_work(agent_id, gate, slots, now) if slots else None
         if job is None:
             return admitted
         hint_after_commit(job)
@@ -213,11 +214,11 @@ def _admit(agent_id: int, now: datetime, at_most: int = 1000, gate: AgentGate | 
 
 
 def admit_on_loan(work_item_id: int, now: datetime) -> bool:
-    """For whoever waits for the answer: the work runs in a place of its waiting callers."""
+    """Commit the admission of a called work item to a slot that a waiting caller lends."""
 
     def change() -> bool:
         found = loans.find_loan(work_item_id, now)
-        job = lifecycle.admit_on_loan(work_item_id, *found, now) if found else None
+        job = lifecycle.admit_called_work(work_item_id, *found, now) if found else None
         if job is not None:
             hint_after_commit(job)
         return job is not None
@@ -233,12 +234,15 @@ def hint_after_commit(job: Job) -> None:
 
 
 def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
-    """Pending runs end here; running ones are told, and their worker ends them within a second."""
+    """End pending runs, and ask the workers of running ones to end them; returns the number.
+
+    Commits; locks the agents, then the tenants of runs with a loan.
+    """
 
     def change() -> int:
         found = list(runs)
         lock_agents(run.agent_id for run in found)
-        # Before any of their rows, as whoever gives a place back holds it.
+        # Before the rows of the runs: returning a lent slot locks in this order.
         for tenant_id in sorted({run.tenant_id for run in found if _on_loan(run)}):
             lock_tenant(tenant_id)
         return sum(_request_stop(run, now, reason) for run in found)
@@ -252,7 +256,7 @@ def _on_loan(run: Run) -> bool:
 
 
 def _request_stop(run: Run, now: datetime, reason: str) -> bool:
-    if lifecycle.stop_pending(run, now, reason):
+    if lifecycle.stop_pending_run(run, now, reason):
         _admit(run.agent_id, now, at_most=1)
         return True
     running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
@@ -263,8 +267,8 @@ def _request_stop(run: Run, now: datetime, reason: str) -> bool:
     return True
 
 
-def rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> WorkItem:
-    """The same input as new work; a person's rerun never counts as the schedule's."""
+def enqueue_rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> WorkItem:
+    """Commit a work item with the same input; it does not count as a firing of the schedule."""
     same = Request(
         tenant_id=run.tenant_id,
         agent_id=run.agent_id,
@@ -277,7 +281,7 @@ def rerun(run: Run, requested_by: str, now: datetime, trace_id: str = "") -> Wor
     )
 
     def change() -> WorkItem:
-        item = enqueue_here(same, now)
+        item = enqueue_in_transaction(same, now)
         about = f"{requested_by}: work item {item.pk}"
         whose = (run.tenant_id, run.agent_id, run.pk)
         journal.record(journal.JournalEntry("run.rerun", now, *whose, about, item.trace_id))

@@ -1,7 +1,7 @@
-"""PostgreSQL's short cut through lifecycle.py: a run has succeeded and its slot goes to the next.
+"""The end of a successful run and the start of the next one in its slot, in one statement.
 
-The same moves in one statement instead of eight, which there cost more than the run between them.
-Whatever is not this plain, and every run on SQLite, goes the long way: no row is moved here then.
+lifecycle.py makes the same moves in eight statements, which on PostgreSQL cost more than a short
+run. In all other cases, and on SQLite, the statement moves no row and lifecycle.py does the work.
 """
 
 from dataclasses import replace
@@ -13,10 +13,10 @@ from agents_app.models import LENT
 from agents_app.runs.block_reasons import BLOCK_SQL, BLOCK_TABLES
 from agents_app.runs.job import Ending, Job, new_secret, secret_hash
 
-# All parts of a statement look at the rows as they were when it began, but it may have waited
-# for the lock on the agent since. So what decides is locked, which reads it afresh, and a scale
-# that changed meanwhile is left to the long way. Each part reads the one before it, and that is
-# the order in which they happen: the slot is free before it is taken again.
+# All parts of the statement read the rows as they were when it began, but it may have waited for
+# the lock on the agent since. Rows that decide are therefore locked, which reads them again, and
+# a changed scale is left to lifecycle.py. Each part reads the part before it, which is the order
+# of execution: the slot is free before it is taken again.
 _HAND_OVER = f"""
 WITH gate AS (
     SELECT a.scale, a.revision, a.timeout_seconds
@@ -57,7 +57,7 @@ WITH gate AS (
         %(now)s + gate.timeout_seconds * interval '1 second', a.trace_id, a.depth,
         a.parent_run_id, %(token)s, '', '', '', 0, 0, 0, 0, 0, 0
     FROM admitted a, gate RETURNING id
-), told AS (
+), recorded AS (
     INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail)
     SELECT %(tenant)s, %(agent)s, event.run_id, event.name, %(now)s, ''
     FROM begun, LATERAL (VALUES (%(run)s::bigint, 'run.succeeded'), (begun.id, 'run.admitted'),
@@ -70,7 +70,7 @@ FROM begun, admitted a, gate"""  # noqa: S608
 
 
 def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:
-    """The next job, already started by the same worker; None: nothing at all has happened.
+    """The next job, already started by the same worker; None: no row was changed.
 
     Only on an engine that changes several tables in one statement.
     """

@@ -1,4 +1,4 @@
-"""A run on its way through the core, and how it ended: values, no tables."""
+"""A run and its ending as values; no tables."""
 
 import hashlib
 import secrets
@@ -8,7 +8,7 @@ from typing import Any
 
 from agents_app.harness import Report
 
-# Says what it is to whoever finds one; the run's number saves an index on the hash.
+# Names the kind of secret; the run's id in the token makes an index on the hash unnecessary.
 TOKEN_PREFIX = "drover_run_"  # noqa: S105
 
 
@@ -23,7 +23,7 @@ def secret_hash(secret: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run that holds a slot, with what it takes to execute and finish it."""
+    """A run that holds a slot, with the values that executing and finishing it require."""
 
     run_id: int
     tenant_id: int
@@ -41,7 +41,7 @@ class Job:
     trace_id: str
     depth: int = 0
     parent_run_id: int | None = None
-    # What the run proves with who it is; made when it starts, known to it alone.
+    # Proves the identity of the run; made at its start and given to its program alone.
     secret: str = field(default="", repr=False)
 
     @property
@@ -61,7 +61,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended, as its row will say it."""
+    """How a run ended."""
 
     state: str
     error: str = ""
@@ -70,7 +70,7 @@ class Ending:
     wants_rerun: bool = False
     output_bytes: int = 0
     output_cut_bytes: int = 0
-    # What its tool said of it, if that is one that says anything.
+    # The report of the tool, if it writes one.
     report: Report | None = None
-    # Signals that the run left in files; None: none.
-    said: Mapping[str, str] | None = None
+    # Signals that the run left in files; None: it left none.
+    file_signals: Mapping[str, str] | None = None

@@ -84,7 +84,7 @@ def _read_held_resources(run_id: int, tenant_id: int) -> HeldResources:
         return held
     # Loans change only under the lock on the tenant, so they are read after it.
     lock_tenant(tenant_id)
-    slots, debts = loans.slots_and_debts(run_id)
+    slots, debts = loans.read_slots_and_debts(run_id)
     return replace(held, slots=slots, debts=debts)
 
 
@@ -103,7 +103,7 @@ def _apply_signals(held: HeldResources, ending: Ending) -> Ending:
 # --- runs -----------------------------------------------------------------------------------
 
 
-def admit_next(agent_id: int, gate: AgentGate, slots: SlotPair, now: datetime) -> Job | None:
+def admit_oldest_work(agent_id: int, gate: AgentGate, slots: SlotPair, now: datetime) -> Job | None:
     """Admit the agent's oldest due work item to the slot; the run waits for a worker."""
     job = _admit_oldest(agent_id, gate, slots, now, None)
     if job is not None:
@@ -120,7 +120,7 @@ def _admit_oldest(
     return _insert_run(_as_defined(Job(*row), gate), slots, now, worker_id)
 
 
-def admit_on_loan(work_item_id: int, gate: AgentGate, loan: Loan, now: datetime) -> Job | None:
+def admit_called_work(work_item_id: int, gate: AgentGate, loan: Loan, now: datetime) -> Job | None:
     """Admit a called work item to a slot that runs which wait for it lend."""
     row = fetch_one(statements.ADMIT_CALLED, [work_item_id])
     if row is None:
@@ -132,7 +132,7 @@ def admit_on_loan(work_item_id: int, gate: AgentGate, loan: Loan, now: datetime)
     return job
 
 
-def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
+def start_run(run_id: int, worker_id: int, now: datetime) -> Job | None:
     """Move a pending run to running, owned by the worker; None: it is no longer pending."""
     row = fetch_one(statements.PENDING, [run_id])
     if row is None:
@@ -145,14 +145,14 @@ def start(run_id: int, worker_id: int, now: datetime) -> Job | None:
     return job
 
 
-def finish(
+def finish_run(
     job: Job, ending: Ending, now: datetime, worker_id: int, *, hand_over: bool
 ) -> Job | None:
     """End the run, settle its work item and fill its slot; locks the agent.
 
     Returns the next job of the slot, already started if `hand_over` gives it to the same worker.
     """
-    if hand_over and (following := hand_over_at_once(job, ending, now, worker_id)):
+    if hand_over and (following := hand_over_in_one_statement(job, ending, now, worker_id)):
         return following
     gate = lock_agent(job.agent_id)
     held = _read_held_resources(job.run_id, job.tenant_id)
@@ -167,7 +167,9 @@ def finish(
     return following
 
 
-def hand_over_at_once(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:
+def hand_over_in_one_statement(
+    job: Job, ending: Ending, now: datetime, worker_id: int
+) -> Job | None:
     """Finish a successful run and start the next one in one statement without a transaction.
 
     None: the statement changed nothing, and `finish` has to do it.
@@ -196,7 +198,7 @@ def _follow(
     return _admit_oldest(job.agent_id, gate, slots, now, worker_id)
 
 
-def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> bool:
+def stop_pending_run(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> bool:
     """End a run that no worker has started; its agent has to be locked."""
     held = _read_held_resources(run.pk, run.tenant_id)
     if not _move_run(run.pk, R.PENDING, R.STOPPED, _end_columns(now, reason)):
@@ -209,7 +211,7 @@ def stop_pending(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> 
     return True
 
 
-def lose(run: Run, now: datetime, reason: str) -> bool:
+def lose_run(run: Run, now: datetime, reason: str) -> bool:
     """End a run whose worker and processes are dead; `on_lost` decides about its work item.
 
     Locks the agent, as every end of a run does.
@@ -231,7 +233,7 @@ def lose(run: Run, now: datetime, reason: str) -> bool:
     return True
 
 
-def give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
+def give_back_run(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
     """Return the work item of a run that could not begin to its queue; no attempt is counted.
 
     Locks the agent.
@@ -253,7 +255,7 @@ def end_calls(caller_run_id: int, now: datetime, reason: str) -> int:
     calls = execute(statements.END_CALLS, [to_database_time(now), reason, caller_run_id]).rowcount
     # A work item that is locked is being admitted: to wait for it here could be a deadlock.
     for work_item_id in fetch_column(statements.LOCK_WORK_OF_ENDED_CALLS, [caller_run_id]):
-        drop(work_item_id, now, reason)
+        drop_work(work_item_id, now, reason)
     return int(calls)
 
 
@@ -268,7 +270,7 @@ def _release(held: HeldResources, now: datetime) -> None:
 # --- work items -----------------------------------------------------------------------------
 
 
-def drop(work_item_id: int, now: datetime, reason: str) -> bool:
+def drop_work(work_item_id: int, now: datetime, reason: str) -> bool:
     columns = {"reason": reason, "finished_at": to_database_time(now)}
     dropped = _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
     if dropped and (row := fetch_one(statements.SCHEDULE_OF, [work_item_id])):
@@ -276,12 +278,12 @@ def drop(work_item_id: int, now: datetime, reason: str) -> bool:
     return dropped
 
 
-def clear(work_item_id: int, now: datetime, reason: str) -> bool:
+def clear_work(work_item_id: int, now: datetime, reason: str) -> bool:
     columns = {"reason": reason, "finished_at": to_database_time(now)}
     return _move_work(work_item_id, W.QUEUED, W.CLEARED, columns)
 
 
-def restore(work_item_id: int, was: str, now: datetime) -> bool:
+def restore_work(work_item_id: int, was: str, now: datetime) -> bool:
     columns = {"reason": "", "finished_at": None, "available_at": to_database_time(now)}
     return _move_work(work_item_id, was, W.QUEUED, columns)
 

@@ -14,8 +14,8 @@ from agents_app.models import LENT
 from agents_app.runs.slots import (
     AgentGate,
     SlotPair,
-    free_project_slot,
-    free_slot,
+    find_free_project_slot,
+    find_free_slot,
     lock_agent,
     lock_agents,
     lock_tenant,
@@ -110,7 +110,7 @@ def find_loan(work_item_id: int, now: datetime) -> tuple[AgentGate, Loan] | None
 
 def find_lenders(agent_id: int, gate: AgentGate, lineage: Sequence[Ancestor]) -> Loan | None:
     """Free slots are used; a missing slot is borrowed from the nearest caller that has one."""
-    slot, project_slot = free_slot(agent_id, gate.scale), None
+    slot, project_slot = find_free_slot(agent_id, gate.scale), None
     slot_lender = project_lender = None
     if slot is None:
         slot_lender = _first([each for each in lineage if _lends_slot(each, agent_id)])
@@ -118,7 +118,7 @@ def find_lenders(agent_id: int, gate: AgentGate, lineage: Sequence[Ancestor]) ->
     if slot is None:
         return None
     if gate.tenant_scale is not None:
-        project_slot = free_project_slot(gate)
+        project_slot = find_free_project_slot(gate)
         if project_slot is None:
             project_lender = _first([each for each in lineage if _lends_project_slot(each)])
             if project_lender is None:
@@ -159,7 +159,7 @@ def return_slot(run_id: int, held: SlotPair, debts: tuple[int | None, int | None
             execute(_GIVE_BACK.format(slot=column), [number, lender, LENT])
 
 
-def slots_and_debts(run_id: int) -> tuple[SlotPair, tuple[int | None, int | None]]:
+def read_slots_and_debts(run_id: int) -> tuple[SlotPair, tuple[int | None, int | None]]:
     row = fetch_one(_DEBTS, [run_id])
     assert row is not None
     return SlotPair(row[0], row[1]), (row[2], row[3])

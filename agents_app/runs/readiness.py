@@ -1,4 +1,4 @@
-"""What is missing before agents can run."""
+"""The processes without which no agent runs."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ SILENT_BEAT_SECONDS = 30
 
 
 def missing_processes(now: datetime) -> list[str]:
-    """Empty when a worker holds a lease and beat has looked lately."""
+    """The kinds of processes that are missing: `worker` and `beat`."""
     missing = []
     if not Worker.objects.filter(ended_at__isnull=True, lease_until__gt=now).exists():
         missing.append("worker")

@@ -1,11 +1,11 @@
-"""Every change of state of a schedule: the other half of lifecycle.py.
+"""Every change of state of a schedule; those of runs and work items are in lifecycle.py.
 
-    active <--> paused              a person, a missing agent, too many failures, a time that comes
-    active | paused | failed --> completed | failed     a one-shot, by how its work ended
+    active <--> paused              a person, a missing agent, too many failures, the end of a pause
+    active | paused | failed --> completed | failed     a one-shot, by the end of its work
     any --> canceled
     completed | failed | canceled --> active            retry, or the agent's file
 
-As there, a move names the old state, and runs in a transaction that the caller opened.
+A move names the old state and runs in the caller's transaction.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ SCHEDULE_MOVES: Mapping[str, frozenset[str]] = {
     S.CANCELED: frozenset({S.ACTIVE}),
 }
 
-# Its work may end, or be restored, after a person paused it or all had given it up.
+# The work of a one-shot may end after a person paused the schedule, or be restored after it failed.
 MAY_END = frozenset({S.ACTIVE, S.PAUSED, S.FAILED})
 
 _SCHEDULE = """
@@ -55,8 +55,8 @@ def cancel_schedule(schedule_id: int, was: str) -> bool:
 
 
 def end_one_shot(schedule_id: int, state: str, note: str) -> bool:
-    """Its only firing has come to nothing, or its work; one that was armed anew goes on."""
-    row = _read(schedule_id)
+    """End a one-shot whose firing or work came to nothing, unless it has a next fire time."""
+    row = _lock_schedule(schedule_id)
     if row is None:
         return False
     was, one_shot, armed, *_ = row
@@ -69,15 +69,15 @@ def end_one_shot(schedule_id: int, state: str, note: str) -> bool:
 def settle_schedule(
     schedule_id: int | None, now: datetime, error: str, *, stopped: bool = False
 ) -> None:
-    """What the end of its work means for a schedule; without an error it went well.
+    """Update a schedule after the end of its work; an empty error means success.
 
-    What somebody stopped is neither a failure nor a success, as far as those are counted.
+    Work that was stopped counts neither as a failure nor as a success.
     """
-    row = _read(schedule_id) if schedule_id is not None else None
+    row = _lock_schedule(schedule_id) if schedule_id is not None else None
     if schedule_id is None or row is None:
         return
-    was, one_shot, armed, interval_seconds, patience, failures = row
-    # One whose time was edited since it fired will fire again: this is not its end.
+    was, one_shot, armed, interval_seconds, most_failures, failures = row
+    # A one-shot whose time was edited since it fired has a next fire time: it does not end.
     over = one_shot and not armed
     if was not in (MAY_END if over else {S.ACTIVE}):
         return
@@ -87,17 +87,17 @@ def settle_schedule(
     if over:
         state = S.FAILED if error else S.COMPLETED
         columns |= {"pause_note": error[:500], "pause_until": None}
-    elif patience and failures >= patience:
+    elif most_failures and failures >= most_failures:
         state = S.PAUSED
         columns["pause_note"] = f"paused after {failures} failures: {error}"[:500]
     elif interval_seconds is not None:
-        # An interval is the pause between a run's end and the next one's beginning.
+        # The interval is counted from the end of a run.
         columns["next_fire_at"] = to_database_time(now + timedelta(seconds=interval_seconds))
     _move_schedule(schedule_id, was, state, columns)
 
 
-def _read(schedule_id: int) -> tuple[Any, ...] | None:
-    """Locked, so that a pause at this very moment does not make the move miss."""
+def _lock_schedule(schedule_id: int) -> tuple[Any, ...] | None:
+    """Lock and read the schedule, so that a pause at the same time cannot make the move fail."""
     return fetch_one(_LOCK_SCHEDULE, [schedule_id])
 
 

@@ -1,4 +1,4 @@
-"""A shutdown in three steps: nothing new, wait for what runs, tell the processes to exit."""
+"""The steps of a shutdown after control.begin_shutdown: wait for runs, then end the processes."""
 
 import os
 import signal
@@ -12,38 +12,39 @@ from agents_app.installation import running_up
 from agents_app.models import Run, Scheduler
 from agents_app.runs import control
 
-LOOK_EVERY_SECONDS = 0.2
-TELL_EVERY_SECONDS = 5.0
-# How long `up` may take to close its processes once nothing runs any more.
+POLL_SECONDS = 0.2
+REPORT_SECONDS = 5.0
+# The time that `up` has to end its processes after the last run.
 CLOSE_SECONDS = 30.0
 
 
-def wait_until_idle(seconds: float | None, tell: Callable[[str], None]) -> None:
-    began = told = monotonic()
-    while count := running():
+def wait_until_idle(seconds: float | None, report: Callable[[str], None]) -> None:
+    """Wait for all running runs, and report their number every few seconds."""
+    began = reported = monotonic()
+    while count := count_running():
         passed = monotonic() - began
         if seconds is not None and passed >= seconds:
             raise SchedulerShutdownError(
-                f"after {seconds:g} s {_runs(count)} still going on: stop again to wait on, "
+                f"after {seconds:g} s {_runs(count)} still running: stop again to wait longer, "
                 "or end them (manage.py stop AGENT)",
                 timed_out=True,
                 running_job_count=count,
             )
-        if monotonic() - told >= TELL_EVERY_SECONDS:
-            told = monotonic()
-            tell(f"waiting: {_runs(count)} still going on")
-        sleep(LOOK_EVERY_SECONDS)
+        if monotonic() - reported >= REPORT_SECONDS:
+            reported = monotonic()
+            report(f"waiting: {_runs(count)} still running")
+        sleep(POLL_SECONDS)
 
 
-def running() -> int:
-    """A run whose worker is silent for longer than its lease is no reason to wait."""
+def count_running() -> int:
+    """Runs of live workers; a worker that is silent for longer than its lease does not count."""
     now = datetime.now(UTC)
     owned = Run.objects.filter(state=Run.State.RUNNING, worker__ended_at__isnull=True)
     return owned.filter(worker__lease_until__gt=now).count()
 
 
-def finish() -> None:
-    """Ends the `up` of this data directory, now that nothing runs, and waits until it is gone."""
+def stop_processes() -> None:
+    """Send SIGTERM to the `up` of this data directory and wait until it has ended."""
     control.set_scheduler_state(Scheduler.State.STOPPED)
     give_up_at = monotonic() + CLOSE_SECONDS
     if process := running_up(CONF.data):
@@ -51,21 +52,21 @@ def finish() -> None:
     while process := running_up(CONF.data):
         if monotonic() >= give_up_at:
             raise SchedulerShutdownError(
-                f"nothing runs any more, but after {CLOSE_SECONDS:g} s manage.py up is still "
-                f"there: look at its output, or end it with kill {process}",
+                f"all runs have ended, but after {CLOSE_SECONDS:g} s manage.py up is still "
+                f"running: read its output, or end it with kill {process}",
                 timed_out=True,
                 running_job_count=0,
             )
-        sleep(LOOK_EVERY_SECONDS)
+        sleep(POLL_SECONDS)
 
 
-def wait_for_end(run_ids: list[int], seconds: float) -> None:
+def wait_for_runs(run_ids: list[int], seconds: float) -> None:
     give_up_at = monotonic() + seconds
     unfinished = Run.objects.filter(pk__in=run_ids, slot__isnull=False)
     while count := unfinished.count():
         if monotonic() >= give_up_at:
-            raise Refused(f"after {seconds:g} s {_runs(count)} still going on")
-        sleep(LOOK_EVERY_SECONDS)
+            raise Refused(f"after {seconds:g} s {_runs(count)} still running")
+        sleep(POLL_SECONDS)
 
 
 def _runs(count: int) -> str:

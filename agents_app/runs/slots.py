@@ -1,4 +1,4 @@
-"""May an agent start another run now? Its slots, its tenant's, its pauses, in one look."""
+"""Locks on agents and tenants, and the free slots of an agent and its project."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FROM {BLOCK_TABLES}
 WHERE a.id = %s"""  # noqa: S608
 _LOCK_AGENT = _AGENT + ENGINE.row_lock("a")
 _BLOCKED = f"SELECT a.id FROM {BLOCK_TABLES} WHERE {BLOCK_SQL} <> ''"  # noqa: S608
-# Whoever has lent its place waits, and counts for nothing: its borrower does.
+# A run that has lent its slot does not count: its borrower does.
 _USED = f"SELECT slot FROM drover_run WHERE agent_id = %s AND slot < {LENT}"  # noqa: S608
 _USED_OF_TENANT = f"""
 SELECT project_slot FROM drover_run
@@ -23,7 +23,7 @@ WHERE tenant_id = %s AND slot IS NOT NULL AND (project_slot IS NULL OR project_s
 
 @dataclass(frozen=True, slots=True)
 class AgentGate:
-    """What decides about an agent's next run."""
+    """The values of an agent and its tenant that decide about the next run."""
 
     tenant_id: int
     scale: int
@@ -46,20 +46,20 @@ class AgentGate:
 
     @property
     def refuses_work(self) -> bool:
-        """New work is not even queued."""
+        """New work is refused instead of queued."""
         return self.block is not None and self.block.refuses_work
 
 
 @dataclass(frozen=True, slots=True)
 class SlotPair:
-    """The slot a run takes, and its place under the project's cap if there is one."""
+    """The slot of a run, and its slot under the project's cap if there is one."""
 
     slot: int
     project_slot: int | None
 
 
 def lock_agent(agent_id: int) -> AgentGate | None:
-    """Locks the agent until the transaction ends: its admissions go one after the other."""
+    """Lock the agent until the transaction ends, so that its admissions are serialized."""
     row = fetch_one(_LOCK_AGENT, [agent_id])
     return AgentGate(*row) if row else None
 
@@ -70,39 +70,39 @@ def read_blocked_agents() -> list[int]:
 
 
 def lock_agents(agent_ids: Iterable[int]) -> None:
-    """For a change that touches several: always in one order and before any tenant, so that two
-    such changes, or one and a finishing run, never wait for each other."""
+    """Lock several agents in one order and before any tenant, so that no deadlock is possible."""
     for agent_id in sorted(set(agent_ids)):
         lock_agent(agent_id)
 
 
 def lock_tenant(tenant_id: int) -> None:
-    """After any agents, never before: the cap's places, and loans, change one after the other."""
+    """Lock the tenant after all agents: project slots and loans change only under this lock."""
     ENGINE.lock_row("drover_tenant", tenant_id)
 
 
 def find_free_slots(agent_id: int, gate: AgentGate) -> SlotPair | None:
-    slot = free_slot(agent_id, gate.scale)
+    """The agent has to be locked. Locks the tenant if it has a cap."""
+    slot = find_free_slot(agent_id, gate.scale)
     if slot is None:
         return None
     if gate.tenant_scale is None:
         return SlotPair(slot, None)
     lock_tenant(gate.tenant_id)
-    project_slot = free_project_slot(gate)
+    project_slot = find_free_project_slot(gate)
     return None if project_slot is None else SlotPair(slot, project_slot)
 
 
-def free_slot(agent_id: int, scale: int) -> int | None:
-    return lowest_free(scale, fetch_column(_USED, [agent_id]))
+def find_free_slot(agent_id: int, scale: int) -> int | None:
+    return lowest_free_number(scale, fetch_column(_USED, [agent_id]))
 
 
-def free_project_slot(gate: AgentGate) -> int | None:
+def find_free_project_slot(gate: AgentGate) -> int | None:
     assert gate.tenant_scale is not None
-    return lowest_free(gate.tenant_scale, fetch_column(_USED_OF_TENANT, [gate.tenant_id]))
+    return lowest_free_number(gate.tenant_scale, fetch_column(_USED_OF_TENANT, [gate.tenant_id]))
 
 
-def lowest_free(scale: int, used: list[int | None]) -> int | None:
-    """Counts first: after a scale was lowered, or a cap set, runs outside the range still count."""
+def lowest_free_number(scale: int, used: list[int | None]) -> int | None:
+    """Compares the count first: after a lowered scale, numbers outside the range still count."""
     if len(used) >= scale:
         return None
     taken = set(used)

@@ -5,39 +5,45 @@ Does not belong here: text to trigger to instant (triggers).
 """
 
 from agents_app.schedules import due, edit, firings
-from agents_app.schedules.due import goes_on_at
+from agents_app.schedules.due import next_fire_after_pause
 from agents_app.schedules.edit import Draft
-from agents_app.schedules.firings import live_states
+from agents_app.schedules.firings import read_live_states
 from agents_app.schedules.history import (
     HistoryEntry,
     Work,
-    as_entries,
-    because,
-    lateness,
-    read_asked_again,
+    explain_outcome,
+    format_lateness,
+    read_entries,
     read_history,
+    read_retried_work,
 )
 from agents_app.schedules.keys import create_once
-from agents_app.schedules.plan import LATE, after_pause, arm, fire_after, understand
+from agents_app.schedules.plan import (
+    LATE,
+    fire_after,
+    fire_after_pause,
+    parse_schedule_text,
+    set_next_fire,
+)
 
 __all__ = [
     "LATE",
     "Draft",
     "HistoryEntry",
     "Work",
-    "after_pause",
-    "arm",
-    "as_entries",
-    "because",
     "create_once",
     "due",
     "edit",
+    "explain_outcome",
     "fire_after",
+    "fire_after_pause",
     "firings",
-    "goes_on_at",
-    "lateness",
-    "live_states",
-    "read_asked_again",
+    "format_lateness",
+    "next_fire_after_pause",
+    "parse_schedule_text",
+    "read_entries",
     "read_history",
-    "understand",
+    "read_live_states",
+    "read_retried_work",
+    "set_next_fire",
 ]

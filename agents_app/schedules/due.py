@@ -1,4 +1,4 @@
-"""It is due: each instant of each active schedule becomes one firing, and the next is armed."""
+"""Due schedules: each due instant is recorded as one firing, and the next fire time is set."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,19 +21,27 @@ from agents_app.database import (
 from agents_app.errors import TriggerParseError
 from agents_app.models import Firing, Schedule, Tenant
 from agents_app.runs import TENANT_DISABLED, lock_agent, schedule_states
-from agents_app.schedules.firings import live_states
-from agents_app.schedules.plan import LATE, Plan, after_pause, fire_after, fraction, jittered, plan
+from agents_app.schedules.firings import read_live_states
+from agents_app.schedules.plan import (
+    LATE,
+    Plan,
+    decision_time,
+    fire_after,
+    fire_after_pause,
+    fraction,
+    plan_firings,
+)
 
 log = structlog.get_logger("drover.due")
 SCHEDULES_IN_ONE_COMMIT = 500
 AHEAD = timedelta(seconds=1.5)
 MOST_AHEAD = 2000
 FIRST_COMES = timedelta(milliseconds=50)
-FIRED_BEFORE = "it had fired at this time before"
+FIRED_BEFORE = "it had already fired at this time"
 
 
 def claim_due_schedules(now: datetime) -> int:
-    """Record what is due. Any number of beats may do this at once: the rows decide."""
+    """Commit firings for all due schedules; several beats may do so concurrently."""
     claimed = 0
     while batch := in_transaction(lambda: _claim_batch(now)):
         claimed += batch
@@ -42,7 +50,7 @@ def claim_due_schedules(now: datetime) -> int:
     return claimed
 
 
-# The states stand in the text: SQLite uses a partial index only if it can read them there.
+# The states are literals: SQLite uses a partial index only if the statement contains them.
 _NEXT = """
 SELECT (SELECT min(next_fire_at) FROM drover_schedule
         WHERE state = 'active' AND next_fire_at IS NOT NULL),
@@ -52,15 +60,15 @@ SELECT (SELECT min(next_fire_at) FROM drover_schedule
 
 
 def next_due_at() -> datetime | None:
-    """When beat has something to do: what it does nearly always is only to look at this."""
+    """The next time at which beat has to do something; beat polls this value."""
     found = fetch_one(_NEXT, []) or ()
     return min((from_database_time(at) for at in found if at is not None), default=None)
 
 
-def look_ahead(now: datetime, clock: Callable[[], datetime]) -> None:
-    """Find out, before thousands are due at once, what each has next: it is half of a claim.
+def compute_next_fires_ahead(now: datetime, clock: Callable[[], datetime]) -> None:
+    """Compute next fire times before thousands of schedules are due: half of the cost of a claim.
 
-    The answers stay in the caches of `fire_after`; the first fire ends the search.
+    The results stay in the caches of `fire_after`. Ends shortly before the first schedule is due.
     """
     soon = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__gt=now)
     soon = soon.filter(next_fire_at__lte=now + AHEAD).order_by("next_fire_at")[:MOST_AHEAD]
@@ -74,11 +82,11 @@ def look_ahead(now: datetime, clock: Callable[[], datetime]) -> None:
             fire_after(schedule, schedule.next_fire_at)
 
 
-# --- after a pause --------------------------------------------------------------------------
+# --- ended pauses ---------------------------------------------------------------------------
 
 
 def resume_expired_pauses(now: datetime) -> int:
-    """Schedules that were paused until a time that has come."""
+    """Resume the schedules whose pause has ended; returns their number."""
     waited = Schedule.objects.filter(state=Schedule.State.PAUSED, pause_until__lte=now)
     return sum(in_transaction(partial(_resume, waited, schedule, now)) for schedule in waited)
 
@@ -87,32 +95,34 @@ def _resume(waited: "QuerySet[Schedule]", seen: Schedule, now: datetime) -> bool
     lock_agent(seen.agent_id)
     schedule = waited.filter(pk=seen.pk).first()
     if schedule is None:
-        return False  # somebody resumed it, and perhaps paused it again
+        return False  # resumed, and perhaps paused again, since it was read
     try:
-        upcoming = goes_on_at(schedule, now)
+        upcoming = next_fire_after_pause(schedule, now)
     except TriggerParseError:
-        upcoming = now  # the claim will say what is wrong with it
+        upcoming = now  # the claim reports the error
     resumed = schedule_states.resume_schedule(schedule.pk, Schedule.State.PAUSED, upcoming)
     if resumed:
         log.info("schedule.resumed", schedule_id=schedule.pk, until=str(schedule.pause_until))
     return resumed
 
 
-def goes_on_at(schedule: Schedule, now: datetime, *, at_once: bool = False) -> datetime | None:
-    """When a paused schedule fires next; a one-shot whose time came meanwhile is due now.
+def next_fire_after_pause(
+    schedule: Schedule, now: datetime, *, at_once: bool = False
+) -> datetime | None:
+    """When a resumed schedule fires next; a one-shot whose time passed during the pause is due now.
 
-    In the caller's transaction, with the agent locked: what is on its way must not end meanwhile.
+    Requires a transaction with the agent locked, so that its unfinished work does not end.
     """
     fired = schedule.one_shot and schedule.next_fire_at is None
-    if fired and _is_on_its_way(schedule):
-        return None  # that will end it
-    upcoming = now if at_once else after_pause(schedule, now)
+    if fired and _has_unfinished_work(schedule):
+        return None  # the end of its work ends the schedule
+    upcoming = now if at_once else fire_after_pause(schedule, now)
     return upcoming or (now if schedule.one_shot else None)
 
 
-def _is_on_its_way(schedule: Schedule) -> bool:
+def _has_unfinished_work(schedule: Schedule) -> bool:
     undecided = schedule.firings.filter(outcome=Firing.Outcome.UNDECIDED)
-    return bool(live_states([schedule.pk])) or undecided.exists()
+    return bool(read_live_states([schedule.pk])) or undecided.exists()
 
 
 # --- the claim ------------------------------------------------------------------------------
@@ -122,8 +132,8 @@ def _claim_batch(now: datetime) -> int:
     schedules = _due(now)
     if not schedules:
         return 0
-    # Only such an interval wants to know: it counts from the end of its last run.
-    busy = live_states([s.pk for s in schedules if s.interval_seconds is not None])
+    # Only intervals that are counted from the end of the last run depend on it.
+    busy = read_live_states([s.pk for s in schedules if s.interval_seconds is not None])
     disabled = set(Tenant.objects.filter(disabled_at__isnull=False).values_list("pk", flat=True))
     plans = [
         (s, p)
@@ -149,9 +159,9 @@ def _plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> P
         schedule_states.pause_schedule(schedule.pk, TENANT_DISABLED)
         return None
     try:
-        return plan(schedule, now, busy=busy, disabled=disabled)
+        return plan_firings(schedule, now, busy=busy, disabled=disabled)
     except (TriggerParseError, OverflowError) as error:
-        # Stored by an older or newer Drover: nobody's fires may wait for it.
+        # Stored by another version of Drover; the other schedules must not wait for it.
         log.warning("schedule.unreadable", schedule_id=schedule.pk, error=str(error))
         schedule_states.pause_schedule(schedule.pk, str(error))
         return None
@@ -159,7 +169,7 @@ def _plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> P
 
 @dataclass(slots=True)
 class _Due:
-    """A firing before it is a row."""
+    """A firing that is not stored yet."""
 
     schedule: Schedule
     due_at: datetime
@@ -172,11 +182,11 @@ def _firings(schedule: Schedule, p: Plan) -> list[_Due]:
     if p.missed_count:
         log.warning("schedule.missed", schedule_id=schedule.pk, count=p.missed_count)
     skipped = [_Due(schedule, at, at, Firing.Outcome.SKIPPED, p.reason) for at in p.skipped]
-    return skipped + [_Due(schedule, at, jittered(schedule, at)) for at in p.fire]
+    return skipped + [_Due(schedule, at, decision_time(schedule, at)) for at in p.fire]
 
 
 def _record(firings: list[_Due], now: datetime) -> None:
-    """One that exists already was recorded by a beat that died before it could arm the next."""
+    """Insert firings; existing ones are from a beat that died before it set the next fire time."""
     rows = [
         (
             *(f.schedule.tenant_id, f.schedule.pk, f.due_at, now, f.decide_at),
@@ -188,9 +198,9 @@ def _record(firings: list[_Due], now: datetime) -> None:
 
 
 def _spread(firings: list[_Due], now: datetime) -> None:
-    """After a downtime much is late at once: it need not all start in the same second."""
+    """Spread the decisions about late firings over some seconds, after a downtime."""
     undecided = [f for f in firings if f.outcome == Firing.Outcome.UNDECIDED]
-    # One that waits for its jitter is not late yet.
+    # A firing that waits for its jitter is not late.
     late = [f for f in undecided if now - f.decide_at > LATE]
     if len(late) <= CONF.spread_after:
         return
@@ -217,7 +227,7 @@ FROM v WHERE s.id = v.id AND s.next_fire_at = v.was RETURNING 1"""
 
 
 def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
-    """Compare and set: a schedule edited or claimed meanwhile keeps what it was given there."""
+    """Set the next fire times, except of schedules that were changed since they were read."""
     if not plans:
         return
     rows = [
@@ -240,7 +250,7 @@ def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
 
 
 def _end_one_shots(plans: list[tuple[Schedule, Plan]]) -> None:
-    """Those that are too late, and those that were given a time at which they had fired before."""
+    """End the one-shots that are too late, or whose new time equals that of an earlier firing."""
     keys = [s.pk for s, p in plans if p.fire]
     new = Firing.objects.filter(schedule__in=keys, outcome=Firing.Outcome.UNDECIDED)
     to_come = set(new.values_list("schedule_id", flat=True)) if keys else set()

@@ -1,4 +1,4 @@
-"""What people do to schedules: create, edit, pause, resume, cancel, retry; each act is noted."""
+"""Commands of people for schedules: create, edit, pause, resume, cancel, retry; with events."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,23 +16,23 @@ from agents_app.database import in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
 from agents_app.models import Agent, Firing, Schedule, Trigger, WorkItem
-from agents_app.runs import Request, enqueue_here, lifecycle, lock_agents, schedule_states
-from agents_app.schedules.due import goes_on_at
-from agents_app.schedules.plan import after_pause, arm, understand
+from agents_app.runs import Request, enqueue_in_transaction, lifecycle, lock_agents, schedule_states
+from agents_app.schedules.due import next_fire_after_pause
+from agents_app.schedules.plan import fire_after_pause, parse_schedule_text, set_next_fire
 from agents_app.triggers import IntervalTrigger, parse_trigger
 
 S = Schedule.State
-# Another meaning of these is another time: the next fire is found anew.
-OF_THE_TIME = {"text", "timezone", "gap", "overlap_hour", "anchor"}
+# A change of these columns changes the fire times.
+TIME_COLUMNS = {"text", "timezone", "gap", "overlap_hour", "anchor"}
 MOST_JITTER_PERCENT = 10
-# Longer ones mean nothing here, and much longer ones are no timedelta.
+# Much longer times overflow a timedelta.
 MOST_DAYS = 366
 LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A schedule as somebody asks for it; None is the usual."""
+    """The values of a new schedule; None: the default."""
 
     text: str
     name: str = ""
@@ -50,14 +50,14 @@ class Draft:
 
 
 def create(agent: Agent, draft: Draft, by: str, now: datetime) -> Schedule:
-    """Refuses a name that is in use; one that was canceled, completed or failed is free again.
+    """Commit a new schedule. Refuses the name of an active or paused schedule.
 
-    Without a name it gets one that nobody had, so that two may be asked for in the same words.
+    Without a name the schedule gets an unused one, so that the same text can be used twice.
     """
-    checked = drafted(agent, draft, now)
+    checked = draft_schedule(agent, draft, now)
 
     def write() -> Schedule:
-        # A copy, because this may be undone and done again: what was saved once has a key.
+        # A copy: the transaction may be repeated, and a saved object has a primary key.
         schedule = copy(checked)
         lock_agents([agent.pk])
         if draft.name:
@@ -71,24 +71,24 @@ def create(agent: Agent, draft: Draft, by: str, now: datetime) -> Schedule:
     return in_transaction(write)
 
 
-def drafted(agent: Agent, draft: Draft, now: datetime) -> Schedule:
-    """The row that `create` would write, checked and armed; for a preview, too."""
+def draft_schedule(agent: Agent, draft: Draft, now: datetime) -> Schedule:
+    """The schedule that `create` would write, checked and with its next fire time."""
     values = {field.name: getattr(draft, field.name) for field in fields(draft)}
     values["timezone"] = draft.timezone or agent.timezone or HOST_ZONE
     values["overlap"] = draft.overlap or Schedule.Overlap.SKIP
     values["name"] = draft.name or _name_from(draft.text)
     schedule = Schedule(tenant_id=agent.tenant_id, agent=agent, **values)
-    understand(schedule, now)
+    parse_schedule_text(schedule, now)
     if schedule.one_shot and draft.overlap is None:
-        # It fires once: better late than never.
+        # A one-shot has no later firing, so its work waits for a slot.
         schedule.overlap = Schedule.Overlap.QUEUE
-    arm(schedule, now)
+    set_next_fire(schedule, now)
     _check(schedule)
     return schedule
 
 
 def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) -> Schedule:
-    """Counts and history stay; the next fire moves only if the time was edited."""
+    """Commit changes of columns; the next fire time changes only with the time columns."""
 
     def write() -> Schedule:
         schedule = Schedule.objects.select_related("agent").get(pk=known.pk)
@@ -98,9 +98,9 @@ def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) ->
             setattr(schedule, column, value)
         columns = set(changes)
         if columns & {"text", "timezone"}:
-            understand(schedule, now)
-        if columns & OF_THE_TIME:
-            arm(schedule, now)
+            parse_schedule_text(schedule, now)
+        if columns & TIME_COLUMNS:
+            set_next_fire(schedule, now)
             columns |= {"expression", "timezone", "one_shot", "interval_seconds", "next_fire_at"}
         _check(schedule)
         schedule.save(update_fields=[*columns, "updated_at"])
@@ -114,7 +114,7 @@ def pause(
     schedule: Schedule, by: str, now: datetime, note: str = "", until: datetime | None = None
 ) -> bool:
     if until is not None and until <= now:
-        raise Refused(f"{until:%Y-%m-%d %H:%M %Z} is in the past: pause until a time to come")
+        raise Refused(f"{until:%Y-%m-%d %H:%M %Z} is in the past: give a time in the future")
     return _act(
         "schedule.paused",
         lambda: schedule_states.pause_schedule(schedule.pk, note, until),
@@ -125,21 +125,21 @@ def pause(
 
 
 def resume(known: Schedule, by: str, now: datetime, *, at_once: bool = False) -> bool:
-    """Fires at once only if asked to; but a one-shot whose time came meanwhile is due now."""
+    """Resume a paused schedule; a one-shot whose time passed during the pause fires now."""
 
     def change() -> bool:
-        schedule = _locked(known)
-        upcoming = goes_on_at(schedule, now, at_once=at_once)
+        schedule = _lock_and_read(known)
+        upcoming = next_fire_after_pause(schedule, now, at_once=at_once)
         return schedule_states.resume_schedule(schedule.pk, S.PAUSED, upcoming)
 
     return _act("schedule.resumed", change, known, by, now)
 
 
 def cancel(known: Schedule, by: str, now: datetime) -> int:
-    """Returns how much of it was still to come: firings and queued work are called off with it."""
+    """Cancel the schedule with its undecided firings and queued work; returns their number."""
 
     def write() -> int:
-        schedule = _locked(known)
+        schedule = _lock_and_read(known)
         if not schedule_states.cancel_schedule(schedule.pk, schedule.state):
             raise Refused(f"{schedule.name} was canceled already")
         _note("schedule.canceled", schedule, by, now)
@@ -149,33 +149,33 @@ def cancel(known: Schedule, by: str, now: datetime) -> int:
 
 
 def retry(known: Schedule, by: str, now: datetime) -> WorkItem:
-    """What failed last is asked for again, now; a one-shot that had failed is active again."""
+    """Enqueue the last failed work again; a failed one-shot becomes active."""
 
     def write() -> WorkItem:
-        schedule = _locked(known)
+        schedule = _lock_and_read(known)
         failed = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.FAILED)
         _refuse_retry(schedule, failed)
         if schedule.state in {S.FAILED, S.PAUSED}:
-            # This is what a one-shot does now, whenever it was to fire.
-            upcoming = None if schedule.one_shot else after_pause(schedule, now)
+            # The retry replaces the firing of a one-shot.
+            upcoming = None if schedule.one_shot else fire_after_pause(schedule, now)
             schedule_states.resume_schedule(schedule.pk, schedule.state, upcoming)
         _note("schedule.retried", schedule, by, now)
-        return enqueue_here(_again(schedule, failed.order_by("-id").first(), by), now)
+        return enqueue_in_transaction(_again(schedule, failed.order_by("-id").first(), by), now)
 
     return in_transaction(write)
 
 
-# --- the parts ------------------------------------------------------------------------------
+# --- parts --------------------------------------------------------------------------------
 
 
-def _locked(known: Schedule) -> Schedule:
-    """As it is now. The agent goes first, as everywhere: nothing of it is decided or ends now."""
+def _lock_and_read(known: Schedule) -> Schedule:
+    """Lock the agent, then read the schedule."""
     lock_agents([known.agent_id])
     return Schedule.objects.get(pk=known.pk)
 
 
 def _check(schedule: Schedule) -> None:
-    """What a form would refuse is refused wherever it comes from."""
+    """Refuse values that a form would refuse, for all callers."""
     trigger = parse_trigger(schedule.expression)
     is_interval = isinstance(trigger, IntervalTrigger)
     if schedule.jitter_percent and not is_interval:
@@ -203,7 +203,7 @@ def _free_name(schedule: Schedule) -> None:
             f"{schedule.agent.name} has a schedule {known.name!r} already ({known.state}): "
             "choose another name, or cancel that one first"
         )
-    # The old one keeps its history under a name of its own.
+    # The old schedule keeps its history under another name.
     old_name = f"{known.name[: LONGEST_NAME - 20]}.{known.pk}"
     Schedule.objects.filter(pk=known.pk).update(name=old_name)
 
@@ -233,7 +233,7 @@ def _call_off(schedule: Schedule, now: datetime) -> int:
     queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
     reason = "its schedule was canceled"
     items = list(queued.order_by("pk").values_list("pk", flat=True))
-    return firings + sum(lifecycle.drop(item, now, reason) for item in items)
+    return firings + sum(lifecycle.drop_work(item, now, reason) for item in items)
 
 
 def _again(schedule: Schedule, item: WorkItem | None, by: str) -> Request:
@@ -251,7 +251,7 @@ def _again(schedule: Schedule, item: WorkItem | None, by: str) -> Request:
 def _act(
     name: str, change: Callable[[], bool], schedule: Schedule, detail: str, now: datetime
 ) -> bool:
-    """The change and its entry, or neither."""
+    """Commit the change together with its event; without a change there is no event."""
 
     def both() -> bool:
         moved = change()

@@ -1,4 +1,4 @@
-"""Every recorded firing gets its outcome: work is asked for, or the reason why not is noted."""
+"""Decides recorded firings: each enqueues work or is skipped with a reason."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from agents_app.runs import (
     TENANT_DISABLED,
     AgentGate,
     Request,
-    enqueue_here,
+    enqueue_in_transaction,
     find_free_slots,
     lifecycle,
     lock_agent,
@@ -33,7 +33,7 @@ AT_CAPACITY: Decision = (Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY)
 
 
 def decide_firings(now: datetime) -> int:
-    """The ones a crash left behind come first."""
+    """Commit the outcome of all firings whose time has come, the oldest first."""
     decided = 0
     while batch := _decide_some(now):
         decided += batch
@@ -41,13 +41,13 @@ def decide_firings(now: datetime) -> int:
 
 
 def _decide_some(now: datetime) -> int:
-    """Agent by agent: a worker that ends a run of another agent must not wait for this."""
+    """One transaction per agent, so that workers wait only for the agent of their run."""
     decided = 0
     for agent_id, firing_ids in _undecided_by_agent(now).items():
         try:
             decided += in_transaction(partial(_decide_for, agent_id, firing_ids, now))
         except (OperationalError, InterfaceError):
-            raise  # the database is away: beat will come again
+            raise  # the database is unavailable: beat repeats the call
         except Exception:
             log.exception("firing.undecidable", agent_id=agent_id)
             decided += sum(_decide_alone(agent_id, firing_id, now) for firing_id in firing_ids)
@@ -63,7 +63,7 @@ def _undecided_by_agent(now: datetime) -> dict[int, list[int]]:
 
 
 def _decide_alone(agent_id: int, firing_id: int, now: datetime) -> int:
-    """The one that stood in the way of the others has failed."""
+    """Decide one firing of a batch that raised an error; if it raises again, it has failed."""
     try:
         return in_transaction(partial(_decide_for, agent_id, [firing_id], now))
     except (OperationalError, InterfaceError):
@@ -84,10 +84,10 @@ def _fail(firing_id: int, note: str) -> int:
 def _decide_for(agent_id: int, firing_ids: list[int], now: datetime) -> int:
     gate = lock_agent(agent_id)
     firings = list(_undecided(firing_ids))
-    live = live_states({firing.schedule_id for firing in firings})
+    live = read_live_states({firing.schedule_id for firing in firings})
     decisions: dict[Decision, list[Firing]] = {}
     for firing in firings:
-        # Its row is locked, so nothing of the agent ends meanwhile: once full, always full.
+        # The agent is locked, so no run of it ends: full slots stay full.
         full = AT_CAPACITY in decisions
         states = live.setdefault(firing.schedule_id, set())
         decision = _decide(firing, gate, states, now, full=full)
@@ -107,14 +107,14 @@ def _undecided(firing_ids: list[int]) -> "QuerySet[Firing]":
     return found.select_for_update(skip_locked=True, of=("self",)).order_by("decide_at", "id")
 
 
-# The states stand in the text: SQLite uses a partial index only if it can read them there.
+# The states are literals: SQLite uses a partial index only if the statement contains them.
 _LIVE = """
 SELECT schedule_id, state FROM drover_work_item
 WHERE state IN ('queued', 'admitted') AND schedule_id IN ({})"""
 
 
-def live_states(schedule_ids: Collection[int]) -> dict[int, set[str]]:
-    """What is unfinished of each schedule's work."""
+def read_live_states(schedule_ids: Collection[int]) -> dict[int, set[str]]:
+    """The states of the unfinished work items of each schedule."""
     live: dict[int, set[str]] = {}
     if schedule_ids:
         marks = ", ".join(["%s"] * len(schedule_ids))
@@ -140,14 +140,14 @@ def _decide(
         full or find_free_slots(schedule.agent_id, gate) is None
     ):
         return AT_CAPACITY
-    item = enqueue_here(_request_of(firing), now)
+    item = enqueue_in_transaction(_request_of(firing), now)
     live.add(item.state)
     queued = item.state == WorkItem.State.QUEUED
     return (Firing.Outcome.QUEUED if queued else Firing.Outcome.STARTED), ""
 
 
 def _overlap_reason(schedule: Schedule, live: set[str], now: datetime) -> str:
-    """What the schedule's earlier, unfinished work means for a new firing."""
+    """The reason for which unfinished work of the schedule keeps a firing from starting."""
     if schedule.overlap == Schedule.Overlap.CANCEL_OTHER:
         _cancel_other(schedule, now)
         return ""
@@ -159,7 +159,7 @@ def _overlap_reason(schedule: Schedule, live: set[str], now: datetime) -> str:
 def _cancel_other(schedule: Schedule, now: datetime) -> None:
     queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
     for work_item_id in queued.values_list("pk", flat=True):
-        lifecycle.drop(work_item_id, now, "replaced by a newer firing")
+        lifecycle.drop_work(work_item_id, now, "replaced by a newer firing")
     runs = Run.objects.filter(schedule=schedule, slot__isnull=False)
     request_stop(runs, now, "replaced by a newer firing")
 
@@ -183,7 +183,7 @@ def _record(decision: Decision, firings: list[Firing]) -> None:
 
 
 def _follow_up(reason: str, firings: list[Firing], *, missing: bool) -> None:
-    """What it means for a schedule that nothing comes of a firing."""
+    """Update the schedules of skipped firings: count them, pause or end the schedules."""
     _count_skipped(firings)
     for schedule in (firing.schedule for firing in firings):
         if schedule.state in SCHEDULE_BLOCKS:

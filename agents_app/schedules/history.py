@@ -1,4 +1,4 @@
-"""The firings of a schedule, each with its reason in a sentence and what became of its work."""
+"""The firings of a schedule with the reason of their outcome and the state of their work."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ _RUN_COLUMNS = ("work_item", "state", "started_at", "finished_at", "exit_code", 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a schedule asked for, and its last run."""
+    """A work item of a schedule, and its last run."""
 
     work_item: int
     asked_at: datetime
     asked_by: str
     state: str
     reason: str
-    # In its agent's queue, from 1, while it waits there.
+    # The position in its agent's queue, from 1.
     position: int | None
     run: int | None
     run_state: str
@@ -38,7 +38,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One due instant: `because` says why it ended so, `became` what came of it."""
+    """A firing: `because` explains its outcome, `became` the state of its work."""
 
     due_at: datetime
     local: str
@@ -51,12 +51,12 @@ class HistoryEntry:
 
 
 def read_history(schedule: Schedule, limit: int) -> tuple[HistoryEntry, ...]:
-    """The latest first."""
-    return as_entries(schedule, schedule.firings.order_by("-due_at")[:limit])
+    """The latest firings of a schedule, the latest first."""
+    return read_entries(schedule, schedule.firings.order_by("-due_at")[:limit])
 
 
-def read_asked_again(schedule: Schedule, limit: int) -> tuple[Work, ...]:
-    """What people asked for once more; no due instant led to it. The latest first."""
+def read_retried_work(schedule: Schedule, limit: int) -> tuple[Work, ...]:
+    """Work items of a schedule without a firing: people retried it. The latest first."""
     ran = Run.objects.filter(schedule=schedule, work_item__firing__isnull=True)
     waits = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
     keys = {*ran.order_by("-pk").values_list("work_item", flat=True)[:limit]}
@@ -64,11 +64,11 @@ def read_asked_again(schedule: Schedule, limit: int) -> tuple[Work, ...]:
     items = WorkItem.objects.filter(pk__in=keys).prefetch_related(_tries("runs")).order_by("-pk")
     found = list(items[:limit])
     places = _places(schedule.agent_id, found)
-    return tuple(described(item, places, schedule) for item in found)
+    return tuple(describe_work(item, places, schedule) for item in found)
 
 
-def as_entries(schedule: Schedule, firings: QuerySet[Firing]) -> tuple[HistoryEntry, ...]:
-    """Two queries, whatever their number; a third one if some of their work waits."""
+def read_entries(schedule: Schedule, firings: QuerySet[Firing]) -> tuple[HistoryEntry, ...]:
+    """The firings as entries: two queries, and a third one if some of their work is queued."""
     joined = firings.select_related("work_item").prefetch_related(_tries("work_item__runs"))
     found = [(firing, _work_item(firing)) for firing in joined]
     places = _places(schedule.agent_id, [item for _, item in found if item])
@@ -84,7 +84,7 @@ def _work_item(firing: Firing) -> Any:
 
 
 def _places(agent_id: int, items: Iterable[WorkItem]) -> dict[int, int]:
-    """Where each waiting item stands in the queue of its agent."""
+    """The positions of the queued work items in the queue of their agent."""
     if not any(item.state == WorkItem.State.QUEUED for item in items):
         return {}
     queue = WorkItem.objects.filter(agent=agent_id, state=WorkItem.State.QUEUED)
@@ -95,7 +95,7 @@ def _places(agent_id: int, items: Iterable[WorkItem]) -> dict[int, int]:
 def _told(
     schedule: Schedule, firing: Firing, item: WorkItem | None, places: dict[int, int]
 ) -> HistoryEntry:
-    work = described(item, places, schedule) if item else None
+    work = describe_work(item, places, schedule) if item else None
     asked = firing.outcome in {Firing.Outcome.STARTED, Firing.Outcome.QUEUED}
     return HistoryEntry(
         due_at=firing.due_at,
@@ -103,16 +103,20 @@ def _told(
         outcome=firing.outcome or "undecided",
         reason=firing.reason,
         late_seconds=firing.late_seconds,
-        because=because(firing, schedule.timezone),
+        because=explain_outcome(firing, schedule.timezone),
         became=work.text if work else NO_WORK if asked else "",
         work=work,
     )
 
 
-def because(firing: Firing, timezone: str) -> str:
-    """Why it ended so; "why did it not run?" as a sentence."""
+def explain_outcome(firing: Firing, timezone: str) -> str:
+    """The reason of a firing's outcome as a sentence."""
     decided = clock(firing.decide_at, timezone)
-    late = f", {lateness(firing.late_seconds)} late" if firing.late_seconds > LATE.seconds else ""
+    late = (
+        f", {format_lateness(firing.late_seconds)} late"
+        if firing.late_seconds > LATE.seconds
+        else ""
+    )
     if firing.outcome == Firing.Outcome.UNDECIDED:
         return f"recorded{late}, and it is decided at {decided}"
     if firing.outcome == Firing.Outcome.STARTED:
@@ -124,7 +128,7 @@ def because(firing: Firing, timezone: str) -> str:
     return SKIPPED_BECAUSE[firing.reason]
 
 
-def lateness(seconds: float) -> str:
+def format_lateness(seconds: float) -> str:
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
@@ -134,8 +138,8 @@ def lateness(seconds: float) -> str:
 # --- what became of it ----------------------------------------------------------------------
 
 
-def described(item: Any, places: dict[int, int], schedule: Schedule) -> Work:
-    """`item` has its runs in `tries`, the oldest first."""
+def describe_work(item: Any, places: dict[int, int], schedule: Schedule) -> Work:
+    """Requires the runs of the work item in its attribute `tries`, the oldest first."""
     run: Run | None = item.tries[-1] if item.tries else None
     return Work(
         work_item=item.pk,

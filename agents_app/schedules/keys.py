@@ -1,4 +1,4 @@
-"""A schedule that is asked for twice under one key is made once."""
+"""Creation of a schedule with an idempotency key."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from agents_app.schedules.edit import Draft
 def create_once(
     agent: Agent, draft: Draft, key: str | None, by: str, now: datetime
 ) -> tuple[Schedule, bool]:
-    """The schedule, and whether it was made now; without a key, as often as it is asked for."""
+    """The schedule with the key, and whether this call created it; without a key always true."""
     if key is None:
         return edit.create(agent, draft, by, now), True
     same = Schedule.objects.filter(tenant=agent.tenant_id, idempotency_key=key)
@@ -28,5 +28,5 @@ def create_once(
     try:
         return in_transaction(change)
     except IntegrityError:
-        # Somebody with the same key was faster by less than a transaction.
+        # A concurrent request with the same key has committed first.
         return same.get(), False

@@ -1,4 +1,4 @@
-"""What a schedule's text and policies mean at a given moment; reads and writes no rows."""
+"""Fire times of a schedule by its text and policies; reads and writes no rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ from agents_app.triggers import (
     zone,
 )
 
-# Older instants than these are counted one by one no more: a year of minutes is half a million.
+# Instants are enumerated up to this number: a year of minutes is half a million.
 MOST_INSTANTS = 1000
 MOST_CAUGHT_UP = 100
-# With catch_up: skip, an instant is on time if a busy or restarting beat comes this late.
+# With `catch_up: skip`, an instant is on time up to this delay of a busy or restarting beat.
 PUNCTUAL = timedelta(seconds=60)
-# Later than this a firing counts as late: no busy beat comes so late, one that was down does.
+# A firing after this delay counts as late: only a beat that was down is so late.
 LATE = timedelta(seconds=10)
 MOMENT = timedelta(microseconds=1)
-# For so long nothing of a disabled tenant is looked at again.
+# The schedules of a disabled tenant are postponed by this time.
 DISABLED_FOR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one look at a due schedule leads to."""
+    """The firings of a due schedule, and its next fire time."""
 
     fire: tuple[datetime, ...] = ()
     skipped: tuple[datetime, ...] = ()
@@ -47,8 +47,8 @@ class Plan:
 # --- text to fires --------------------------------------------------------------------------
 
 
-def understand(schedule: Schedule, now: datetime, *, allow_past: bool = False) -> None:
-    """What the schedule's text means from now on; a zone that the text names is the schedule's."""
+def parse_schedule_text(schedule: Schedule, now: datetime, *, allow_past: bool = False) -> None:
+    """Set the schedule's trigger from its text; a time zone in the text becomes the schedule's."""
     local = zone(schedule.timezone)
     when = parse_when(schedule.text, now, local, *_policies(schedule), allow_past=allow_past)
     schedule.expression = when.trigger.expression
@@ -56,8 +56,11 @@ def understand(schedule: Schedule, now: datetime, *, allow_past: bool = False) -
     schedule.one_shot = isinstance(when.trigger, OnceTrigger)
 
 
-def arm(schedule: Schedule, now: datetime) -> None:
-    """The first fire of a new or edited schedule; `15m` at once, `every 15 minutes` after those."""
+def set_next_fire(schedule: Schedule, now: datetime) -> None:
+    """Set the next fire time of a new or edited schedule.
+
+    `15m` fires at once, `every 15 minutes` after 15 minutes.
+    """
     trigger = parse_trigger(schedule.expression)
     schedule.interval_seconds = None
     if isinstance(trigger, OnceTrigger):
@@ -71,13 +74,13 @@ def arm(schedule: Schedule, now: datetime) -> None:
 
 
 def fire_after(schedule: Schedule, after: datetime) -> datetime | None:
-    """Strictly later, by the schedule's trigger, zone and policies."""
+    """The first fire time after a moment, by the schedule's trigger, zone and policies."""
     trigger = parse_trigger(schedule.expression)
     return next_fire(trigger, after, zone(schedule.timezone), *_policies(schedule))
 
 
-def after_pause(schedule: Schedule, now: datetime) -> datetime | None:
-    """Where it goes on, never at once: `every 2 hours` keeps its rhythm, `2h` waits as long."""
+def fire_after_pause(schedule: Schedule, now: datetime) -> datetime | None:
+    """The first fire time after a pause: `every 2 hours` keeps its times, `2h` waits two hours."""
     armed = schedule.next_fire_at
     if armed is None or (armed <= now and schedule.interval_seconds is not None):
         return fire_after(schedule, now)
@@ -95,15 +98,15 @@ def _policies(schedule: Schedule) -> tuple[Gap, OverlapHour]:
 # --- what is due ----------------------------------------------------------------------------
 
 
-def plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool = False) -> Plan:
-    """The instants since the schedule was armed, sorted by its catch-up policy."""
+def plan_firings(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool = False) -> Plan:
+    """Divide the instants since `next_fire_at` by the schedule's catch-up policy."""
     assert schedule.next_fire_at is not None
     if disabled:
-        later = after_pause(schedule, now + DISABLED_FOR)
+        later = fire_after_pause(schedule, now + DISABLED_FOR)
         armed = (schedule.next_fire_at,)
         return Plan(skipped=armed, reason=Firing.Reason.TENANT_DISABLED, next_fire_at=later)
     if schedule.interval_seconds is not None:
-        # It counts from a completion, so while the last run goes on no instant is due.
+        # Counted from the end of a run: during a run no instant is due.
         at_once = () if busy else (schedule.next_fire_at,)
         every = timedelta(seconds=schedule.interval_seconds)
         return Plan(at_once, next_fire_at=now + every)
@@ -116,7 +119,7 @@ def plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool = Fals
 
 
 def _instants(schedule: Schedule, now: datetime) -> tuple[list[datetime], datetime | None]:
-    """Every instant from the armed one until now, and the one after."""
+    """Every instant from `next_fire_at` until now, and the one after."""
     instants: list[datetime] = []
     upcoming = schedule.next_fire_at
     while upcoming is not None and upcoming <= now:
@@ -124,13 +127,13 @@ def _instants(schedule: Schedule, now: datetime) -> tuple[list[datetime], dateti
             instants += _latest(schedule, upcoming, now)
             return instants, fire_after(schedule, instants[-1])
         instants.append(upcoming)
-        # One that was asked to fire before its time has fired, too.
+        # A one-shot has no further instant, even if it fired before its time.
         upcoming = None if schedule.one_shot else fire_after(schedule, upcoming)
     return instants, upcoming
 
 
 def _latest(schedule: Schedule, since: datetime, now: datetime) -> list[datetime]:
-    """The last hundred instants, found from the end; an interval's are counted from `since`."""
+    """The last hundred instants, found from the end; those of an interval count from `since`."""
     trigger, local = parse_trigger(schedule.expression), zone(schedule.timezone)
     found = list(_backwards(trigger, since, now, local, _policies(schedule)))
     if len(found) < MOST_CAUGHT_UP:
@@ -166,8 +169,8 @@ def _to_fire(schedule: Schedule, instants: list[datetime], now: datetime) -> tup
 # --- jitter ---------------------------------------------------------------------------------
 
 
-def jittered(schedule: Schedule, due_at: datetime) -> datetime:
-    """When a firing is decided: its instant itself stays what the text says."""
+def decision_time(schedule: Schedule, due_at: datetime) -> datetime:
+    """The due time plus jitter, at which the firing is decided."""
     if not (schedule.jitter_seconds or schedule.jitter_percent):
         return due_at
     longest = timedelta(seconds=schedule.jitter_seconds)
@@ -178,6 +181,6 @@ def jittered(schedule: Schedule, due_at: datetime) -> datetime:
 
 
 def fraction(schedule_id: int, due_at: datetime) -> float:
-    """From 0 to 1, by chance but the same again for the same firing: a claim may be repeated."""
+    """A pseudorandom number from 0 to 1, the same for a repeated claim of the same firing."""
     digest = blake2b(f"{schedule_id} {due_at.timestamp()}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64

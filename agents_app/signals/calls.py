@@ -77,7 +77,7 @@ def call(run: Run, agent_name: str, text: str, now: datetime) -> CallState:
 
 
 def _call(run: Run, target: Agent, text: str, now: datetime) -> CallState:
-    item = dispatch.enqueue_here(
+    item = dispatch.enqueue_in_transaction(
         Request(
             tenant_id=run.tenant_id,
             agent_id=target.pk,
@@ -267,5 +267,5 @@ def _end_overdue(call: AgentCall, now: datetime) -> bool:
     )
     ended = still_open.update(ended_at=now, error=NO_ANSWER)
     if ended:
-        lifecycle.drop(call.work_item_id, now, NO_ANSWER)
+        lifecycle.drop_work(call.work_item_id, now, NO_ANSWER)
     return bool(ended)

@@ -149,7 +149,7 @@ def _enqueue(message: Message, now: datetime) -> bool:
         prompt=message.text,
         requested_by=message.sender,
     )
-    item = dispatch.enqueue_here(request, now)
+    item = dispatch.enqueue_in_transaction(request, now)
     message.work_item = item
     return _take(message, now, work_item_id=item.pk)
 

@@ -44,7 +44,7 @@ def store(arrivals: Sequence[Arrival], now: datetime) -> list[Receipt]:
 def _store(arrivals: Sequence[Arrival], now: datetime) -> list[Receipt]:
     expire_ids(arrivals, now)
     written = insert(arrivals)
-    closed = dispatch.enqueue_all_here(
+    closed = dispatch.enqueue_many_in_transaction(
         [each for arrival, key in written for each in _requests(arrival, key, _trace(arrival))],
         now,
     )
@@ -144,7 +144,7 @@ def _replay(arrival: Arrival, key: int, by: str, now: datetime, trace_id: str) -
     asked_by = f"{by}, replay {row[0]} of delivery {key}"
     rewrite(key, arrival.reading)
     wanted = _requests(arrival, key, trace_id, row[0], asked_by)
-    closed = dispatch.enqueue_all_here(wanted, now)
+    closed = dispatch.enqueue_many_in_transaction(wanted, now)
     reading = _without(arrival, key, closed).reading
     about = f"{by}: delivery {key}, {len(reading.matched)} matched"
     tenant_id = arrival.source.tenant_id

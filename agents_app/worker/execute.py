@@ -42,7 +42,7 @@ def execute(run_id: int, host: Host) -> int:
     None if another worker has started the run, or if this worker is draining."""
     if host.draining.is_set():
         return 0
-    job = in_transaction(lambda: lifecycle.start(run_id, host.worker_id, host.clock()))
+    job = in_transaction(lambda: lifecycle.start_run(run_id, host.worker_id, host.clock()))
     if job is None:
         log.debug("hint.claim_noop", run_id=run_id)
     done, give_back_at = 0, time.monotonic() + MAX_SECONDS_IN_A_ROW
@@ -61,7 +61,7 @@ def execute_adopted(job: Job, host: Host, adopted: Runner) -> None:
 def execute_called(run_id: int, host: Host) -> None:
     """Execute a run that a waiting run of this host called; also while the host is draining,
     because the waiting run may finish."""
-    job = in_transaction(lambda: lifecycle.start(run_id, host.worker_id, host.clock()))
+    job = in_transaction(lambda: lifecycle.start_run(run_id, host.worker_id, host.clock()))
     if job is not None:
         _run(job, host, hand_over=False)
 
@@ -94,7 +94,7 @@ def _finish(
     stdin = host.live[job.run_id].stdin_messages
 
     def at_once() -> Job | None:
-        return lifecycle.hand_over_at_once(job, ending, host.clock(), host.worker_id)
+        return lifecycle.hand_over_in_one_statement(job, ending, host.clock(), host.worker_id)
 
     def change() -> Job | None:
         transcript.store_rest()
@@ -105,7 +105,7 @@ def _finish(
 
     while True:
         try:
-            plain = transcript.is_stored and ending.report is None and ending.said is None
+            plain = transcript.is_stored and ending.report is None and ending.file_signals is None
             if hand_over and plain and stdin.is_settled and (next_job := at_once()):
                 return next_job
             return in_transaction(change)
@@ -117,7 +117,7 @@ def _finish(
             log.exception("run.finish_refused", **job.log_context)
             transcript.drop_unstored()
             refusal = "the database refused the result of this run"
-            ending = replace(ending, error=refusal, report=None, said=None)
+            ending = replace(ending, error=refusal, report=None, file_signals=None)
         time.sleep(1)
 
 
@@ -127,9 +127,9 @@ def _end(job: Job, ending: Ending, host: Host, hand_over: bool) -> Job | None:
         return None
     if ending.report is not None:
         holds.book(job.run_id, ending.report, host.clock())
-    if ending.said is not None:
-        store_signals(job.run_id, ending.said, host.clock(), host.worker_id)
-    return lifecycle.finish(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
+    if ending.file_signals is not None:
+        store_signals(job.run_id, ending.file_signals, host.clock(), host.worker_id)
+    return lifecycle.finish_run(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
 
 def _settle_tenant_budget(job: Job, host: Host) -> None:
@@ -144,14 +144,14 @@ def _give_back(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
     """Return the run to the queue; only one stopped row of its attempts is kept."""
     same = Run.objects.filter(state=Run.State.STOPPED, work_item=job.work_item_id)
     same.filter(error=ending.error).delete()
-    lifecycle.give_back(job, ending, now, worker_id)
+    lifecycle.give_back_run(job, ending, now, worker_id)
 
 
 def _lose(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
     """The container is gone: the run is lost, as if its worker had died."""
     owned = Run.objects.filter(pk=job.run_id, worker=worker_id, state=Run.State.RUNNING)
     for run in owned.select_related("agent"):
-        lifecycle.lose(run, now, ending.error)
+        lifecycle.lose_run(run, now, ending.error)
 
 
 # Endings without a known result of the program.

@@ -164,7 +164,7 @@ class Lease:
         unknown = owned.filter(started_at__lt=earlier).exclude(pk__in=list(self.host.live))
         for run in unknown.select_related("agent"):
             in_transaction(
-                partial(lifecycle.lose, run, now, "lost: the worker never confirmed the start")
+                partial(lifecycle.lose_run, run, now, "lost: the worker never confirmed the start")
             )
 
     def _serve_runs(self) -> None:

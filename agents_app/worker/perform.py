@@ -159,7 +159,8 @@ def _finish_run(ctx: RunContext, runner: TimedRunner, spec: RunSpec, ending: End
         ending,
         output_bytes=ctx.transcript.total_bytes,
         output_cut_bytes=ctx.transcript.buffer.left_out_bytes,
-        said=signals and {name: ctx.redactor.clean_text(text) for name, text in signals.items()},
+        file_signals=signals
+        and {name: ctx.redactor.clean_text(text) for name, text in signals.items()},
     )
 
 

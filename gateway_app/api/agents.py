@@ -11,7 +11,7 @@ from ninja.responses import Status as Answer
 from pydantic import Field
 
 from agents_app.models import Agent, Run, Schedule, Tenant, WorkItem
-from agents_app.reports import note_of, state_of
+from agents_app.reports import agent_note, agent_state
 from agents_app.runs import control
 from agents_app.signals import messages
 from gateway_app.access import TO_OPERATE, TO_READ, Caller, answers, caller_of
@@ -203,8 +203,8 @@ def agent_shapes(tenant: Tenant, agents: Sequence[Agent]) -> list[AgentShape]:
     return [
         AgentShape(
             **{name: getattr(agent, name) for name in _SAME},
-            state=cast("AgentState", state_of(agent)),
-            note=note_of(agent),
+            state=cast("AgentState", agent_state(agent)),
+            note=agent_note(agent),
             running=states.get((agent.pk, Run.State.RUNNING), 0),
             pending=states.get((agent.pk, Run.State.PENDING), 0),
             queue_depth=depths.get(agent.pk, 0),

@@ -82,4 +82,6 @@ def rerun_run(request: HttpRequest, run_id: int) -> Answer[AcceptedWork]:
     """Queues new work with the same input."""
     caller = caller_of(request)
     run = find_run(caller.tenant, run_id)
-    return Answer(202, accepted_work(dispatch.rerun(run, caller.by, utc_now(), trace_of(request))))
+    return Answer(
+        202, accepted_work(dispatch.enqueue_rerun(run, caller.by, utc_now(), trace_of(request)))
+    )

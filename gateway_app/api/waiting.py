@@ -35,7 +35,7 @@ def stop_when_idle() -> None:
 def _stop_when_idle() -> None:
     try:
         shutdown.wait_until_idle(None, lambda text: log.info("shutdown.waiting", detail=text))
-        shutdown.finish()
+        shutdown.stop_processes()
     except DroverError as error:
         log.warning("shutdown.unfinished", error=str(error))
     finally:

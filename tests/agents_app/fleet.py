@@ -77,7 +77,7 @@ class Fleet:
         """A worker starts the unfinished run of the item."""
         run = live_run(item)
         worker = worker or self._some_worker()
-        job = in_transaction(lambda: lifecycle.start(run.pk, worker.pk, now))
+        job = in_transaction(lambda: lifecycle.start_run(run.pk, worker.pk, now))
         assert job is not None, f"{run} is {run.state}"
         return job
 
@@ -89,7 +89,7 @@ class Fleet:
         worker_id = how.pop("worker_id", None) or worker_of(job)
         ending = Ending(state, **how)
         return in_transaction(
-            lambda: lifecycle.finish(job, ending, now, worker_id, hand_over=hand_over)
+            lambda: lifecycle.finish_run(job, ending, now, worker_id, hand_over=hand_over)
         )
 
     def _some_worker(self) -> Worker:

@@ -91,7 +91,7 @@ def test_the_stop_command_lets_runs_finish_clears_the_queue_and_restore_brings_i
 
     late = fleet.stack.manage("stop", "--timeout", "1")
     assert late.returncode == 1
-    assert "after 1 s 1 run is still going on" in late.stderr
+    assert "after 1 s 1 run is still running" in late.stderr
     assert fleet.work("stopped") == ["admitted", "cleared", "cleared"]
 
     fleet.ask("stopped")

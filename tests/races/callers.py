@@ -58,7 +58,7 @@ class Troupe:
             if not self.live and not Run.objects.filter(slot__isnull=False).exists():
                 self._ask()
             return
-        job = in_transaction(partial(lifecycle.start, run_id, self.worker_id, EPOCH))
+        job = in_transaction(partial(lifecycle.start_run, run_id, self.worker_id, EPOCH))
         if job is not None:
             self.live[job.run_id] = Acting(job)
 
@@ -90,12 +90,12 @@ class Troupe:
     def _end(self, one: Acting) -> None:
         del self.live[one.job.run_id]
         if self.dice.random() < 0.1:
-            in_transaction(partial(lifecycle.lose, one.run, EPOCH, "lost"))
+            in_transaction(partial(lifecycle.lose_run, one.run, EPOCH, "lost"))
             # Its place is filled by the sweep that found it lost.
             dispatch.admit_tenant(one.job.tenant_id, EPOCH)
             return
         state = self.dice.choice(["succeeded", "succeeded", "failed", "stopped"])
-        end = partial(lifecycle.finish, one.job, Ending(state), EPOCH, self.worker_id)
+        end = partial(lifecycle.finish_run, one.job, Ending(state), EPOCH, self.worker_id)
         in_transaction(partial(end, hand_over=False))
         dispatch.admit_under_cap(one.job.tenant_id, EPOCH)
 

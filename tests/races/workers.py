@@ -52,9 +52,9 @@ def work(start_at: float, seconds: float, hand_over: bool = False) -> dict[str, 
 
 
 def _one_run(run_id: int, worker_id: int, hand_over: bool) -> int:
-    job, done = in_transaction(lambda: lifecycle.start(run_id, worker_id, EPOCH)), 0
+    job, done = in_transaction(lambda: lifecycle.start_run(run_id, worker_id, EPOCH)), 0
     while job is not None:
-        ending = partial(lifecycle.finish, job, Ending("succeeded"), EPOCH, worker_id)
+        ending = partial(lifecycle.finish_run, job, Ending("succeeded"), EPOCH, worker_id)
         following = in_transaction(partial(ending, hand_over=hand_over))
         done += 1
         if following is None:
@@ -67,7 +67,7 @@ def start_all(start_at: float, worker_id: int) -> int:
     wait_until(start_at)
     pending = Run.objects.filter(state="pending").order_by("pk").values_list("pk", flat=True)
     started = [
-        in_transaction(partial(lifecycle.start, run_id, worker_id, EPOCH)) for run_id in pending
+        in_transaction(partial(lifecycle.start_run, run_id, worker_id, EPOCH)) for run_id in pending
     ]
     return sum(job is not None for job in started)
 
@@ -77,7 +77,7 @@ def finish_all(start_at: float, worker_id: int) -> None:
     jobs = [_job_of(run) for run in runs]
     wait_until(start_at)
     for job in jobs:
-        ending = partial(lifecycle.finish, job, Ending("succeeded"), EPOCH, worker_id)
+        ending = partial(lifecycle.finish_run, job, Ending("succeeded"), EPOCH, worker_id)
         in_transaction(partial(ending, hand_over=False))
 
 
@@ -91,7 +91,7 @@ def lose_all(start_at: float) -> None:
     runs = list(Run.objects.filter(state="running").order_by("pk").select_related("agent"))
     wait_until(start_at)
     for run in runs:
-        in_transaction(partial(lifecycle.lose, run, EPOCH, "lost"))
+        in_transaction(partial(lifecycle.lose_run, run, EPOCH, "lost"))
 
 
 def stop_all(start_at: float, seconds: float = 0) -> list[str]:

@@ -97,7 +97,7 @@ def what_is_missed_is_not_recorded(patch: Patch) -> None:
 
 
 def an_interval_does_not_wait_for_its_run(patch: Patch) -> None:
-    patch.setattr(due, "live_states", lambda _: {})
+    patch.setattr(due, "read_live_states", lambda _: {})
 
 
 def the_end_of_a_run_arms_nothing(patch: Patch) -> None:

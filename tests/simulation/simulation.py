@@ -90,7 +90,7 @@ class Simulation:
 
 def _create(agent: Agent, cases: list[Case], now: datetime) -> list[int]:
     rows = [
-        edit.drafted(
+        edit.draft_schedule(
             agent,
             Draft(
                 text=case.text,

@@ -9,7 +9,7 @@ from django.db import transaction
 from agents_app.conf import CONF
 from agents_app.models import Firing
 from agents_app.schedules import due, firings
-from agents_app.schedules.plan import jittered
+from agents_app.schedules.plan import decision_time
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.timely import create, look, outcomes, tick
 from tests.simulation.beats import Beats, Draft
@@ -172,6 +172,6 @@ def test_a_jitter_that_is_not_over_is_waited_for_even_after_a_downtime(fleet: Fl
     now = at(hours=1, minutes=10)
     due.claim_due_schedules(now)
     recorded = list(Firing.objects.select_related("schedule"))
-    waiting = [f for f in recorded if jittered(f.schedule, f.due_at) >= now]
+    waiting = [f for f in recorded if decision_time(f.schedule, f.due_at) >= now]
     assert len(waiting) > 5
-    assert all(f.decide_at == jittered(f.schedule, f.due_at) for f in waiting)
+    assert all(f.decide_at == decision_time(f.schedule, f.due_at) for f in waiting)

@@ -28,7 +28,7 @@ class Command(EnqueueCommand):
         owner = find_tenant(tenant)
         found = [find_run(owner, text) for text in dict.fromkeys(runs)]
         if len(found) == 1:
-            self.report(dispatch.rerun(found[0], self.by, self.now), json=json, wait=wait)
+            self.report(dispatch.enqueue_rerun(found[0], self.by, self.now), json=json, wait=wait)
         elif wait:
             raise Refused("--wait follows one run: name one run, or omit --wait")
         else:
@@ -38,6 +38,6 @@ class Command(EnqueueCommand):
         items = []
         with self.progress("queuing", len(runs)) as report:
             for done, run in enumerate(runs, start=1):
-                items.append(dispatch.rerun(run, self.by, self.now))
+                items.append(dispatch.enqueue_rerun(run, self.by, self.now))
                 report(done)
         self.report_all(items, json=json)

@@ -119,7 +119,7 @@ class Command(EnqueueCommand):
         now = self.now
         draft = draft_of(options, agent, now)
         if dry_run:
-            screens.show_created(self.screen, edit.drafted(agent, draft, now), now, json)
+            screens.show_created(self.screen, edit.draft_schedule(agent, draft, now), now, json)
             return
         schedule = edit.create(agent, draft, self.by, now)
         screens.show_created(self.screen, schedule, now, json)

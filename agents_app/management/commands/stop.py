@@ -43,7 +43,7 @@ class Command(DroverCommand):
         found = find_run_or_agent(find_tenant(tenant), target)
         runs, text = self._stop_run(found) if isinstance(found, Run) else self._stop_agent(found)
         if seconds is not None:
-            shutdown.wait_for_end(runs, seconds)
+            shutdown.wait_for_runs(runs, seconds)
         self.result(text, {"runs": runs, "ended": seconds is not None}, json=json)
 
     def _stop_run(self, run: Run) -> tuple[list[int], str]:
@@ -51,7 +51,7 @@ class Command(DroverCommand):
         return [run.pk], f"run {run.pk} {'is being' if asked else 'was already being'} stopped"
 
     def _stop_agent(self, agent: Agent) -> tuple[list[int], str]:
-        runs = list(control.unfinished(agent.runs.all()).values_list("pk", flat=True))
+        runs = list(control.filter_unfinished(agent.runs.all()).values_list("pk", flat=True))
         control.stop_agent(agent, self.by, self.now)
         waiting = WorkItem.objects.filter(agent=agent, state=WorkItem.State.QUEUED).count()
         if waiting:
@@ -74,6 +74,6 @@ class Command(DroverCommand):
         except KeyboardInterrupt:
             self.remark("no new runs start; run manage.py stop again to wait for the end")
             raise
-        shutdown.finish()
+        shutdown.stop_processes()
         value = {"state": "stopped", "cleared": cleared}
         self.result("stopped", value, json=json)

@@ -78,7 +78,7 @@ def prepare() -> None:
     sync_project(CONF.project, now)
     if token := os.environ.get("DROVER_BOOTSTRAP_TOKEN"):
         ensure_bootstrap_token(Tenant.objects.get(name=DEFAULT_TENANT), token)
-    control.begin(now)
+    control.start_scheduler(now)
 
 
 def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:

@@ -111,5 +111,5 @@ def _obstacles(
         yield "messages are silenced"
     action = resolve_action(rule.action, dry_run.snapshot, result)
     if isinstance(action, Summon):
-        summon = (action.agent, action.message or "", row and row.pk)
+        summon = (action.agent, action.message or "", row.pk if row else None)
         yield from filter(None, [dry_run.summons.skip_reason(*summon)])

@@ -111,7 +111,7 @@ def _enqueue_summon(agent: Agent, prompt: str, rule_action: RuleAction) -> Actio
         requested_by=by,
         rule_id=rule_id,
     )
-    item = dispatch.enqueue_here(request, now)
+    item = dispatch.enqueue_in_transaction(request, now)
     detail = f"{by}: work item {item.pk}"
     owner = (agent.tenant_id, agent.pk, None)
     journal.record(journal.JournalEntry("work.requested", now, *owner, detail, item.trace_id))

@@ -1,10 +1,10 @@
-"""A schedule's present state and its ledger, in words."""
+"""The present state of a schedule and its history, in sentences."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from agents_app.models import Schedule
-from agents_app.schedules import HistoryEntry, Work, read_asked_again, read_history
+from agents_app.schedules import HistoryEntry, Work, read_history, read_retried_work
 from agents_app.schedules.why.obstacles import Obstacle, find_obstacles
 from agents_app.triggers.preview import clock
 
@@ -13,7 +13,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Over the whole life of the schedule, but `failures`, which are those in a row."""
+    """Totals of the schedule; `failures` counts those since the last success."""
 
     fired: int
     skipped: int
@@ -29,19 +29,19 @@ class Explanation:
     name: str
     state: str
     timezone: str
-    # The state of things in one sentence; what stands in the way follows it.
+    # The state in one sentence.
     text: str
     obstacles: tuple[Obstacle, ...]
     next_fire_at: datetime | None
     next_fire_local: str
     counters: Counters
     firings: tuple[HistoryEntry, ...]
-    # Work that people asked for once more.
+    # Work that people retried.
     asked_again: tuple[Work, ...]
 
 
 def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanation:
-    """The present state, and the last so many firings with what became of them."""
+    """The present state, and the latest firings with the state of their work."""
     obstacles = find_obstacles(schedule, now)
     local = clock(schedule.next_fire_at, schedule.timezone)
     return Explanation(
@@ -56,7 +56,7 @@ def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanatio
         next_fire_local=local,
         counters=_counters(schedule),
         firings=read_history(schedule, limit),
-        asked_again=read_asked_again(schedule, limit),
+        asked_again=read_retried_work(schedule, limit),
     )
 
 

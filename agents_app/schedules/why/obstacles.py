@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from agents_app.models import LENT, Agent, Run, Schedule, Scheduler, Tenant
 from agents_app.runs import find_blocks, missing_processes
-from agents_app.schedules import LATE, live_states
+from agents_app.schedules import LATE, read_live_states
 from agents_app.triggers.preview import clock
 
 S = Schedule.State
@@ -108,7 +108,9 @@ def _definition(context: ObstacleContext) -> Iterator[Obstacle]:
 
 def _own_work(context: ObstacleContext) -> Iterator[Obstacle]:
     schedule = context.schedule
-    if schedule.overlap == Schedule.Overlap.SKIP and live_states([schedule.pk]).get(schedule.pk):
+    if schedule.overlap == Schedule.Overlap.SKIP and read_live_states([schedule.pk]).get(
+        schedule.pk
+    ):
         text = "its earlier work is not finished: a firing would be skipped (overlap: skip)"
         yield Obstacle("already_running", text)
 

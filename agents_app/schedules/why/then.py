@@ -1,22 +1,22 @@
-"""Why did it not run at that time? The instant nearest to it, or that there was none, in words."""
+"""Explains what a schedule did at a time in the past, in sentences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agents_app.models import RunEvent, Schedule
-from agents_app.schedules import HistoryEntry, as_entries, fire_after
+from agents_app.schedules import HistoryEntry, fire_after, read_entries
 from agents_app.triggers import IntervalTrigger, parse_trigger
 from agents_app.triggers.preview import clock
 
-# People write minutes.
+# People ask with a precision of minutes.
 ABOUT = timedelta(seconds=60)
 ACTS = ("schedule.created", "schedule.edited", "schedule.paused", "schedule.resumed")
 
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """`firing` is the one of about that time; `before` and `after` are its recorded neighbours."""
+    """`firing` is the recorded firing at about that time; `before` and `after` its neighbours."""
 
     asked_at: datetime
     local: str
@@ -24,7 +24,7 @@ class Then:
     firing: HistoryEntry | None
     before: HistoryEntry | None
     after: HistoryEntry | None
-    # When the schedule was due by the times that it has now, recorded or not.
+    # When the schedule was due by its present text, recorded or not.
     due_at: datetime | None
 
 
@@ -45,10 +45,10 @@ def explain_then(schedule: Schedule, moment: datetime, now: datetime) -> Then:
 def _recorded(
     schedule: Schedule, moment: datetime
 ) -> tuple[HistoryEntry | None, HistoryEntry | None, HistoryEntry | None]:
-    """The nearest one if it is near enough, and those on both sides of it or of the moment."""
+    """The firing at about the moment if there is one, the firing before and the firing after."""
     firings = schedule.firings.all()
-    earlier = as_entries(schedule, firings.filter(due_at__lte=moment).order_by("-due_at")[:2])
-    later = as_entries(schedule, firings.filter(due_at__gt=moment).order_by("due_at")[:2])
+    earlier = read_entries(schedule, firings.filter(due_at__lte=moment).order_by("-due_at")[:2])
+    later = read_entries(schedule, firings.filter(due_at__gt=moment).order_by("due_at")[:2])
     sides = [*earlier[:1], *later[:1]]
     nearest = min(sides, key=lambda entry: abs(entry.due_at - moment), default=None)
     if nearest is None or abs(nearest.due_at - moment) > ABOUT:
@@ -59,7 +59,7 @@ def _recorded(
 
 
 def _due_about(schedule: Schedule, moment: datetime) -> datetime | None:
-    """By the clock; an interval counts from what happened, so nobody can say afterwards."""
+    """The due time at about the moment; None for intervals, which depend on earlier runs."""
     if isinstance(parse_trigger(schedule.expression), IntervalTrigger):
         return None
     fires = _fires(schedule, moment - ABOUT, moment + ABOUT)
@@ -110,7 +110,7 @@ def _state_then(schedule: Schedule, moment: datetime) -> str:
 
 
 def _last_act(schedule: Schedule, moment: datetime) -> RunEvent | None:
-    """What people did to it last before that; their acts are the events without a run."""
+    """The last event of a person for the schedule before the moment; such events have no run."""
     acts = RunEvent.objects.filter(run__isnull=True, agent=schedule.agent_id, at__lte=moment)
     named = acts.filter(name__in=ACTS, detail__startswith=f"{schedule.name}: ")
     return named.order_by("-id").first()

@@ -21,7 +21,11 @@ from agents_app.models import (
     Usage,
     WorkItem,
 )
-from agents_app.reports.activity import ended_runs, firing_lateness, latest_triggers
+from agents_app.reports.activity import (
+    group_ended_runs,
+    measure_firing_lateness,
+    read_latest_triggers,
+)
 from tests.agents_app.admin.visitors import fill, who_may
 from tests.agents_app.fleet import NOON, Fleet, at
 
@@ -40,24 +44,24 @@ def test_runs_that_ended_alike_in_one_piece_of_time_are_one_pile(fleet: Fleet):
     for second, state in ((0, "succeeded"), (5, "succeeded"), (10, "failed"), (300, "succeeded")):
         job = fleet.start(fleet.ask(agent, at(second)), at(second + 1))
         fleet.finish(job, state, at(second + 2))
-    piles = [(pile.state, pile.count) for pile in ended_runs(at(hours=-1), 50)]
+    piles = [(pile.state, pile.count) for pile in group_ended_runs(at(hours=-1), 50)]
     assert sorted(piles) == [("failed", 1), ("succeeded", 1), ("succeeded", 2)]
-    first = next(pile for pile in ended_runs(at(hours=-1), 50) if pile.count == 2)
+    first = next(pile for pile in group_ended_runs(at(hours=-1), 50) if pile.count == 2)
     assert (first.began_at, first.ended_at) == (at(1), at(7))
     assert first.waited_seconds == pytest.approx(1, abs=0.01)
 
 
 def test_runs_that_ended_before_are_not_counted(fleet: Fleet):
     fleet.finish(fleet.start(fleet.ask(fleet.agent())), now=NOON)
-    assert len(ended_runs(NOON, 50)) == 1
-    assert ended_runs(at(1), 50) == []
+    assert len(group_ended_runs(NOON, 50)) == 1
+    assert group_ended_runs(at(1), 50) == []
 
 
 def test_lateness_is_from_the_due_instant_to_its_record(fleet: Fleet):
     firing = fleet.firing(fleet.schedule(fleet.agent()))
     firing.recorded_at = at(2.5)
     firing.save()
-    (late,) = firing_lateness(at(hours=-1), 50)
+    (late,) = measure_firing_lateness(at(hours=-1), 50)
     assert late.seconds == pytest.approx(2.5, abs=0.01)
     assert (late.at, late.count) == (at(2.5), 1)
 
@@ -66,7 +70,7 @@ def test_what_started_an_agent_lately_is_known(fleet: Fleet):
     agent = fleet.agent(scale=3)
     for trigger in ("call", "call", "message"):
         fleet.start(fleet.ask(agent, trigger=trigger))
-    assert latest_triggers() == {agent.pk: {"call", "message"}}
+    assert read_latest_triggers() == {agent.pk: {"call", "message"}}
 
 
 # --- what is shown --------------------------------------------------------------------------

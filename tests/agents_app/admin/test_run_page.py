@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from agents_app.admin.formatting import page_of
 from agents_app.models import AgentCall, RuleState, Run, Tenant, Trigger, WorkItem
-from agents_app.reports.provenance import Cause, cause_tree
+from agents_app.reports.provenance import Cause, read_cause_tree
 from agents_app.runs import dispatch
 from agents_app.runs.dispatch import Request
 from agents_app.signals import calls, messages
@@ -113,7 +113,7 @@ def test_a_run_of_a_schedule_shows_the_schedule_its_work_and_every_attempt(fleet
     )
     second = Run.objects.latest("id")
     item.refresh_from_db()
-    assert flat(cause_tree(second)) == [
+    assert flat(read_cause_tree(second)) == [
         "Schedule main  due 2026-03-02 12:00:00 UTC",
         f"  Work {item.pk} {item.state} {item.reason}".rstrip(),
         f"    reporter, run {first.run_id} failed",
@@ -129,7 +129,7 @@ def test_calls_are_below_their_caller_whichever_run_is_asked(fleet: Fleet, from_
     called = calls.call(run, "free", "look", NOON)
     calls.call(run, "free", "again", NOON)
     child = Run.objects.get(work_item__call=called.call_id)
-    tree = cause_tree(child if from_below else run)
+    tree = read_cause_tree(child if from_below else run)
     waiting = WorkItem.objects.latest("id")
     assert flat(tree) == [
         "Asked by ann",
@@ -149,8 +149,8 @@ def test_work_of_a_delivery_a_message_or_a_rerun_leads_back_to_it(fleet: Fleet):
     )
     sent = messages.send(agent, "hello", "bob", NOON)
     run = live_run(dispatch.enqueue(of_delivery, NOON))
-    again = live_run(dispatch.rerun(run, "ann", at(5)))
-    found = [cause_tree(each) for each in (run, Run.objects.earliest("id"), again)]
+    again = live_run(dispatch.enqueue_rerun(run, "ann", at(5)))
+    found = [read_cause_tree(each) for each in (run, Run.objects.earliest("id"), again)]
     assert [(each.table, each.key) for each in found] == [
         ("delivery", 77),
         ("message", sent.pk),

@@ -16,18 +16,20 @@ from agents_app.admin.timeline import (
     marks,
     window_of,
 )
-from agents_app.reports.activity import Pile
+from agents_app.reports.activity import RunGroup
 from tests.agents_app.fleet import NOON, at
 
 HOUR = TimelineWindow(1, NOON)
 
 
-def pile(agent_id: int = 1, state: str = "succeeded", count: int = 1, **times: datetime) -> Pile:
+def pile(
+    agent_id: int = 1, state: str = "succeeded", count: int = 1, **times: datetime
+) -> RunGroup:
     began, ended = times.get("began", at(minutes=-30)), times.get("ended", at(minutes=-15))
-    return Pile(agent_id, state, count, began, ended, 7, 0.0)
+    return RunGroup(agent_id, state, count, began, ended, 7, 0.0)
 
 
-def bars_of(*piles: Pile, live: tuple[Live, ...] = (), window: TimelineWindow = HOUR):
+def bars_of(*piles: RunGroup, live: tuple[Live, ...] = (), window: TimelineWindow = HOUR):
     runs, _ = busiest(piles, live)
     (lane,) = lanes(piles, live, {1: "reporter"}, runs, window)
     return lane.bars

@@ -117,7 +117,7 @@ def test_the_end_of_a_pause_is_read_in_the_schedules_zone(fleet: Fleet, until: s
         (("--until", "15m"), "--until '15m': this comes again and again; write one time"),
         (
             ("--until", "2026-03-02 11:00"),
-            "2026-03-02 11:00 UTC is in the past: pause until a time to come",
+            "2026-03-02 11:00 UTC is in the past: give a time in the future",
         ),
         (("--note", "x" * 501), "the note has 501 characters: write at most 500"),
     ],

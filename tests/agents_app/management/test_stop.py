@@ -64,7 +64,7 @@ def test_all_runs_of_an_agent_are_told_and_its_queue_is_left_alone(durable_fleet
 def test_a_run_that_does_not_end_in_time_is_an_error(durable_fleet: Fleet):
     durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
     said = call("stop", "reporter", "--timeout", "0.1")
-    assert (said.code, said.err) == (1, "after 0.1 s 1 run is still going on\n")
+    assert (said.code, said.err) == (1, "after 0.1 s 1 run is still running\n")
 
 
 def test_keeping_the_queue_makes_no_sense_for_runs(durable_fleet: Fleet):
@@ -122,7 +122,7 @@ def test_at_its_time_limit_it_says_how_many_still_run(durable_fleet: Fleet):
         durable_fleet.start(durable_fleet.ask(agent), worker=worker)
     said = call("stop", "--timeout", "0.1")
     assert (said.code, said.out) == (1, "")
-    assert said.err.startswith("after 0.1 s 2 runs are still going on: ")
+    assert said.err.startswith("after 0.1 s 2 runs are still running: ")
     assert Scheduler.objects.get().state == "stopping"
     with pytest.raises(SchedulerShutdownError) as caught:
         shutdown.wait_until_idle(0, lambda _: None)

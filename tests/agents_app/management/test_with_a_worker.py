@@ -94,7 +94,7 @@ def test_a_shutdown_waits_for_what_runs_and_fails_at_its_limit(stack: PrivateSta
     wait_for(lambda: len(running(stack)) == 2, 10)
     refused = stack.manage("stop", "--timeout", "1")
     assert refused.returncode == 1
-    assert "after 1 s 2 runs are still going on" in refused.stderr
+    assert "after 1 s 2 runs are still running" in refused.stderr
     assert stack.manage_json("stat")["scheduler"]["state"] == "stopping"
     stack.manage("stop", "sleeper", "--timeout", "10")
     assert stack.manage_json("stop")["state"] == "stopped"

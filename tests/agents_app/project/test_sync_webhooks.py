@@ -71,9 +71,7 @@ def test_a_source_disabled_by_a_user_stays_disabled_when_the_file_changes(projec
         ("type = 'github'\nsecrets = ['env:']", "webhooks.gh.secrets.1: must say where"),
     ],
 )
-def test_an_invalid_source_is_refused_with_its_position(
-    project: Project, text: str, said: str
-):
+def test_an_invalid_source_is_refused_with_its_position(project: Project, text: str, said: str):
     project.config(f"[webhooks.gh]\n{text}\n")
     (error,) = project.sync().errors
     assert said in str(error)

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from agents_app.maintenance.retention import remove_old_rows
 from agents_app.models import Delivery, RuleState, Run, WebhookSource, WorkItem
-from agents_app.reports import cause_tree
+from agents_app.reports import read_cause_tree
 from agents_app.runs import dispatch
 from tests.agents_app.fleet import NOON, Fleet, at, live_run
 
@@ -32,7 +32,7 @@ def test_texts_and_keys_that_look_like_a_cause_are_not_read(fleet: Fleet):
         {"trigger": "rule", "requested_by": f"rule {rule.name}"},
         {"requested_by": f"ann, rerun of run {run.pk}"},
     ):
-        found = cause_tree(live_run(fleet.ask(agent, **values)))
+        found = read_cause_tree(live_run(fleet.ask(agent, **values)))
         assert (found.table, found.key) == ("", 0), values
 
 
@@ -46,14 +46,14 @@ def test_a_deleted_cause_becomes_null_and_the_text_remains(fleet: Fleet):
     for item in (of_delivery, of_rule):
         item.refresh_from_db()
         assert (item.delivery_id, item.rule_id) == (None, None)
-        assert cause_tree(item.runs.get()).label == f"Asked by {item.requested_by}"
+        assert read_cause_tree(item.runs.get()).label == f"Asked by {item.requested_by}"
 
 
 def test_retention_of_a_run_leaves_its_reruns_without_a_cause(fleet: Fleet):
     agent = fleet.agent(scale=2)
     job = fleet.start(fleet.ask(agent))
     fleet.finish(job)
-    again = dispatch.rerun(Run.objects.get(pk=job.run_id), "ann", at(5))
+    again = dispatch.enqueue_rerun(Run.objects.get(pk=job.run_id), "ann", at(5))
     assert again.rerun_of_id == job.run_id
     remove_old_rows(at(days=15))
     assert WorkItem.objects.get().rerun_of_id is None

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_app.reports.statistics import Ended, by_day, percentile, summed_up
+from agents_app.reports.statistics import EndedRun, percentile, summarize_days, summarize_runs
 from tests.agents_app.fleet import NOON, at
 
 
-def ended(seconds: float | None, state: str = "succeeded", days: float = 0) -> Ended:
+def ended(seconds: float | None, state: str = "succeeded", days: float = 0) -> EndedRun:
     over = at(days=days)
     started = None if seconds is None else over - timedelta(seconds=seconds)
-    return Ended(state, started, over)
+    return EndedRun(state, started, over)
 
 
 def test_a_percentile_is_a_value_that_occurred():
@@ -33,24 +33,24 @@ def test_so_many_take_at_most_that_long(values: list[int], share: float):
 
 
 def test_a_run_that_never_began_counts_but_has_no_duration():
-    summary = summed_up([ended(10), ended(20, "failed"), ended(None, "stopped")])
+    summary = summarize_runs([ended(10), ended(20, "failed"), ended(None, "stopped")])
     assert (summary.runs, summary.succeeded, summary.others) == (3, 1, 2)
     assert (summary.p50, summary.p95) == (10, 20)
     assert summary.rate == pytest.approx(1 / 3)
 
 
 def test_without_runs_there_is_no_rate():
-    summary = summed_up([])
+    summary = summarize_runs([])
     assert (summary.runs, summary.rate, summary.p50) == (0, None, None)
 
 
 def test_a_day_is_one_of_the_zone_and_days_without_runs_are_there():
     runs = [ended(1), ended(2, "failed"), ended(3, days=-1)]
     used = {NOON.date(): (1200, Decimal("0.5"))}
-    days = by_day(runs, used, NOON.date(), 3, ZoneInfo("UTC"))
+    days = summarize_days(runs, used, NOON.date(), 3, ZoneInfo("UTC"))
     assert [day.day for day in days] == [date(2026, 2, 28), date(2026, 3, 1), date(2026, 3, 2)]
     assert [day.summary.runs for day in days] == [0, 1, 2]
     assert (days[-1].tokens, days[-1].cost_usd) == (1200, Decimal("0.5"))
     # At noon in London it is tomorrow on Kiritimati.
-    (there,) = by_day(runs, {}, date(2026, 3, 3), 1, ZoneInfo("Pacific/Kiritimati"))
+    (there,) = summarize_days(runs, {}, date(2026, 3, 3), 1, ZoneInfo("Pacific/Kiritimati"))
     assert there.summary.runs == 2

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agents_app.errors import Refused
-from agents_app.models import Agent, Firing, Scheduler, Tenant
+from agents_app.models import Agent, Firing, Scheduler, Tenant, WorkItem
 from agents_app.runs import find_blocks, lock_agent, read_blocked_agents
 from agents_app.runs.block_reasons import BLOCKS, SKIPPED_BECAUSE, Block
 from tests.agents_app.fleet import NOON, Fleet
@@ -54,6 +54,7 @@ def test_work_is_refused_with_the_remedy_or_waits(fleet: Fleet, block: Block):
     if block.refuses_work:
         with pytest.raises(Refused, match=f"^{block.text}: {block.remedy}$"):
             fleet.ask(agent)
+        assert not WorkItem.objects.exists()
     else:
         assert fleet.ask(agent).state == "queued"
 

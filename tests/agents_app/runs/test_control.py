@@ -183,7 +183,7 @@ def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet
     item = fleet.ask(agent)
     assert control.begin_shutdown("ann", at(5), keep_queue=False) == 1
     assert (run_states(agent), work_states(agent)) == (["stopped"], ["cleared"])
-    control.begin(at(8))
+    control.start_scheduler(at(8))
     assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 1
     assert live_run(item).attempt == 2
 
@@ -197,10 +197,10 @@ def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
 
 
 def test_a_beat_begins_where_all_was_stopped_and_not_in_the_middle_of_a_shutdown(fleet: Fleet):
-    control.begin_if_stopped(NOON)
+    control.start_scheduler_if_stopped(NOON)
     assert Scheduler.objects.get().state == "running"
     control.begin_shutdown("ann", at(1), keep_queue=True)
-    control.begin_if_stopped(at(2))
+    control.start_scheduler_if_stopped(at(2))
     assert Scheduler.objects.get().state == "stopping"
 
 
@@ -248,7 +248,7 @@ def test_a_run_by_a_person_is_noted_once_for_each_key(fleet: Fleet):
     }
     assert told("work.requested") == [f"ann: work item {pk}" for pk in items]
     run = agent.runs.get()
-    again = dispatch.rerun(run, "bob", at(5))
+    again = dispatch.enqueue_rerun(run, "bob", at(5))
     assert told("run.rerun") == [f"bob: work item {again.pk}"]
     assert (again.prompt, again.requested_by) == ("x", f"bob, rerun of run {run.pk}")
     assert again.rerun_of_id == run.pk

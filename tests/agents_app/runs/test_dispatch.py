@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents_app.errors import NotFound, Refused
-from agents_app.models import RunEvent, Trigger, WorkItem
+from agents_app.errors import NotFound
+from agents_app.models import RunEvent, Trigger
 from agents_app.runs import dispatch
 from tests.agents_app.fleet import NOON, Fleet, live_run, work_states
 
@@ -57,22 +57,6 @@ def test_an_unknown_agent_is_refused(fleet: Fleet):
         dispatch.enqueue(dispatch.Request(fleet.tenant.pk, 12345, Trigger.MANUAL), NOON)
 
 
-@pytest.mark.parametrize("columns", [{"scale": 0}, {"removed_at": NOON}])
-def test_a_disabled_agent_takes_no_work_and_says_what_to_do(fleet: Fleet, columns):
-    agent = fleet.agent(**columns)
-    with pytest.raises(Refused, match="scale above 0"):
-        fleet.ask(agent)
-    assert not WorkItem.objects.exists()
-
-
-def test_an_agent_of_a_disabled_tenant_takes_no_work(fleet: Fleet):
-    agent = fleet.agent()
-    fleet.tenant.disabled_at = NOON
-    fleet.tenant.save()
-    with pytest.raises(Refused, match="tenant disabled"):
-        fleet.ask(agent)
-
-
 @pytest.mark.parametrize("whose", ["agent", "tenant"])
 def test_a_pause_queues_what_people_ask_for(fleet: Fleet, whose):
     agent = fleet.agent()
@@ -90,7 +74,7 @@ def test_a_full_queue_drops_its_oldest_item_and_says_why(fleet: Fleet):
     running, oldest, *_ = (fleet.ask(agent, prompt=str(number)) for number in range(4))
     oldest.refresh_from_db()
     assert work_states(agent) == ["admitted", "dropped", "queued", "queued"]
-    assert oldest.reason == "overflow: more than 2 items were waiting"
+    assert oldest.reason == "overflow: more than 2 work items were queued"
     assert oldest.finished_at == NOON
     assert live_run(running).state == "pending"
 

@@ -30,7 +30,7 @@ def busy(fleet: Fleet, waiting: int = 2, **columns: Any) -> tuple[Agent, Job]:
 
 
 def short_cut(job: Job, ending: Ending = WELL) -> Job | None:
-    return lifecycle.hand_over_at_once(job, ending, LATER, worker_of(job))
+    return lifecycle.hand_over_in_one_statement(job, ending, LATER, worker_of(job))
 
 
 def rows(new_run: int | None = None) -> dict[str, list[dict[str, Any]]]:
@@ -131,7 +131,7 @@ def test_it_leaves_the_same_rows_events_and_job_as_the_long_way(
         after_short_cut = rows(quick.run_id)
     monkeypatch.setattr(handover, "hand_over", lambda *_: None)
     with undone():
-        slow = lifecycle.finish(job, WELL, LATER, worker_of(job), hand_over=True)
+        slow = lifecycle.finish_run(job, WELL, LATER, worker_of(job), hand_over=True)
         assert slow is not None
         assert rows(slow.run_id) == after_short_cut
     assert replace(quick, run_id=0) == replace(slow, run_id=0)
@@ -152,7 +152,7 @@ def test_a_chain_of_hand_overs_does_all_the_work_in_one_slot(fleet: Fleet):
     agent, job = busy(fleet, waiting=4)
     worker = worker_of(job)
     following: Job | None = job
-    while following := lifecycle.finish(following, WELL, LATER, worker, hand_over=True):
+    while following := lifecycle.finish_run(following, WELL, LATER, worker, hand_over=True):
         assert Run.objects.get(slot__isnull=False).pk == following.run_id
     assert work_states(agent) == ["done"] * 5
     assert run_states(agent) == ["succeeded"] * 5
@@ -195,7 +195,7 @@ def test_it_does_nothing_where_things_are_not_so_plain(fleet: Fleet, change):
     worker = worker_of(job)
     change()
     before = rows()
-    assert lifecycle.hand_over_at_once(job, WELL, LATER, worker) is None
+    assert lifecycle.hand_over_in_one_statement(job, WELL, LATER, worker) is None
     assert rows() == before
 
 
@@ -227,7 +227,7 @@ def test_the_run_of_a_schedule_goes_the_long_way_because_its_schedule_wants_to_k
     job = fleet.start(agent.work_items.get())
     fleet.ask(agent)
     assert short_cut(job) is None
-    assert lifecycle.finish(job, WELL, LATER, worker_of(job), hand_over=True) is not None
+    assert lifecycle.finish_run(job, WELL, LATER, worker_of(job), hand_over=True) is not None
     schedule.refresh_from_db()
     assert schedule.last_completed_at == LATER
 
@@ -242,7 +242,7 @@ def signaled(run_id: int) -> None:
 def in_a_thread(pool: ThreadPoolExecutor, job: Job, worker: int) -> "Future[Job | None]":
     def end() -> Job | None:
         try:
-            return lifecycle.hand_over_at_once(job, WELL, LATER, worker)
+            return lifecycle.hand_over_in_one_statement(job, WELL, LATER, worker)
         finally:
             connection.close()
 
@@ -300,7 +300,7 @@ def test_what_changes_while_it_waits_for_the_agent_counts(durable_fleet: Fleet, 
 def test_work_that_is_dropped_while_it_waits_is_not_handed_over(durable_fleet: Fleet):
     agent, jobs = two_running(durable_fleet)
     oldest = agent.work_items.filter(state="queued").earliest("id")
-    first, second = ended_together(jobs, lambda: lifecycle.drop(oldest.pk, LATER, "told so"))
+    first, second = ended_together(jobs, lambda: lifecycle.drop_work(oldest.pk, LATER, "told so"))
     assert first and second
     assert work_states(agent)[2:5] == ["dropped", "admitted", "admitted"]
 
@@ -308,7 +308,7 @@ def test_work_that_is_dropped_while_it_waits_is_not_handed_over(durable_fleet: F
 def test_a_run_that_is_lost_while_it_waits_is_not_ended_again(durable_fleet: Fleet):
     agent, (job, _) = two_running(durable_fleet)
     run = Run.objects.select_related("agent").get(pk=job.run_id)
-    assert ended_together([job], lambda: lifecycle.lose(run, LATER, "lost")) == [None]
+    assert ended_together([job], lambda: lifecycle.lose_run(run, LATER, "lost")) == [None]
     assert run_states(agent) == ["lost", "running"]
     assert work_states(agent) == ["failed", "admitted"] + ["queued"] * 4
     assert event_names(job.run_id)[-1] == "run.lost"

@@ -25,20 +25,20 @@ def test_a_started_run_knows_its_worker_its_time_and_its_deadline(fleet: Fleet):
 def test_a_run_is_started_once_however_often_it_is_asked_for(fleet: Fleet):
     run = live_run(fleet.ask(fleet.agent()))
     workers = [fleet.worker() for _ in range(3)]
-    jobs = [lifecycle.start(run.pk, worker.pk, NOON) for worker in workers]
+    jobs = [lifecycle.start_run(run.pk, worker.pk, NOON) for worker in workers]
     assert [job is not None for job in jobs] == [True, False, False]
     run.refresh_from_db()
     assert run.worker == workers[0]
 
 
 def test_a_run_that_does_not_exist_is_not_started(fleet: Fleet):
-    assert lifecycle.start(12345, fleet.worker().pk, NOON) is None
+    assert lifecycle.start_run(12345, fleet.worker().pk, NOON) is None
 
 
 def test_a_stopped_run_is_not_started(fleet: Fleet):
     run = live_run(fleet.ask(fleet.agent()))
     dispatch.request_stop([run], NOON, "never mind")
-    assert lifecycle.start(run.pk, fleet.worker().pk, NOON) is None
+    assert lifecycle.start_run(run.pk, fleet.worker().pk, NOON) is None
 
 
 # --- finish ---------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_a_superseded_worker_moves_nothing(fleet: Fleet):
     item = fleet.ask(agent)
     old, new = fleet.worker(), fleet.worker()
     stale = fleet.start(item, worker=old)
-    lifecycle.lose(Run.objects.get(pk=stale.run_id), at(40), "lost")
+    lifecycle.lose_run(Run.objects.get(pk=stale.run_id), at(40), "lost")
     dispatch.admit_waiting(agent.pk, at(41))
     fleet.start(item, at(41), worker=new)
     before = _snapshot()
@@ -158,10 +158,10 @@ def test_a_move_that_is_not_in_the_table_is_a_mistake_in_the_program(fleet: Flee
 def test_only_queued_work_is_dropped_or_cleared(fleet: Fleet):
     agent = fleet.agent()
     admitted, queued, other = (fleet.ask(agent) for _ in range(3))
-    assert not lifecycle.drop(admitted.pk, NOON, "no")
-    assert not lifecycle.clear(admitted.pk, NOON, "no")
-    assert lifecycle.drop(queued.pk, NOON, "told so")
-    assert lifecycle.clear(other.pk, NOON, "told so")
+    assert not lifecycle.drop_work(admitted.pk, NOON, "no")
+    assert not lifecycle.clear_work(admitted.pk, NOON, "no")
+    assert lifecycle.drop_work(queued.pk, NOON, "told so")
+    assert lifecycle.clear_work(other.pk, NOON, "told so")
     assert work_states(agent) == ["admitted", "dropped", "cleared"]
 
 
@@ -169,8 +169,8 @@ def test_only_queued_work_is_dropped_or_cleared(fleet: Fleet):
 def test_work_can_be_restored_to_its_queue(fleet: Fleet, was):
     agent = fleet.agent()
     _, item = fleet.ask(agent), fleet.ask(agent)
-    put_away = lifecycle.drop if was == "dropped" else lifecycle.clear
+    put_away = lifecycle.drop_work if was == "dropped" else lifecycle.clear_work
     assert put_away(item.pk, NOON, "told so")
-    assert lifecycle.restore(item.pk, was, at(9))
+    assert lifecycle.restore_work(item.pk, was, at(9))
     item.refresh_from_db()
     assert (item.state, item.reason, item.finished_at) == ("queued", "", None)

@@ -192,7 +192,7 @@ def _time_out(fleet: Fleet, each: Program) -> None:
 
 
 def _lose(fleet: Fleet, each: Program) -> None:
-    in_transaction(lambda: lifecycle.lose(each.run, NOON, "lost"))
+    in_transaction(lambda: lifecycle.lose_run(each.run, NOON, "lost"))
 
 
 ENDINGS = [_stop, _time_out, _lose]

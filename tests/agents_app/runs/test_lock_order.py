@@ -39,7 +39,7 @@ def drop(schedule: Schedule) -> Any:
 
 def lose(schedule: Schedule) -> Any:
     run = Run.objects.select_related("agent").get()
-    return in_transaction(lambda: lifecycle.lose(run, at(200), "lost"))
+    return in_transaction(lambda: lifecycle.lose_run(run, at(200), "lost"))
 
 
 def create_another(schedule: Schedule) -> Any:

@@ -144,7 +144,7 @@ def test_the_wait_before_a_retry_has_an_upper_bound():
 def _lose(fleet: Fleet, agent: Agent, now=NOON) -> None:
     job = fleet.start(agent.work_items.get(), now)
     assert in_transaction(
-        lambda: lifecycle.lose(Run.objects.get(pk=job.run_id), now, "lost: its worker died")
+        lambda: lifecycle.lose_run(Run.objects.get(pk=job.run_id), now, "lost: its worker died")
     )
 
 
@@ -195,7 +195,7 @@ def test_a_poisonous_item_does_not_keep_others_from_running(fleet: Fleet):
     poison, innocent = fleet.ask(agent), fleet.ask(agent)
     for _ in range(4):
         job = fleet.start(poison)
-        lifecycle.lose(Run.objects.get(pk=job.run_id), NOON, "lost")
+        lifecycle.lose_run(Run.objects.get(pk=job.run_id), NOON, "lost")
         dispatch.admit_waiting(agent.pk, NOON)
     poison.refresh_from_db()
     assert poison.state == "failed"
@@ -207,5 +207,5 @@ def test_a_run_that_has_ended_meanwhile_is_not_lost(fleet: Fleet):
     job = fleet.start(fleet.ask(agent))
     as_seen_before = Run.objects.get(pk=job.run_id)
     fleet.finish(job)
-    assert lifecycle.lose(as_seen_before, at(1), "lost") is False
+    assert lifecycle.lose_run(as_seen_before, at(1), "lost") is False
     assert (run_states(agent), work_states(agent)) == (["succeeded"], ["done"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agents_app.errors import Refused
 from agents_app.models import Agent, Run, Tenant
 from agents_app.runs import control, dispatch
-from agents_app.runs.slots import lowest_free
+from agents_app.runs.slots import lowest_free_number
 from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
 
@@ -28,7 +28,7 @@ def cap(tenant: Tenant, scale: int | None) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 20), st.lists(st.none() | st.integers(0, 30), max_size=25))
 def test_a_free_slot_is_the_lowest_unused_number_below_the_scale(scale, used):
-    slot = lowest_free(scale, used)
+    slot = lowest_free_number(scale, used)
     if len(used) >= scale:
         assert slot is None
     else:
@@ -41,7 +41,7 @@ def test_a_free_slot_is_the_lowest_unused_number_below_the_scale(scale, used):
 def test_a_very_wide_agent_finds_its_last_slot_quickly():
     used: list[int | None] = list(range(9_999))
     began = time.perf_counter()
-    assert lowest_free(10_000, used) == 9_999
+    assert lowest_free_number(10_000, used) == 9_999
     assert time.perf_counter() - began < 0.2
 
 

@@ -260,7 +260,7 @@ def test_other_work_of_the_agent_does_not_put_an_interval_off(fleet: Fleet):
 def test_what_comes_after_the_next_fire_is_known_before_it_is_due(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "17 3 * * *", next_fire_at=at(1))
     _next_cron_fire.cache_clear()
-    due.look_ahead(NOON, lambda: NOON)
+    due.compute_next_fires_ahead(NOON, lambda: NOON)
     assert _next_cron_fire.cache_info().misses == 1
     due.claim_due_schedules(at(1))
     assert _next_cron_fire.cache_info().misses == 1
@@ -271,12 +271,12 @@ def test_what_comes_after_the_next_fire_is_known_before_it_is_due(fleet: Fleet):
 def test_looking_ahead_ends_in_time_for_the_first_fire(fleet: Fleet):
     fleet.schedule(fleet.agent(), "18 3 * * *", next_fire_at=at(1))
     _next_cron_fire.cache_clear()
-    due.look_ahead(NOON, lambda: at(0.96))
+    due.compute_next_fires_ahead(NOON, lambda: at(0.96))
     assert _next_cron_fire.cache_info().misses == 0
 
 
 def test_looking_ahead_leaves_what_cannot_be_read_to_the_claim(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "whenever", next_fire_at=at(1))
-    due.look_ahead(NOON, lambda: NOON)
+    due.compute_next_fires_ahead(NOON, lambda: NOON)
     schedule.refresh_from_db()
     assert schedule.state == "active"

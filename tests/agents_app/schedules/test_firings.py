@@ -228,7 +228,7 @@ def test_a_persons_rerun_is_new_work_with_the_same_input(fleet: Fleet):
     item = fleet.ask(agent, trigger=Trigger.WEBHOOK, prompt="p", context="c")
     job = fleet.start(item)
     fleet.finish(job, "failed")
-    again = dispatch.rerun(Run.objects.get(pk=job.run_id), "ann", at(9))
+    again = dispatch.enqueue_rerun(Run.objects.get(pk=job.run_id), "ann", at(9))
     assert again.pk != item.pk
     assert (again.prompt, again.context, again.trigger) == ("p", "c", "manual")
     assert again.requested_by == f"ann, rerun of run {job.run_id}"
@@ -240,7 +240,7 @@ def test_a_persons_rerun_does_not_belong_to_the_schedule(fleet: Fleet):
     fleet.fire(schedule)
     job = fleet.start(agent.work_items.get())
     fleet.finish(job)
-    again = dispatch.rerun(Run.objects.get(pk=job.run_id), "ann", at(9))
+    again = dispatch.enqueue_rerun(Run.objects.get(pk=job.run_id), "ann", at(9))
     assert (again.schedule, again.firing) == (None, None)
     assert fleet.fire(schedule, at(60)).reason == "at_capacity"
 
@@ -276,4 +276,4 @@ def test_lifecycle_never_admits_without_waiting_work(fleet: Fleet):
     assert gate is not None
     place = find_free_slots(agent.pk, gate)
     assert place is not None
-    assert lifecycle.admit_next(agent.pk, gate, place, NOON) is None
+    assert lifecycle.admit_oldest_work(agent.pk, gate, place, NOON) is None

@@ -33,7 +33,7 @@ def disable(fleet: Fleet) -> None:
 
 def lose(schedule: Schedule, now: Any) -> None:
     doomed = Run.objects.select_related("agent").get(schedule=schedule, slot__isnull=False)
-    assert in_transaction(lambda: lifecycle.lose(doomed, now, "lost: its worker died"))
+    assert in_transaction(lambda: lifecycle.lose_run(doomed, now, "lost: its worker died"))
 
 
 # --- how it ends ----------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_a_one_shot_that_falls_out_of_a_full_queue_has_failed(fleet: Fleet):
     schedule = create(agent, SOON)
     tick(DUE)
     fleet.ask(agent, AFTER)
-    assert states(schedule) == ("failed", "dropped: overflow: more than 1 items were waiting")
+    assert states(schedule) == ("failed", "dropped: overflow: more than 1 work items were queued")
 
 
 def test_dropped_work_that_is_restored_says_after_all_how_the_one_shot_ended(fleet: Fleet):
@@ -153,7 +153,7 @@ def test_dropped_work_that_is_restored_says_after_all_how_the_one_shot_ended(fle
     schedule = create(agent, SOON)
     tick(DUE)
     control.drop_work(last_work(schedule), "bob", AFTER)
-    lifecycle.restore(last_work(schedule).pk, "dropped", AFTER)
+    lifecycle.restore_work(last_work(schedule).pk, "dropped", AFTER)
     fleet.finish(busy, now=AFTER)
     fleet.finish(start(fleet, schedule, AFTER), now=AFTER)
     assert states(schedule) == ("completed", "")
@@ -165,7 +165,7 @@ def test_a_one_shot_whose_work_was_cleared_by_a_shutdown_goes_on_when_it_is_rest
     control.begin_shutdown("ann", AFTER, keep_queue=False)
     assert states(schedule) == ("active", "")
     assert violations(at(hours=1)) == []
-    control.begin(at(hours=2))
+    control.start_scheduler(at(hours=2))
     control.restore_cleared(fleet.tenant, "ann", at(hours=2))
     fleet.finish(start(fleet, schedule, at(hours=2)), now=at(hours=2))
     assert states(schedule) == ("completed", "")

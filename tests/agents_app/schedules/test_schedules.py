@@ -59,7 +59,7 @@ def test_what_fires_once_waits_for_a_slot_unless_told_otherwise(
 
 
 def test_a_preview_is_the_row_that_would_be_written_and_writes_nothing(fleet: Fleet):
-    drafted = edit.drafted(fleet.agent(), Draft(text="in 2 hours"), NOON)
+    drafted = edit.draft_schedule(fleet.agent(), Draft(text="in 2 hours"), NOON)
     assert (drafted.next_fire_at, drafted.one_shot, drafted.pk) == (at(hours=2), True, None)
     assert not Schedule.objects.exists()
 

@@ -99,7 +99,7 @@ def test_a_called_run_that_fails_is_an_error_with_the_reason(
 def test_a_call_is_pending_again_when_its_lost_run_is_retried(fleet: Fleet, caller: Program):
     call = caller.calls(fleet.agent("b", on_lost="retry"))
     first = called(fleet, call)
-    in_transaction(lambda: lifecycle.lose(first.run, NOON, "lost"))
+    in_transaction(lambda: lifecycle.lose_run(first.run, NOON, "lost"))
     assert caller.says("check", id=call)["status"] == "pending"
 
 
@@ -111,7 +111,7 @@ def _finish(one: Program) -> None:
 
 
 def _lose(one: Program) -> None:
-    in_transaction(lambda: lifecycle.lose(one.run, NOON, "lost"))
+    in_transaction(lambda: lifecycle.lose_run(one.run, NOON, "lost"))
 
 
 def _stop(one: Program) -> None:
@@ -185,7 +185,7 @@ def test_calls_beyond_the_size_of_the_queue_end_with_an_error(fleet: Fleet, call
     pending = [each for each in told["calls"] if each["status"] == "pending"]
     assert (len(errors), len(pending), told["done"]) == (19, 31, False)
     assert {each["errorMessage"] for each in errors} == {
-        "overflow: more than 30 items were waiting"
+        "overflow: more than 30 work items were queued"
     }
     assert Run.objects.filter(agent=b, slot__isnull=False).count() == 1
 

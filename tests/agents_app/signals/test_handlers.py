@@ -10,7 +10,7 @@ from agents_app.database.transactions import in_transaction
 from agents_app.errors import DroverError, Refused
 from agents_app.models import Agent, Run, Schedule, Tenant, Usage, WorkItem
 from agents_app.runs import dispatch
-from agents_app.runs.lifecycle import lose
+from agents_app.runs.lifecycle import lose_run
 from agents_app.secrets.credentials import set_credential
 from agents_app.secrets.types import parse_name
 from agents_app.signals import SIGNALS, handle_signal
@@ -58,7 +58,7 @@ def test_a_token_is_invalid_as_soon_as_its_run_ends(one: Program):
 
 def test_a_token_of_a_superseded_attempt_is_refused_as_superseded(fleet: Fleet, one: Program):
     Agent.objects.update(on_lost="retry")
-    in_transaction(lambda: lose(one.run, NOON, "lost"))
+    in_transaction(lambda: lose_run(one.run, NOON, "lost"))
     assert refused(one.job.token)[0] is Unauthorized  # no other attempt has started yet
     dispatch.admit_waiting(one.job.agent_id, NOON)
     assert refused(one.job.token)[0] is Superseded

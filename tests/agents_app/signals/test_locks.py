@@ -7,7 +7,7 @@ from agents_app.errors import DroverError
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.models import LockWait, ResourceLock, RunEvent, Tenant
 from agents_app.runs import control
-from agents_app.runs.lifecycle import lose
+from agents_app.runs.lifecycle import lose_run
 from agents_app.signals.lock_uris import INVALID_URI, uri_problem
 from agents_app.signals.locks import LockRefused, NotHeld, find_cycle
 from tests.agents_app.calling import Program, program
@@ -103,7 +103,7 @@ def test_the_end_of_a_run_releases_its_locks_and_deletes_its_waits(two, state: s
 def test_the_locks_of_a_lost_run_are_released(two):
     first, second = two
     first.says("lock", uri=URI)
-    in_transaction(lambda: lose(first.run, NOON, "lost: its worker died"))
+    in_transaction(lambda: lose_run(first.run, NOON, "lost: its worker died"))
     assert second.says("lock", uri=URI)["ok"]
 
 

@@ -249,7 +249,7 @@ def test_undelivered_messages_of_a_dead_worker_become_work_and_delivered_ones_do
     messages.record_delivered(job.run_id, [said.pk], NOON)
     assert messages.sweep(at(1)) == 0
     run = Run.objects.select_related("agent").get(pk=job.run_id)
-    assert in_transaction(lambda: lifecycle.lose(run, at(2), "lost: its worker died"))
+    assert in_transaction(lambda: lifecycle.lose_run(run, at(2), "lost: its worker died"))
     assert messages.sweep(at(3)) == 1
     said.refresh_from_db()
     unsaid.refresh_from_db()
@@ -262,7 +262,7 @@ def test_another_run_of_the_agent_reads_the_messages_of_a_lost_run(fleet: Fleet)
     job, taken = told(fleet, "one")
     other = Run.objects.get(pk=fleet.start(fleet.ask(taken[0].agent)).run_id)
     run = Run.objects.select_related("agent").get(pk=job.run_id)
-    in_transaction(lambda: lifecycle.lose(run, at(2), "lost: its worker died"))
+    in_transaction(lambda: lifecycle.lose_run(run, at(2), "lost: its worker died"))
     assert messages.sweep(at(3)) == 0
     assert messages.take(other) == taken
 

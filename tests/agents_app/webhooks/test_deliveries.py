@@ -54,7 +54,7 @@ def test_the_agent_reads_it_as_marked_data(fleet: Fleet):
 
 def test_if_its_work_cannot_be_written_it_is_not_stored_either(fleet: Fleet, monkeypatch):
     listener(fleet)
-    monkeypatch.setattr(deliveries.dispatch, "enqueue_all_here", lambda *_: 1 / 0)
+    monkeypatch.setattr(deliveries.dispatch, "enqueue_many_in_transaction", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         receive("a")
     assert not Delivery.objects.exists()

@@ -120,7 +120,7 @@ def executing(durable_fleet: Fleet) -> Iterator[object]:
 
 def lose(run: Run) -> None:
     run.refresh_from_db()
-    assert in_transaction(lambda: lifecycle.lose(run, at(40), "lost: its worker died"))
+    assert in_transaction(lambda: lifecycle.lose_run(run, at(40), "lost: its worker died"))
 
 
 def _until(path: Path, then: str) -> list[str]:

@@ -25,5 +25,7 @@ def write(runs: int) -> list[str]:
     for _ in range(runs):
         dispatch.enqueue(Request(agent.tenant_id, agent.pk, Trigger.MANUAL), now)
     pending = Run.objects.filter(state=Run.State.PENDING).values_list("pk", flat=True)
-    jobs = [in_transaction(lambda key=key: lifecycle.start(key, worker.pk, now)) for key in pending]  # type: ignore[misc]
+    jobs = [
+        in_transaction(lambda key=key: lifecycle.start_run(key, worker.pk, now)) for key in pending
+    ]  # type: ignore[misc]
     return [job.token for job in jobs if job is not None]

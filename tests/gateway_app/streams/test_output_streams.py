@@ -24,7 +24,7 @@ worker = Worker.objects.create(name="w", host="h", boot_id="b", pid=1, pid_start
 for _ in range(7):
     item = dispatch.enqueue(Request(agent.tenant_id, agent.pk, Trigger.MANUAL), now)
     run = Run.objects.get(work_item=item)
-    in_transaction(lambda: lifecycle.start(run.pk, worker.pk, now))
+    in_transaction(lambda: lifecycle.start_run(run.pk, worker.pk, now))
     print(run.pk)
 """
 

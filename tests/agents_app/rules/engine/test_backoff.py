@@ -125,7 +125,7 @@ def test_a_backoff_lasts_across_a_restart(rules: Rules):
     rules.ticks(at("12:00"), at("12:16"))
     until = row("a").backoff_until
     assert until == at("12:32")
-    control.begin(at("12:17"))
+    control.start_scheduler(at("12:17"))
     rules.tick(at("12:17:10"))
     assert (row("a").failures, row("a").next_due_at) == (5, until)
 
@@ -234,7 +234,7 @@ def test_an_edit_of_the_file_or_a_start_of_drover_enables_the_evaluation_again(
     assert (book().crashes, book().disabled_at, book().problems) == (0, None, [])
     RuleBook.objects.update(disabled_at=at("12:03"), crash_fingerprint=book().fingerprint)
     assert rules.ticks(at("12:03:10"), at("12:04")) == []
-    control.begin(at("12:05"))
+    control.start_scheduler(at("12:05"))
     rules.ticks(at("12:05:10"), at("12:05:20"))
     assert book().disabled_at is None
     assert rules.fired != []

@@ -18,7 +18,7 @@ def test_the_first_interval_waits_one_full_period(rules: Rules):
 def test_an_interval_is_counted_from_the_start_of_drover(rules: Rules):
     rules.save("[a] every 5m => resume all")
     rules.ticks(at("12:00"), at("12:04:00"))
-    control.begin(at("12:04:02"))
+    control.start_scheduler(at("12:04:02"))
     assert rules.ticks(at("12:04:10"), at("12:09:10")) == [("a", at("12:09:10"))]
 
 
