@@ -3,6 +3,7 @@
 import os
 import warnings
 from datetime import UTC, datetime
+from typing import cast
 
 from django.core.asgi import get_asgi_application
 
@@ -14,6 +15,7 @@ warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronou
 from django.conf import settings  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from starlette.routing import Route, Router  # noqa: E402
+from starlette.types import ASGIApp  # noqa: E402
 
 # Loaded here, because all other requests would wait while the first one loads it.
 import scheduler_project.urls  # noqa: E402, F401
@@ -28,7 +30,7 @@ def _clock() -> datetime:
     return datetime.now(UTC)
 
 
-_limited_django = BodyLimit(_django, CONF.body_seconds)
+_limited_django = BodyLimit(cast("ASGIApp", _django), CONF.body_seconds)
 application = Router(
     [
         Route("/webhooks/{path:path}", Webhooks(_clock, CONF.body_seconds)),

@@ -16,7 +16,9 @@ admin.autodiscover()
 
 # `agents_app/run` -> `runs`: an address has the name that its page has.
 _NAMES = {
-    f"{model._meta.app_label}/{model._meta.model_name}": slugify(model._meta.verbose_name_plural)
+    f"{model._meta.app_label}/{model._meta.model_name}": slugify(
+        str(model._meta.verbose_name_plural)
+    )
     for model in admin.site._registry
 }
 

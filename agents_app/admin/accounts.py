@@ -70,14 +70,14 @@ class TenantAdmin(RecordAdmin):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, NamedPages):  # type: ignore[misc, type-arg]
+class UserAdmin(DjangoUserAdmin, NamedPages):  # type: ignore[type-arg]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, NamedPages):  # type: ignore[misc]
+class GroupAdmin(DjangoGroupAdmin, NamedPages):
     pass
 
 

@@ -37,8 +37,8 @@ def perform(rule_action: RuleAction, tenant_id: int) -> ActionOutcome:
         case SendMessage(targets, message):
             send: AgentAction = lambda agent: messages.send(agent, message, by, now)  # noqa: E731
             return _each(tenant_id, targets, send, "message sent")
-        case Summon(agent, message):
-            return _summon(tenant_id, agent, message or "", rule_action)
+        case Summon(agent, text):
+            return _summon(tenant_id, agent, text or "", rule_action)
         case Release(targets):
             release: AgentAction = lambda agent: control.stop_agent(agent, by, now)  # noqa: E731
             return _each(tenant_id, targets, release, "released")

@@ -88,7 +88,8 @@ def test_the_journal_tells_of_locks_and_logins(fleet: Fleet):
     lock()
     logins.record_success(logins.begin_attempt("bob", HOME, NOON), NOON)
     told = dict(RunEvent.objects.values_list("name", "detail"))
-    assert told["login.locked"] == f"ann from {HOME}: too many failed attempts, locked until 12:15 UTC"
+    locked = f"ann from {HOME}: too many failed attempts, locked until 12:15 UTC"
+    assert told["login.locked"] == locked
     assert told["login.succeeded"] == f"bob from {HOME}"
     assert RunEvent.objects.count() == 2
 

@@ -164,17 +164,8 @@ def _write_the_rest(run: Run, now: datetime) -> None:
         work = WorkItem.objects.create(agent=agent, **(item | {"state": WorkItem.State.ADMITTED}))
         Run.objects.create(agent=agent, work_item=work, created_at=now, started_at=now, **going_on)
     newest = Run.objects.latest("pk")
+    lines = {"stream": 1, "at": now, "data": b"a line of the log\n" * 50}
     RunOutput.objects.bulk_create(
-        [
-            RunOutput(
-                **same,
-                run=newest,
-                stream=1,
-                at=now,
-                seq=n,
-                data=b"a line of the log\n" * 50,
-                first_line=50 * (n - 1),
-            )
-            for n in range(1, 200)
-        ]
+        RunOutput(**same, **lines, run=newest, seq=n, first_line=50 * (n - 1))
+        for n in range(1, 200)
     )
