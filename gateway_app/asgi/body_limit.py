@@ -1,7 +1,7 @@
 """Middleware that checks the body of a request before Django reads it: its framing and its size."""
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway_app.asgi.body import Body, BodyBudget, BodyError
@@ -44,12 +44,13 @@ class BodyLimit:
         self.budget = budget or BodyBudget(ALL_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not has_body(scope):
+        headers = Headers(raw=scope["headers"]) if scope["type"] == "http" else Headers()
+        if not has_body(headers):
             await self.app(scope, receive, send)
             return
-        body = Body(Request(scope, receive), limit_of(scope["path"]), self.budget)
+        body = Body(receive, limit_of(scope["path"]), self.budget)
         try:
-            content = await body.read(self.body_seconds)
+            content = await body.read(headers.get("content-length", ""), self.body_seconds)
             await self.app(scope, receive_body(content, receive), send)
         except BodyError as error:
             await body_error_response(error)(scope, receive, send)
@@ -59,9 +60,8 @@ class BodyLimit:
             body.close()
 
 
-def has_body(scope: Scope) -> bool:
+def has_body(headers: Headers) -> bool:
     """In HTTP/1.1 a body is announced by one of two headers."""
-    headers = Headers(scope=scope)
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 

@@ -62,14 +62,18 @@ class SecureHeaders:
 
 def headers_for(path: str) -> RawHeaders:
     prefix = max((known for known in POLICIES if path.startswith(known)), key=len, default="/")
-    headers = {"content-security-policy": POLICIES[prefix]}
-    if path.startswith(_NOT_CACHED):
-        headers["cache-control"] = "no-store"
-    return _raw(headers)
+    headers = _POLICY_HEADERS[prefix]
+    return [*headers, _NO_STORE] if path.startswith(_NOT_CACHED) else headers
 
 
 def _raw(headers: dict[str, str]) -> RawHeaders:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+_POLICY_HEADERS = {
+    prefix: _raw({"content-security-policy": policy}) for prefix, policy in POLICIES.items()
+}
+_NO_STORE = (b"cache-control", b"no-store")
 
 
 def read_headers(scope: Scope) -> dict[str, str]:

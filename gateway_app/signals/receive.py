@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import structlog
 from django.db import DatabaseError, close_old_connections
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from agents_app.database import ENGINE
@@ -66,9 +66,9 @@ class Signals:
         token = token.strip() if kind.lower() == "bearer" else ""
         if wait := self.limit.wait_seconds(token[:60], time.monotonic()):
             return _too_many(wait)
-        body = Body(Request(scope, receive), MAX_BODY_BYTES, self.budget)
+        body = Body(receive, MAX_BODY_BYTES, self.budget)
         try:
-            raw = await body.read(self.body_seconds)
+            raw = await body.read(headers.get("content-length", ""), self.body_seconds)
             fields = read_fields(headers.get("content-type", ""), raw)
         except BodyError as error:
             return body_error_response(error)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from starlette.datastructures import QueryParams
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from agents_app.webhooks import IndexedSource, SourceIndex
@@ -71,23 +71,23 @@ class Webhooks:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            response = await self._respond(Request(scope, receive))
+            response = await self._respond(scope, receive)
         except ClientDisconnect:
             return
         await response(scope, receive, send)
 
-    async def _respond(self, request: Request) -> GatewayResponse:
-        target = read_target(request.scope["path"])
+    async def _respond(self, scope: Scope, receive: Receive) -> GatewayResponse:
+        target, method = read_target(scope["path"]), scope["method"]
         try:
             index = await self.sources.current()
             sources = index.find(target.kind, target.source) if target else ()
             if target is None or not sources:
                 return no_such_source()
-            if request.method == "GET" and (content := confirmation(sources, request)):
+            if method == "GET" and (content := confirmation(sources, scope["query_string"])):
                 return GatewayResponse(content)
-            if request.method != "POST":
+            if method != "POST":
                 return method_not_allowed()
-            return await self._read(request, index, target, sources)
+            return await self._read(scope, receive, index, target, sources)
         except BodyError as error:
             return body_error_response(error)
         except Unavailable:
@@ -95,16 +95,18 @@ class Webhooks:
 
     async def _read(
         self,
-        request: Request,
+        scope: Scope,
+        receive: Receive,
         index: SourceIndex,
         target: WebhookTarget,
         sources: tuple[IndexedSource, ...],
     ) -> GatewayResponse:
+        headers = read_headers(scope)
         limit = max(source.provider.body_limit_bytes for source in sources)
-        body = Body(request, limit, self.budget)
+        body = Body(receive, limit, self.budget)
         try:
-            content = await body.read(self.body_seconds)
-            signed = Signed(read_headers(request.scope), content, target.secret)
+            content = await body.read(headers.get("content-length", ""), self.body_seconds)
+            signed = Signed(headers, content, target.secret)
             return await self._check(signed, index, target, sources)
         finally:
             body.close()
@@ -139,14 +141,14 @@ def challenge_answer(source: IndexedSource, signed: Signed) -> dict[str, Any] | 
     return source.provider.answer(payload_of(signed.headers, signed.body))
 
 
-def confirmation(sources: tuple[IndexedSource, ...], request: Request) -> dict[str, Any] | None:
+def confirmation(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, Any] | None:
     """The answer to a provider that checks by GET that the address has its secret.
 
     None if several sources share the address: each has another secret."""
     if len(sources) != 1:
         return None
-    query = QueryParams(request.scope["query_string"][:LONGEST_QUERY_BYTES])
-    return sources[0].provider.confirm(query, sources[0].secrets)
+    asked = QueryParams(query[:LONGEST_QUERY_BYTES])
+    return sources[0].provider.confirm(asked, sources[0].secrets)
 
 
 def read_target(path: str) -> WebhookTarget | None:

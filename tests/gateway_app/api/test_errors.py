@@ -51,7 +51,7 @@ def test_a_body_that_is_not_json_in_utf_8_is_refused(api: Api, body: bytes):
         ({"scale": None}, "scale: Input should be a valid integer"),
         ({}, "scale: this field is required"),
         ({"scal": 1}, "'scal': unknown field; did you mean 'scale'?"),
-        ([1], "Input should be a valid dictionary or instance of Scale"),
+        ([1], "Input should be a valid dictionary or instance of ScaleRequest"),
         (None, "this field is required"),
     ],
 )

@@ -32,7 +32,10 @@ def test_one_is_dropped_for_good(api: Api, waiting: list[WorkItem]):
     shown = api.post(f"/queue/{waiting[0].pk}/drop").json
     assert (shown["state"], shown["reason"]) == ("dropped", "dropped by token ci")
     reply = api.post(f"/queue/{waiting[0].pk}/drop")
-    assert (reply.status, reply.message) == (409, "it does not wait: it is dropped")
+    assert (reply.status, reply.message) == (
+        409,
+        f"work item {waiting[0].pk} is dropped: only a queued one can be dropped",
+    )
     assert ids(api, state="dropped") == [waiting[0].pk]
 
 
