@@ -16,7 +16,7 @@ DROVER_TABLE
 
 # _drover_names KIND TENANT: the names of agents, schedules or tenants, one a line.
 _drover_names() {
-    (cd @ROOT@ && @PYTHON@ -m agents_app.cli.names "$1" "$2" 2>/dev/null)
+    (cd @ROOT@ && PYTHONPATH=. @PYTHON@ -P agents_app/cli/names.py "$1" "$2" 2>/dev/null)
 }
 
 # Offers the lines of the input that begin with what is typed. Never by `compgen -W`, which would

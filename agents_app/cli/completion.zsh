@@ -17,7 +17,7 @@ DROVER_TABLE
 
 # _drover_names KIND TENANT: the names of agents, schedules or tenants, one a line.
 _drover_names() {
-    (cd @ROOT@ && @PYTHON@ -m agents_app.cli.names "$1" "$2" 2>/dev/null)
+    (cd @ROOT@ && PYTHONPATH=. @PYTHON@ -P agents_app/cli/names.py "$1" "$2" 2>/dev/null)
 }
 
 # _drover_values WHAT TENANT

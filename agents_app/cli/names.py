@@ -1,6 +1,7 @@
-"""Names for shell completion: `python -m agents_app.cli.names agents|schedules|tenants`.
+"""Names for shell completion: `python agents_app/cli/names.py agents|schedules|tenants`.
 
-Reads the database without Django, whose import takes a second; prints nothing on an error.
+Reads the database without Django, whose import takes a second; prints nothing on an error. The
+file is run by its path, because the import of its package would load Django.
 """
 
 import os

@@ -88,7 +88,7 @@ def test_rules_are_followed_on_every_page(page: Page, stack: PrivateStack):
     page.locator("#dv-sch").click()
     expect(page.locator("#dv-rule-errors")).to_contain_text("every 5x => pause greeter")
     expect(page.locator(".dv-rules tr", has_text="oh-no")).to_contain_text("!1 bk")
-    page.get_by_placeholder("Until, e.g. in 2 hours").fill("in 2 hours")
+    page.get_by_placeholder("Until, for example in 2 hours").fill("in 2 hours")
     page.get_by_role("button", name="Silence messages").click()
     expect(page.locator("#dv-rules")).to_contain_text("(by admin)")
     assert_accessible(page)

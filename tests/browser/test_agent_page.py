@@ -76,7 +76,7 @@ def test_what_its_file_says_is_rendered_and_can_do_nothing(page: Page, stack: Pr
 def test_an_agent_is_paused_resumed_and_scaled_in_place(page: Page, stack: PrivateStack):
     now = page.locator("#dv-agent-now")
     open_agent(page, stack)
-    page.get_by_placeholder("Why (optional)").fill("lunch")
+    page.get_by_placeholder("Reason (optional)").fill("lunch")
     page.get_by_role("button", name="Pause").click()
     expect(now).to_contain_text("paused")
     expect(now).to_contain_text("lunch")

@@ -78,7 +78,7 @@ def test_a_delivery_says_why_and_its_replay_is_seen_to_run(
     expect(page.locator(".dv-headers")).to_contain_text("(not shown)")
     expect(page.get_by_role("region", name="Indented body")).to_contain_text('"title": "It broke"')
     page.get_by_role("button", name="Replay").click()
-    expect(page.locator("#main")).to_contain_text("was replayed: matched 1, skipped 1")
+    expect(page.locator("#main")).to_contain_text("replayed: 1 matched, 1 skipped")
     work = page.locator("#dv-work tr", has_text="replay 1 of delivery")
     # Nobody loads the page again.
     expect(work).to_contain_text("Succeeded", timeout=20_000)

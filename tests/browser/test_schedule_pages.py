@@ -168,7 +168,7 @@ def test_on_a_phone_the_calendar_is_a_list_of_days(phone: Page, stack: PrivateSt
 
 def test_a_schedule_says_why_it_does_not_run_and_why_it_did_not(page: Page, stack: PrivateStack):
     go(page, page_of(stack, "nightly"))
-    page.get_by_placeholder("Why (optional)").fill("holidays")
+    page.get_by_placeholder("Reason (optional)").fill("holidays")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#dv-why")).to_contain_text("The schedule is paused: holidays")
     page.fill("#dv-at", "2 days ago")

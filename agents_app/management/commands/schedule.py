@@ -158,7 +158,7 @@ class Command(EnqueueCommand):
             self.remark(f"run {run.pk} continues (stop it with manage.py stop run:{run.pk})")
         if schedule.source == Schedule.Source.FILE:
             self.remark("the schedule is defined in SKILL.md and returns when the file changes")
-        text = f"{cell(schedule)} canceled; {dropped} queued work items dropped"
+        text = f"{cell(schedule)} canceled; queued work items dropped: {dropped}"
         self._done(text, schedule, {"called_off": dropped}, json=json)
 
     def _retry(self, schedule: Schedule, *, json: bool, wait: bool, **_: Any) -> None:

@@ -56,7 +56,7 @@ class Command(DroverCommand):
         waiting = WorkItem.objects.filter(agent=agent, state=WorkItem.State.QUEUED).count()
         if waiting:
             self.remark(
-                f"{waiting} queued work items take the free slots "
+                f"{_items(waiting)} in the queue may take the free slots "
                 f"(manage.py pause {agent.name}, or manage.py queue clear {agent.name})"
             )
         if not runs:
@@ -66,9 +66,7 @@ class Command(DroverCommand):
     def _shut_down(self, seconds: float | None, *, keep_queue: bool, json: bool) -> None:
         cleared = control.begin_shutdown(self.by, self.now, keep_queue=keep_queue)
         if cleared:
-            self.remark(
-                f"cleared {cleared} queued work items (manage.py queue restore puts them back)"
-            )
+            self.remark(f"cleared {_items(cleared)} (manage.py queue restore puts them back)")
         try:
             shutdown.wait_until_idle(seconds, self.remark)
         except KeyboardInterrupt:
@@ -77,3 +75,7 @@ class Command(DroverCommand):
         shutdown.stop_processes()
         value = {"state": "stopped", "cleared": cleared}
         self.result("stopped", value, json=json)
+
+
+def _items(count: int) -> str:
+    return f"{count} work item{'' if count == 1 else 's'}"

@@ -170,7 +170,7 @@ def test_messages_are_silenced_until_a_time_and_heard_again(boss: Client, fleet:
 @pytest.mark.parametrize("until", ["nonsense", "every day", "2020-01-01T00:00:00Z"])
 def test_an_end_that_makes_no_sense_is_refused_in_words(boss: Client, fleet: Fleet, until: str):
     page = boss.post(file_act("silence"), {"until": until}, follow=True).content.decode()
-    assert "Rules send no messages" not in page
+    assert "Messages of rules silenced" not in page
     assert not RuleBook.objects.exists()
 
 

@@ -42,7 +42,7 @@ def test_locks_are_listed_and_broken(durable_fleet: Fleet):
     assert ResourceLock.objects.count() == 0
     assert RunEvent.objects.filter(name="lock.broken").count() == 1
     said = call("locks", "break", str(listed["id"]))
-    assert (said.code, "nobody holds" in said.err) == (1, True)
+    assert (said.code, "there is no lock" in said.err) == (1, True)
 
 
 def test_an_agent_is_told_something(durable_fleet: Fleet):

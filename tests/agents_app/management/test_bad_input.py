@@ -10,13 +10,15 @@ from tests.agents_app.management.calling import call
 def test_an_unknown_agent_is_answered_with_the_nearest_name(fleet: Fleet):
     fleet.agent("reporter")
     said = call("run", "reprter")
-    expected = "there is no agent 'reprter'; did you mean 'reporter'? (manage.py stat lists them)\n"
+    expected = (
+        "there is no agent 'reprter'; did you mean 'reporter'? (manage.py stat lists the agents)\n"
+    )
     assert (said.code, said.out, said.err) == (1, "", expected)
 
 
 def test_an_agent_that_resembles_none_is_not_guessed(fleet: Fleet):
     fleet.agent("reporter")
-    assert call("pause", "zzz").err == "there is no agent 'zzz' (manage.py stat lists them)\n"
+    assert call("pause", "zzz").err == "there is no agent 'zzz' (manage.py stat lists the agents)\n"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def test_an_unknown_number_is_refused(fleet: Fleet, arguments: tuple[str, ...]):
 def test_a_run_that_is_no_number_is_refused(fleet: Fleet, text: str):
     said = call("rerun", "--", text)
     assert said.code == 1
-    assert "is not the number of a run" in said.err
+    assert "is not a run number" in said.err
 
 
 def test_a_number_that_is_also_an_agents_name_must_be_made_clear(durable_fleet: Fleet):
@@ -50,7 +52,7 @@ def test_a_number_that_is_also_an_agents_name_must_be_made_clear(durable_fleet: 
     said = call("stop", str(run.pk))
     assert (said.code, said.err) == (
         1,
-        f"{run.pk} may be a run or an agent: write run:{run.pk} or agent:{run.pk}\n",
+        f"{run.pk} is a run and an agent: use run:{run.pk} or agent:{run.pk}\n",
     )
     assert call("stop", f"run:{run.pk}").out == f"run {run.pk} is being stopped\n"
     assert call("stop", f"agent:{run.pk}").out == f"{run.pk}: nothing was running\n"
@@ -81,7 +83,7 @@ def test_bytes_that_are_no_text_are_refused(fleet: Fleet):
     fleet.agent()
     said = call("run", "reporter", "--prompt", "caf\udce9")
     assert said.code == 1
-    assert said.err == "prompt: this is not valid UTF-8: 'caf\\udce9'\n"
+    assert said.err == "prompt: not valid UTF-8: 'caf\\udce9'\n"
 
 
 @pytest.mark.parametrize("text", ["soon", "-5", "nan", "inf", "1e12", "٣"])

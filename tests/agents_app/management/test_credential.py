@@ -37,9 +37,9 @@ def env_of(fleet: Fleet, name: str) -> dict[str, str]:
 
 def test_a_value_comes_from_a_pipe(durable_fleet: Fleet, pipe):
     said = pipe(f"{CANARY}\n", "set", "github_token:work")
-    assert said.out == "github_token:work is set; runs get it from now on\n"
+    assert said.out == "github_token:work set; used by runs that start from now on\n"
     assert env_of(durable_fleet, "github_token:work")["GH_TOKEN"] == CANARY
-    assert "is replaced" in pipe("another-token", "set", "github_token:work").out
+    assert " replaced; " in pipe("another-token", "set", "github_token:work").out
     assert pipe(CANARY, "set", "npm_token", "--json").json == {
         "credential": "npm_token",
         "new": True,
@@ -53,7 +53,7 @@ def test_a_value_comes_from_a_file(durable_fleet: Fleet, tmp_path: Path):
     assert "No such file" in call("credential", "set", "npm_token", "--file", "/no/such").err
     (tmp_path / "token").write_bytes(b"\xff\xfe" * 10)
     said = call("credential", "set", "npm_token", "--file", str(tmp_path / "token"))
-    assert "is not text" in said.err
+    assert "is not UTF-8 text" in said.err
 
 
 def test_a_person_is_asked_without_an_echo(durable_fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
@@ -62,7 +62,7 @@ def test_a_person_is_asked_without_an_echo(durable_fleet: Fleet, monkeypatch: py
     monkeypatch.setattr(sys, "stdin", Terminal())
     monkeypatch.setattr(getpass, "getpass", lambda text: asked.append(text) or next(answers))
     assert call("credential", "set", "aws").code == 0
-    assert asked[1:3] == ["aws secret_access_key: ", "aws session_token (may be empty): "]
+    assert asked[1:3] == ["aws secret_access_key: ", "aws session_token (optional): "]
     assert env_of(durable_fleet, "aws")["AWS_SECRET_ACCESS_KEY"] == CANARY
 
 
@@ -70,8 +70,8 @@ def test_a_person_is_asked_without_an_echo(durable_fleet: Fleet, monkeypatch: py
     ("text", "name", "said"),
     [
         ("short", "github_token", "at least 8 characters"),
-        (CANARY, "aws", "give a JSON object of texts with access_key_id"),
-        (f'{{"access_key_id": ["{CANARY}"]}}', "aws", "give a JSON object"),
+        (CANARY, "aws", "expected a JSON object with the texts access_key_id"),
+        (f'{{"access_key_id": ["{CANARY}"]}}', "aws", "expected a JSON object"),
         (CANARY, "a b", "write 'type' or 'type:instance'"),
     ],
 )
@@ -105,7 +105,7 @@ def test_they_are_listed_with_who_set_them_and_who_uses_them(durable_fleet: Flee
 
 def test_one_is_removed(durable_fleet: Fleet, pipe):
     pipe(CANARY, "set", "github_token")
-    assert call("credential", "remove", "github_token").out == "github_token is removed\n"
+    assert call("credential", "remove", "github_token").out == "github_token removed\n"
     assert "there is no credential github_token" in call("credential", "remove", "github_token").err
 
 
@@ -114,7 +114,7 @@ def test_rotating_with_a_new_key_makes_the_old_one_needless(durable_fleet: Fleet
     path = CONF.data / "credential_keys"
     before = path.read_text()
     said = call("credential", "rotate", "--new-key")
-    assert said.out == "sealed with the newest key: 1 credentials, 0 webhook secrets\n"
+    assert said.out == "encrypted with the newest key: 1 credentials, 0 webhook secrets\n"
     path.write_text(path.read_text().split("\n")[0])
     keys.cache_clear()
     assert env_of(durable_fleet, "github_token")["GH_TOKEN"] == CANARY
@@ -122,4 +122,4 @@ def test_rotating_with_a_new_key_makes_the_old_one_needless(durable_fleet: Fleet
     path.write_text(before)
     said = call("credential", "rotate", "--json")
     assert said.json["credentials"] == {"sealed": 0, "broken": ["github_token:default"]}
-    assert said.code == 1 and "no key opens github_token:default" in said.err
+    assert said.code == 1 and "no key decrypts github_token:default" in said.err

@@ -32,7 +32,9 @@ def test_the_list_says_what_became_of_each(delivery: Delivery):
     assert (said["id"], said["outcome"], said["matched"]) == (delivery.pk, "matched", 1)
     assert "issues.opened" in call("deliveries", "list").out
     assert call("deliveries", "list", "--outcome", "ignored").out == "no deliveries\n"
-    assert "no source 'ghx'; did you mean" in call("deliveries", "list", "--source", "ghx").err
+    assert (
+        "no webhook source 'ghx'; did you mean" in call("deliveries", "list", "--source", "ghx").err
+    )
 
 
 def test_one_is_shown_with_the_reason_of_each_agent_and_its_work(delivery: Delivery):
@@ -52,7 +54,10 @@ def test_one_is_replayed(delivery: Delivery):
 def test_what_is_not_there_is_said_so(delivery: Delivery):
     said = call("deliveries", "show", "9999999")
     assert said.code == 1
-    assert said.err == "there is no delivery '9999999' (manage.py deliveries list shows them)\n"
+    assert (
+        said.err
+        == "there is no delivery '9999999' (manage.py deliveries list shows the deliveries)\n"
+    )
 
 
 def test_a_dry_run_says_who_would_be_told_and_stores_nothing(delivery: Delivery, tmp_path: Path):
@@ -80,7 +85,7 @@ def test_a_dry_run_without_the_event_says_what_is_missing(delivery: Delivery, tm
     ("arguments", "said"),
     [
         (["no-such-file"], "No such file"),
-        (["FILE", "--source", "ghh"], "there is no source 'ghh'; did you mean 'gh'?"),
+        (["FILE", "--source", "ghh"], "there is no webhook source 'ghh'; did you mean 'gh'?"),
         (["FILE", "-H", "nonsense"], "expected NAME: VALUE"),
     ],
 )
@@ -103,16 +108,19 @@ def test_all_of_a_time_are_replayed_in_their_order(delivery: Delivery):
     said = call("deliveries", "replay", "--since", "2020-01-01 00:00", "--json").json["replayed"]
     assert [each["delivery"] for each in said] == [delivery.pk, delivery.pk + 1]
     only = call("deliveries", "replay", "--since", "2020-01-01 00:00", "--outcome", "matched")
-    assert only.out == f"delivery {delivery.pk}: matched 1, skipped 1\n"
+    assert only.out == f"delivery {delivery.pk}: 1 matched, 1 skipped\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "say which: their numbers, or --since TIME"),
-        (("g-1", "--since", "1 hour ago"), "say which"),
-        (("--since", "1 second ago"), "no delivery came since"),
-        (("--since", "1 hour ago", "--source", "ghx"), "there is no source 'ghx'; did you mean"),
+        ((), "name deliveries or use --since TIME"),
+        (("g-1", "--since", "1 hour ago"), "name deliveries or use --since"),
+        (("--since", "1 second ago"), "no matching delivery since"),
+        (
+            ("--since", "1 hour ago", "--source", "ghx"),
+            "there is no webhook source 'ghx'; did you mean",
+        ),
     ],
 )
 def test_which_are_replayed_must_be_clear(delivery: Delivery, arguments: tuple[str, ...], said):

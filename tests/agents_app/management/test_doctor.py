@@ -36,7 +36,7 @@ def test_a_healthy_installation_passes(durable_fleet: Fleet, project: Path):
     wrong = [finding for finding in said.json["findings"] if finding["verdict"] != "ok"]
     assert (said.code, said.json["ok"], wrong) == (0, True, [])
     table = call("doctor").out.splitlines()
-    assert table[0].split() == ["VERDICT", "CHECK", "FINDING", "WHAT", "TO", "DO"]
+    assert table[0].split() == ["VERDICT", "CHECK", "FINDING", "REMEDY"]
     assert len(table) == 1 + len({f["check"] for f in said.json["findings"]} - {"invariants"})
 
 

@@ -40,7 +40,7 @@ for agent in Agent.objects.select_related("tenant").order_by("name"):
     fleet = Fleet(agent.tenant)
     job = fleet.start(fleet.ask(agent), worker=fleet.worker(name=f"of-{agent.name}"))
     said = f"hello from {agent.name}".encode()
-    printed(fleet, job.run_id, (OUT, said[:7]), (ERR, b"careful"), (OUT, said[7:]), (ERR, b"!"))
+    printed(job.run_id, (OUT, said[:7]), (ERR, b"careful"), (OUT, said[7:]), (ERR, b"!"))
     fleet.finish(job, "failed" if agent.name == "reporter" else "succeeded")
 """
 
@@ -72,11 +72,11 @@ def test_a_table_that_does_not_fit_becomes_a_record_a_row(stack: PrivateStack):
 def test_watching_goes_on_until_ctrl_c_and_leaves_the_screen_as_it_was(stack: PrivateStack):
     with on_terminal(stack, "stat", "-w", "--every", "0.2") as terminal:
         terminal.wait_for("reporter")
-        looked = terminal.raw.count("Ctrl-C ends")
+        looked = terminal.raw.count("stop with Ctrl-C")
         assert stack.manage("pause", "greeter", "--note", "seen live").returncode == 0
         terminal.wait_for("seen live")
         assert terminal.interrupt() == 0
-        assert terminal.raw.count("Ctrl-C ends") > looked
+        assert terminal.raw.count("stop with Ctrl-C") > looked
         assert "Traceback" not in terminal.text
         # Into a screen of its own, and out of it; the cursor is seen again.
         assert terminal.raw.count("\x1b[?1049h") == terminal.raw.count("\x1b[?1049l") == 1
@@ -105,7 +105,7 @@ def test_watching_through_a_pipe_gives_one_picture_after_the_other(
     if option == "--json":
         assert {len(json.loads(line)["agents"]) for line in seen} == {2}
     else:
-        assert sum("Ctrl-C ends" in line for line in seen) >= 2
+        assert sum("stop with Ctrl-C" in line for line in seen) >= 2
 
 
 def test_several_agents_are_told_apart_by_name_and_colour(stack: PrivateStack):
@@ -130,7 +130,7 @@ def test_a_pipe_gets_the_names_without_colours(stack: PrivateStack):
 def test_a_bar_shows_how_far_a_long_act_is_and_only_to_who_watches(stack: PrivateStack):
     with on_terminal(stack, "rerun", "1", "2", "--json") as terminal:
         assert terminal.wait() == 0
-        assert "asking" in terminal.text and "2/2" in terminal.text
+        assert "queuing" in terminal.text and "2/2" in terminal.text
     said = stack.manage("rerun", "1", "2", "--json")
     assert [one["agent"] for one in json.loads(said.stdout)["asked"]] == ["greeter", "reporter"]
     assert "2/2" not in said.stderr

@@ -53,5 +53,5 @@ def test_json_says_whether_anything_changed(durable_fleet: Fleet):
 def test_a_note_that_does_not_fit_is_refused_not_cut(durable_fleet: Fleet):
     durable_fleet.agent()
     said = call("pause", "reporter", "--note", "x" * 501)
-    assert (said.code, said.err) == (1, "the note has 501 characters: write at most 500\n")
+    assert (said.code, said.err) == (1, "the note has 501 characters; the maximum is 500\n")
     assert Agent.objects.get().paused_at is None

@@ -51,7 +51,7 @@ def test_an_item_is_dropped_for_good_and_the_journal_knows_who(durable_fleet: Fl
 def test_what_does_not_wait_cannot_be_dropped(durable_fleet: Fleet):
     item = durable_fleet.ask(durable_fleet.agent())
     said = call("queue", "drop", str(item.pk))
-    assert (said.code, said.err) == (1, f"work item {item.pk} does not wait: it is admitted\n")
+    assert (said.code, said.err) == (1, f"work item {item.pk} is not queued: it is admitted\n")
     assert not RunEvent.objects.filter(name="work.dropped").exists()
 
 

@@ -24,11 +24,11 @@ def test_a_request_that_must_wait_says_why(durable_fleet: Fleet):
     agent = durable_fleet.agent()
     call("run", "reporter")
     call("run", "reporter")
-    assert call("run", "reporter").out.endswith("waits: no slot is free, 1 before it\n")
+    assert call("run", "reporter").out.endswith("queued: no slot is free, 1 queued before it\n")
     control.pause_agent(agent, "ann", NOON)
-    assert call("run", "reporter").out.endswith("waits: the agent is paused\n")
+    assert call("run", "reporter").out.endswith("queued: the agent is paused\n")
     control.begin_shutdown("ann", NOON, keep_queue=True)
-    assert call("run", "reporter").out.endswith("waits: the scheduler is stopping\n")
+    assert call("run", "reporter").out.endswith("queued: the scheduler is stopping\n")
 
 
 def test_json_has_the_numbers_of_both(durable_fleet: Fleet):
@@ -38,7 +38,7 @@ def test_json_has_the_numbers_of_both(durable_fleet: Fleet):
     assert (first["work_item"], first["run"]) == (item.pk, item.runs.get().pk)
     assert (first["state"], first["waits_because"]) == ("admitted", None)
     assert (second["work_item"], second["run"]) == (waiting.pk, None)
-    assert second["waits_because"] == "no slot is free, 0 before it"
+    assert second["waits_because"] == "no slot is free, 0 queued before it"
 
 
 def test_the_hint_has_left_when_the_command_ends(durable_fleet: Fleet, broker: RedisServer):
@@ -49,7 +49,7 @@ def test_the_hint_has_left_when_the_command_ends(durable_fleet: Fleet, broker: R
 
 def test_without_a_worker_people_are_told(durable_fleet: Fleet):
     durable_fleet.agent()
-    assert "no worker is alive" in call("run", "reporter").err
+    assert "no worker is running" in call("run", "reporter").err
 
 
 def test_a_disabled_agent_is_refused_with_what_to_do(durable_fleet: Fleet):

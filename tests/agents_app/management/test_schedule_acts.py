@@ -41,8 +41,8 @@ def test_a_schedule_is_named_in_any_of_four_ways(fleet: Fleet, name: str):
 def test_a_name_that_several_agents_use_must_be_made_clear(fleet: Fleet):
     one, two = (fleet.schedule(fleet.agent(name)) for name in ("reporter", "other"))
     assert refused("pause", "main") == (
-        f"'main' may be one of other/main (#{two.pk}, active), "
-        f"reporter/main (#{one.pk}, active): write which one"
+        f"'main' is ambiguous: use one of other/main (#{two.pk}, active), "
+        f"reporter/main (#{one.pk}, active)"
     )
     assert do("pause", "other/main").code == 0
     assert (state_of(one), state_of(two)) == ("active", "paused")
@@ -52,7 +52,7 @@ def test_a_number_that_is_also_a_name_must_be_made_clear(fleet: Fleet):
     agent = fleet.agent()
     one = fleet.schedule(agent)
     fleet.schedule(agent, name=str(one.pk))
-    assert "write which one" in refused("pause", str(one.pk))
+    assert "is ambiguous: use one of" in refused("pause", str(one.pk))
     assert do("pause", f"#{one.pk}").out == "reporter/main paused\n"
     assert do("pause", f"reporter/{one.pk}").out == f"reporter/{one.pk} paused\n"
 
@@ -68,7 +68,7 @@ def test_a_number_that_is_also_a_name_must_be_made_clear(fleet: Fleet):
 )
 def test_an_unknown_one_is_answered_with_the_nearest(fleet: Fleet, name: str, message: str):
     fleet.schedule(fleet.agent())
-    assert refused("show", name) == f"{message} (manage.py schedule list shows them)"
+    assert refused("show", name) == f"{message} (manage.py schedule list shows the schedules)"
 
 
 def test_the_name_of_an_agent_is_answered_with_its_schedules(fleet: Fleet):
@@ -76,7 +76,7 @@ def test_the_name_of_an_agent_is_answered_with_its_schedules(fleet: Fleet):
     for name in ("night", "main"):
         fleet.schedule(agent, name=name)
     assert refused("show", "reporter") == (
-        "'reporter' is an agent, not a schedule: it has reporter/main, reporter/night"
+        "'reporter' is an agent; its schedules are reporter/main, reporter/night"
     )
 
 
@@ -84,7 +84,7 @@ def test_the_name_of_an_agent_is_answered_with_its_schedules(fleet: Fleet):
 def test_another_tenants_schedule_does_not_exist(fleet: Fleet, verb: str):
     schedule = fleet.schedule(fleet.agent())
     Tenant.objects.create(name="others")
-    message = f"there is no schedule '#{schedule.pk}' (manage.py schedule list shows them)"
+    message = f"there is no schedule '#{schedule.pk}' (manage.py schedule list shows the schedules)"
     assert refused(verb, f"#{schedule.pk}", "--tenant", "others") == message
 
 
@@ -119,7 +119,7 @@ def test_the_end_of_a_pause_is_read_in_the_schedules_zone(fleet: Fleet, until: s
             ("--until", "2026-03-02 11:00"),
             "2026-03-02 11:00 UTC is in the past: give a time in the future",
         ),
-        (("--note", "x" * 501), "the note has 501 characters: write at most 500"),
+        (("--note", "x" * 501), "the note has 501 characters; the maximum is 500"),
     ],
 )
 def test_a_pause_that_cannot_be_is_refused(fleet: Fleet, arguments: tuple[str, ...], message: str):
@@ -140,8 +140,8 @@ def test_a_second_pause_keeps_the_first_note_and_says_so(fleet: Fleet):
 @pytest.mark.parametrize(
     ("verb", "message"),
     [
-        ("pause", "reporter/main is canceled: only an active one can be paused"),
-        ("resume", "reporter/main is canceled: only a paused one can be resumed"),
+        ("pause", "reporter/main is canceled: only an active schedule can be paused"),
+        ("resume", "reporter/main is canceled: only a paused schedule can be resumed"),
         ("cancel", "main was canceled already"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_resumed_one_shot_whose_time_came_meanwhile_fires_with_the_next_tick(f
         state="paused",
         next_fire_at=at(hours=-1),
     )
-    assert do("resume", "main").out.endswith("next at Mon 02 Mar 2026 12:00 UTC (now)\n")
+    assert do("resume", "main").out.endswith("next fire Mon 02 Mar 2026 12:00 UTC (now)\n")
     assert due.claim_due_schedules(at(1)) == 1
     assert schedule.firings.count() == 1
 
@@ -194,7 +194,7 @@ def test_a_resume_may_fire_at_once(fleet: Fleet):
 def test_a_schedule_that_was_not_paused_says_so(fleet: Fleet):
     fleet.schedule(fleet.agent(), next_fire_at=at(hours=1))
     said = do("resume", "main")
-    assert said.out.startswith("reporter/main was not paused, next at ")
+    assert said.out.startswith("reporter/main was not paused, next fire ")
 
 
 def test_json_says_whether_anything_changed(fleet: Fleet):
@@ -218,7 +218,7 @@ def test_a_canceled_schedule_calls_off_what_waits_and_says_how_much(durable_flee
     durable_fleet.fire(schedule, at(1))
     durable_fleet.firing(schedule, at(2))
     said = do("cancel", "main")
-    assert said.out == "reporter/main is canceled; called off 3 that waited\n"
+    assert said.out == "reporter/main canceled; queued work items dropped: 3\n"
     assert (state_of(schedule), schedule.next_fire_at) == ("canceled", None)
     assert work_states(agent) == ["admitted", "dropped", "dropped"]
     assert not Firing.objects.filter(outcome="").exists()
@@ -235,7 +235,7 @@ def test_a_run_that_goes_on_is_left_to_end_and_named(durable_fleet: Fleet):
 
 def test_a_canceled_schedule_of_a_file_may_come_back_and_people_are_told(fleet: Fleet):
     fleet.schedule(fleet.agent(), source="file")
-    assert "it stands in the agent's file" in do("cancel", "main").err
+    assert "the schedule is defined in SKILL.md" in do("cancel", "main").err
 
 
 # --- retry ----------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ WAYS = "--at, --in, --every, --cron, or a text such as 'every monday at 09:00'"
         (("@daily", "--zone", "Berlin"), 'unknown time zone "Berlin": did you mean Europe/Berlin?'),
         (
             ("15m", "--jitter", "x%"),
-            "--jitter 'x%': write a percentage, such as 5%, or 30s",
+            "--jitter 'x%': expected a percentage, such as 5%, or a duration, such as 30s",
         ),
         (("15m", "--jitter", "11%"), "a jitter is 0 to 10 percent, or a duration"),
         (("15m", "--jitter=-1%"), "a jitter is 0 to 10 percent, or a duration"),
@@ -73,7 +73,7 @@ WAYS = "--at, --in, --every, --cron, or a text such as 'every monday at 09:00'"
         ),
         (
             ("@daily", "--pause-after-failures", "many"),
-            "--pause-after-failures 'many': give a whole number from 0 to 1000000",
+            "--pause-after-failures 'many': expected a whole number from 0 to 1000000",
         ),
         (
             ("@daily", "--name", "x" * 101),
@@ -119,7 +119,7 @@ def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(fleet: Fleet
 
 def test_an_agent_whose_directory_is_gone_gets_no_schedule(fleet: Fleet):
     fleet.agent(removed_at=NOON)
-    assert refused("@daily") == "the directory of reporter is missing: bring it back first"
+    assert refused("@daily") == "the directory of reporter was removed: restore it first"
 
 
 def test_an_unknown_agent_is_refused(fleet: Fleet):

@@ -32,7 +32,7 @@ def hourly(fleet: Fleet, **columns: object) -> Schedule:
 
 
 def test_without_any_the_list_says_what_to_do(fleet: Fleet):
-    assert see("list").out == "no schedules (manage.py schedule create makes one)\n"
+    assert see("list").out == "no schedules (create one with manage.py schedule create)\n"
 
 
 def test_those_that_can_fire_are_listed_first(fleet: Fleet):
@@ -82,9 +82,9 @@ def test_a_long_list_is_cut_and_says_so(fleet: Fleet):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("list", "--limit", "0"), "--limit '0': give a whole number from 1 to 100000"),
-        (("next", "main", "--count", "x"), "--count 'x': give a whole number from 1 to 1000"),
-        (("history", "main", "--limit", "-1"), "--limit '-1': give a whole number"),
+        (("list", "--limit", "0"), "--limit '0': expected a whole number from 1 to 100000"),
+        (("next", "main", "--count", "x"), "--count 'x': expected a whole number from 1 to 1000"),
+        (("history", "main", "--limit", "-1"), "--limit '-1': expected a whole number"),
         (("list", "--agent", "nobody"), "there is no agent 'nobody'"),
     ],
 )
@@ -110,8 +110,8 @@ def test_show_tells_what_was_set_and_what_happened(fleet: Fleet):
     assert facts["policies"].startswith("overlap skip, catch up last within 1 h, gap shift")
     assert facts["policies"].endswith("jitter 30 s")
     assert facts["next fire"] == "Mon 02 Mar 2026 13:00 UTC (in 60 min)"
-    assert facts["counted"].startswith("7 fired, 0 skipped")
-    assert facts["message"] == "count the sheep"
+    assert facts["counters"].startswith("7 fired, 0 skipped")
+    assert facts["prompt"] == "count the sheep"
     assert facts["next fires"] == "Mon 02 Mar 2026 13:00 UTC (in 60 min)"
 
 
@@ -143,13 +143,13 @@ def test_next_shows_as_many_as_asked_for_and_the_next_clock_change(fleet: Fleet)
 def test_next_of_a_paused_schedule_is_what_a_resume_would_bring(fleet: Fleet):
     hourly(fleet, state="paused", next_fire_at=at(hours=-3))
     lines = see("next", "main", "--count", "1").out.splitlines()
-    assert lines[0] == "paused: nothing fires until it is resumed; from now on it would be:"
+    assert lines[0] == "paused; if resumed now, the schedule fires:"
     assert lines[2].startswith("Mon 02 Mar 2026 13:00 UTC")
 
 
 def test_next_of_what_is_over_is_nothing(fleet: Fleet):
     hourly(fleet, state="completed", next_fire_at=None)
-    assert see("next", "main").out == "It is completed, and fires no more.\n"
+    assert see("next", "main").out == "The schedule is completed: no more fires.\n"
 
 
 def test_an_overdue_fire_is_shown_as_such(fleet: Fleet):
@@ -170,10 +170,10 @@ def test_history_tells_each_firing_and_what_became_of_it(durable_fleet: Fleet):
         outcome="skipped", reason="missed", recorded_at=NOON
     )
     lines = see("history", "main").out.splitlines()
-    assert lines[0].split() == ["DUE", "OUTCOME", "LATE", "WHY", "WHAT", "BECAME", "OF", "IT"]
+    assert lines[0].split() == ["DUE", "OUTCOME", "LATE", "REASON", "RESULT"]
     assert lines[1].startswith("Mon 02 Mar 2026 12:00 UTC  started")
     assert lines[1].endswith(f"run {job.run_id} failed: out of sheep")
-    assert "skipped  1 h   nothing was there to fire it in time" in lines[2]
+    assert "skipped  1 h   Drover did not run at that time" in lines[2]
 
 
 def test_history_as_json_has_the_run(durable_fleet: Fleet):
@@ -197,7 +197,7 @@ def test_history_as_json_has_the_run(durable_fleet: Fleet):
 
 def test_a_schedule_that_never_came_due_has_no_history(fleet: Fleet):
     hourly(fleet)
-    assert see("history", "main").out == "nothing has come due yet\n"
+    assert see("history", "main").out == "no firings yet\n"
     assert see("history", "main", "--json").json["firings"] == []
 
 
@@ -236,8 +236,8 @@ def test_why_at_a_time_tells_that_firing_and_its_neighbours(fleet: Fleet):
         "It was due at Mon 02 Mar 2026 11:00 UTC: skipped, "
         "the schedule, its agent or the scheduler was paused."
     )
-    assert lines[1] == ("  the one before: Mon 02 Mar 2026 10:00 UTC: skipped, no slot was free")
-    assert lines[2] == "  the next one: Mon 02 Mar 2026 13:00 UTC (in 60 min)"
+    assert lines[1] == ("  previous firing: Mon 02 Mar 2026 10:00 UTC: skipped, no slot was free")
+    assert lines[2] == "  next fire: Mon 02 Mar 2026 13:00 UTC (in 60 min)"
 
 
 def test_why_at_a_time_at_which_nothing_was_due(fleet: Fleet):

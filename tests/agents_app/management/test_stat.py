@@ -38,7 +38,7 @@ def test_the_scheduler_says_how_it_is_doing(fleet: Fleet):
 
 def test_a_running_scheduler_whose_processes_are_silent_is_not_shown_as_fine(fleet: Fleet):
     Scheduler.objects.create(pk=1, state="running", started_at=NOON, last_check_at=NOON)
-    assert "no sign of life: worker, beat" in call("stat").out
+    assert "not running: worker, beat" in call("stat").out
 
 
 def test_a_paused_scheduler_says_since_when_and_why(fleet: Fleet):

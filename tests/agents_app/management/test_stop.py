@@ -54,7 +54,9 @@ def test_all_runs_of_an_agent_are_told_and_its_queue_is_left_alone(durable_fleet
     told = [durable_fleet.start(item).run_id for item in items[:2]]
     said = call("stop", "reporter")
     assert said.out == "reporter: stopping 2 runs\n"
-    assert said.err.startswith("what waits takes the free slots: 1 (manage.py pause reporter")
+    assert said.err.startswith(
+        "1 work item in the queue may take the free slots (manage.py pause reporter"
+    )
     asked = Run.objects.filter(stop_requested_at__isnull=False).order_by("pk")
     assert list(asked.values_list("pk", flat=True)) == told
     assert theirs not in told
@@ -70,7 +72,7 @@ def test_a_run_that_does_not_end_in_time_is_an_error(durable_fleet: Fleet):
 def test_keeping_the_queue_makes_no_sense_for_runs(durable_fleet: Fleet):
     run = live_run(durable_fleet.ask(durable_fleet.agent()))
     said = call("stop", "reporter", "--keep-queue")
-    assert said.code == 1 and said.err.startswith("--keep-queue is for a shutdown")
+    assert said.code == 1 and said.err.startswith("--keep-queue applies to a shutdown")
     run.refresh_from_db()
     assert run.state == "pending"
 
@@ -175,4 +177,4 @@ def test_while_it_stops_nothing_new_starts(durable_fleet: Fleet):
     agent = durable_fleet.agent(scale=2)
     durable_fleet.start(durable_fleet.ask(agent), worker=_alive(durable_fleet))
     call("stop", "--timeout", "0")
-    assert "waits: the scheduler is stopping" in call("run", "reporter").out
+    assert "queued: the scheduler is stopping" in call("run", "reporter").out

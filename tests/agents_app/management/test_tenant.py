@@ -12,11 +12,11 @@ from tests.agents_app.management.calling import call
 
 def test_a_tenant_is_made_with_a_token_to_keep(durable_fleet: Fleet):
     said = call("tenant", "create", "acme")
-    assert said.out.startswith("tenant acme is made\n")
+    assert said.out.startswith("tenant acme created\n")
     secret = said.out.split()[-1]
     token = find_token(secret)
     assert token is not None and (token.tenant.name, token.scope) == ("acme", "admin")
-    assert said.err == "keep them now: they cannot be shown again\n"
+    assert said.err == "store the tokens now: they cannot be shown again\n"
     assert call("tenant", "create", "acme").err == "there is a tenant 'acme' already\n"
 
 
@@ -34,9 +34,9 @@ def test_tenants_are_listed_with_their_state(durable_fleet: Fleet):
 
 def test_a_tenant_is_disabled_and_enabled(durable_fleet: Fleet):
     durable_fleet.agent()
-    assert call("tenant", "disable", "default").out == "default is disabled\n"
+    assert call("tenant", "disable", "default").out == "default disabled\n"
     assert call("tenant", "disable", "default").out == "default was already disabled\n"
-    assert "the agent is tenant disabled" in call("run", "reporter").err
+    assert "the tenant is disabled" in call("run", "reporter").err
     assert call("tenant", "enable", "default", "--json").json == {
         "tenant": "default",
         "state": "enabled",
@@ -55,8 +55,8 @@ def test_rotating_shows_the_new_tokens_once(durable_fleet: Fleet):
 def test_deleting_must_be_meant(durable_fleet: Fleet):
     call("tenant", "create", "acme")
     said = call("tenant", "delete", "acme")
-    assert said.code == 1 and "say --yes" in said.err
-    assert call("tenant", "delete", "acme", "--yes").out == "acme is deleted\n"
+    assert said.code == 1 and "add --yes" in said.err
+    assert call("tenant", "delete", "acme", "--yes").out == "acme deleted\n"
     assert not Tenant.objects.filter(name="acme").exists()
     assert call("tenant", "delete", "acme", "--yes").code == 1
     assert "owns the project" in call("tenant", "delete", "default", "--yes").err
@@ -79,7 +79,7 @@ def test_a_token_is_printed_alone_so_that_a_script_can_keep_it(durable_fleet: Fl
 
 
 def test_tokens_are_listed_without_their_secrets(durable_fleet: Fleet):
-    assert "has no tokens" in call("token", "list").out
+    assert "has no API tokens" in call("token", "list").out
     secret = call("token", "create", "ci").out.strip()
     listed = call("token", "list")
     assert "ci" in listed.out and secret not in listed.out
@@ -90,7 +90,7 @@ def test_tokens_are_listed_without_their_secrets(durable_fleet: Fleet):
 def test_a_token_is_revoked_by_its_name_or_number(durable_fleet: Fleet):
     secret = call("token", "create", "ci").out.strip()
     number = str(ApiToken.objects.get().pk)
-    assert call("token", "revoke", "ci").out == f"token {number} (ci) is revoked\n"
+    assert call("token", "revoke", "ci").out == f"token {number} (ci) revoked\n"
     assert find_token(secret) is None
     assert call("token", "revoke", number).out == f"token {number} (ci) was already revoked\n"
     assert call("token", "revoke", "ci").code == 1
@@ -100,7 +100,7 @@ def test_a_name_that_several_have_is_not_enough(durable_fleet: Fleet):
     for _ in range(2):
         call("token", "create", "ci")
     said = call("token", "revoke", "ci")
-    assert said.code == 1 and "write the number" in said.err
+    assert said.code == 1 and "is ambiguous: use one of the numbers" in said.err
     assert not ApiToken.objects.filter(revoked_at__isnull=False).exists()
 
 

@@ -132,7 +132,8 @@ def test_an_error_is_one_line_and_exit_code_1(stack: PrivateStack):
     done = stack.manage("run", "taker")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "drover: there is no agent 'taker'; did you mean 'talker'? (manage.py stat lists them)\n"
+        "drover: there is no agent 'taker'; did you mean 'talker'? "
+        "(manage.py stat lists the agents)\n"
     )
 
 
