@@ -22,7 +22,14 @@ from agents_app.triggers import (
     parse_trigger,
     zone,
 )
-from agents_app.triggers.preview import ClockRule, DayFires, Fired, clock, days_from, fires_by_day
+from agents_app.triggers.preview import (
+    ClockRule,
+    DayPeriod,
+    FiresOfDay,
+    clock,
+    days_from,
+    fires_by_day,
+)
 
 DAYS = 7
 WEEKS = 5
@@ -76,7 +83,7 @@ class CalendarLine:
 
 @dataclass(frozen=True, slots=True)
 class CalendarDay:
-    day: DayFires
+    day: DayPeriod
     today: bool
     change: str
     lines: tuple[CalendarLine, ...]
@@ -131,9 +138,9 @@ def _agents() -> list[Agent]:
 
 
 def _columns(
-    schedules: Iterable[Schedule], days: tuple[DayFires, ...], place: ZoneInfo
-) -> list[tuple[DayFires, tuple[tuple[CalendarLine, ...], int]]]:
-    lines: dict[DayFires, list[CalendarLine]] = {day: [] for day in days}
+    schedules: Iterable[Schedule], days: tuple[DayPeriod, ...], place: ZoneInfo
+) -> list[tuple[DayPeriod, tuple[tuple[CalendarLine, ...], int]]]:
+    lines: dict[DayPeriod, list[CalendarLine]] = {day: [] for day in days}
     for schedule in schedules:
         assert schedule.next_fire_at is not None
         found = fires_by_day(_rule(schedule), schedule.next_fire_at, days)
@@ -148,7 +155,9 @@ def _bounded(lines: list[CalendarLine]) -> tuple[tuple[CalendarLine, ...], int]:
     return tuple(ordered[:MOST_A_DAY]), max(0, len(ordered) - MOST_A_DAY)
 
 
-def _lines(schedule: Schedule, day: DayFires, fired: Fired, place: ZoneInfo) -> list[CalendarLine]:
+def _lines(
+    schedule: Schedule, day: DayPeriod, fired: FiresOfDay, place: ZoneInfo
+) -> list[CalendarLine]:
     if fired.band is None:
         return [CalendarLine(at, _time(at, place), schedule) for at in fired.fires]
     first, last = fired.band
@@ -161,7 +170,7 @@ def _lines(schedule: Schedule, day: DayFires, fired: Fired, place: ZoneInfo) -> 
     ]
 
 
-def _part(day: DayFires, at: datetime) -> float:
+def _part(day: DayPeriod, at: datetime) -> float:
     return (at - day.start) / (day.end - day.start)
 
 
@@ -177,7 +186,7 @@ def _rule(schedule: Schedule) -> ClockRule:
     return ClockRule(trigger, zone(schedule.timezone), *policies)
 
 
-def _change(day: DayFires, place: ZoneInfo) -> str:
+def _change(day: DayPeriod, place: ZoneInfo) -> str:
     """The change of the clocks in the reader's time zone on this day."""
     change = next_clock_change(place, day.start)
     if change is None or change.at >= day.end.timestamp():

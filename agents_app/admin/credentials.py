@@ -18,7 +18,7 @@ from agents_app.secrets import (
     DEFAULT_INSTANCE,
     VALUE,
     Name,
-    checked,
+    checked_values,
     credentials,
     name_of,
     parse_name,
@@ -75,7 +75,9 @@ class CredentialForm(forms.ModelForm):  # type: ignore[type-arg]
         cleaned = super().clean() or {}
         try:
             self.name = self._name(cleaned)
-            self.values = checked(self.name, _values(self.name, cleaned.get("new_value", "")))
+            self.values = checked_values(
+                self.name, _values(self.name, cleaned.get("new_value", ""))
+            )
         except Refused as error:
             self.add_error("new_value", str(error))
         return cleaned

@@ -1,4 +1,4 @@
-"""Caps on tokens and cost, and the agents that are held because of them.
+"""Caps on tokens and cost, and the agents that are blocked by them.
 
 Belongs here: sums of usage, windows and holds.
 Does not belong here: reading usage from the output of a tool (harness).

@@ -1,4 +1,4 @@
-"""Caps on tokens and cost, and the day and month windows they hold for; no tables, no clock."""
+"""Caps on tokens and cost, and their windows of a day or a month; pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,29 +8,29 @@ from typing import Any
 
 
 def run_is_over(caps: Mapping[str, Any], tokens: int, cost_usd: Decimal) -> str:
-    """Which cap on a single run was passed, in words, or nothing."""
+    """The cap on a single run that was exceeded, as text, or empty."""
     token_cap, usd_cap = caps.get("tokens_per_run"), caps.get("usd_per_run")
     if token_cap is not None and tokens > token_cap:
-        return f"budget: {tokens:,} tokens, and a run may use {token_cap:,}"
+        return f"budget: {tokens:,} tokens used, at most {token_cap:,} per run"
     if usd_cap is not None and cost_usd > _dollars(usd_cap):
-        return f"budget: ${cost_usd:.2f}, and a run may cost ${usd_cap:.2f}"
+        return f"budget: ${cost_usd:.2f} spent, at most ${usd_cap:.2f} per run"
     return ""
 
 
 def used_up(caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal) -> str:
-    """Which cap of a `day` or `month` leaves nothing for another run, in words, or nothing."""
+    """The cap of a `day` or `month` that is used up, as text, or empty."""
     token_cap, usd_cap = caps.get(f"tokens_per_{window}"), caps.get(f"usd_per_{window}")
     if token_cap is not None and tokens >= token_cap:
-        return f"budget: {tokens:,} of {token_cap:,} tokens a {window} are used"
+        return f"budget: {tokens:,} of {token_cap:,} tokens per {window} used"
     if usd_cap is not None and cost_usd >= _dollars(usd_cap):
-        return f"budget: ${cost_usd:.2f} of ${usd_cap:.2f} a {window} are spent"
+        return f"budget: ${cost_usd:.2f} of ${usd_cap:.2f} per {window} spent"
     return ""
 
 
 def percent_used(
     caps: Mapping[str, Any], window: str, tokens: int, cost_usd: Decimal | float
 ) -> float | None:
-    """Of the cap of a `day` or `month` that is nearest to its end; None: there is no cap."""
+    """Percent used of the tightest cap of a `day` or `month`; None without a cap."""
     token_cap, usd_cap = caps.get(f"tokens_per_{window}"), caps.get(f"usd_per_{window}")
     used = [
         100 * float(spent) / float(cap) if cap else 100.0
@@ -49,7 +49,7 @@ def _dollars(cap: float) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Days from the first to the last, and the instant at which the next window begins."""
+    """The first and the last day, and the instant at which the next window begins."""
 
     first: date
     last: date
@@ -72,5 +72,5 @@ def month_window(now: datetime, zone: tzinfo) -> Window:
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
-    """The first instant of the day, also where the clocks go forward at midnight."""
+    """The first instant of the day, also if daylight saving starts at midnight."""
     return datetime.combine(day, time.min, zone).astimezone(UTC)

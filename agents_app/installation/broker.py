@@ -1,4 +1,4 @@
-"""How Celery talks to Redis, for the project and for Flower, which does not load Django."""
+"""Transport options of Celery for Redis, for the project and for Flower, which has no Django."""
 
 from typing import Any
 

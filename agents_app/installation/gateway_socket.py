@@ -1,7 +1,7 @@
-"""Where the gateway's socket for runs is: the one way to it for a run that has no network.
+"""The path of the gateway's Unix socket, which runs without a network use.
 
-Its directory holds nothing else, because runs see the whole of it. Others may pass through it but
-not list it; whoever connects still needs the token of a run that goes on.
+Its directory contains nothing else, because runs see the whole directory. Other users may enter
+but not list it; a client still needs the token of a running run.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from agents_app.errors import ConfigError
 
 # The kernel's limit is 108 bytes with the closing NUL.
 _LONGEST_PATH = 107
-# Not tempfile.gettempdir(): the gateway and the workers must come to the same.
+# Not tempfile.gettempdir(): the gateway and the workers must use the same directory.
 _SHORT_ROOT = Path("/tmp")  # noqa: S108
 DIRECTORY_MODE, SOCKET_MODE = 0o711, 0o666
 
@@ -28,10 +28,10 @@ def gateway_socket_path(data: Path) -> Path:
 
 
 def socket_directory(data: Path) -> Path:
-    """Made if it is not there, and ours in any case."""
+    """The directory of the socket; created if missing, and owned by this user."""
     directory = gateway_socket_path(data).parent
     directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-    # lstat: a link planted in a shared directory must not pass for ours.
+    # lstat: a link that another user put into a shared directory must not be followed.
     status = directory.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise ConfigError(f"{directory} must be a directory of its own that belongs to this user")

@@ -1,10 +1,10 @@
-"""Which names of hosts lead back to the machine that asks; pure."""
+"""Recognizes host names of the loopback interface; pure."""
 
 import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Without its port; an IPv6 address with or without its brackets."""
+    """Whether a host, without port, is loopback; an IPv6 address may have brackets."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

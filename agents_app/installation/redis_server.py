@@ -1,7 +1,7 @@
-"""Where an installation's own Redis lives and how it is started; nothing here starts it.
+"""The address, the configuration and the command line of an installation's own Redis server.
 
-It listens on a Unix socket in a private directory and on no port: the address follows from the data
-directory, so it is the same after every start, needs no password, and cannot be taken by others.
+The server listens on a Unix socket in a private directory and on no port: the address follows from
+the data directory, so it is the same after every start, needs no password and is not shared.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from agents_app.installation.private_files import private_directory, write_priva
 SERVER_NAMES = ("valkey-server", "redis-server")
 # The kernel's limit is 108 bytes with the closing NUL.
 _LONGEST_SOCKET_PATH = 107
-# Kombu unquotes the path of a redis+socket URL and Flower does not: use only what needs no quotes.
+# Kombu unquotes the path of a redis+socket URL and Flower does not: use no quoted characters.
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/._~+@-]*", re.ASCII)
 # Not tempfile.gettempdir(): TMPDIR may differ between the shells of one installation.
 _SHORT_ROOT = Path("/tmp")  # noqa: S108
@@ -98,7 +98,7 @@ def client_url(url: str) -> str:
 
 
 def server_argv(server: Path, data: Path) -> tuple[str, ...]:
-    """Prepares the private directories and the configuration file, and names both."""
+    """Create the private directories and the configuration file; returns the command line."""
     directory, socket = redis_directory(data), redis_socket_path(data)
     private_directory(directory)
     private_directory(socket.parent)
@@ -108,7 +108,7 @@ def server_argv(server: Path, data: Path) -> tuple[str, ...]:
 
 
 def _quoted(path: Path) -> str:
-    """A path as a string of the configuration language, whatever bytes it has."""
+    """A path as a string of the Redis configuration file; it may contain any byte."""
     return '"' + "".join(map(_escaped, os.fsencode(path))) + '"'
 
 

@@ -1,4 +1,4 @@
-"""One `up` per data directory; whoever holds the lock is named in its file."""
+"""The lock that allows one `manage.py up` per data directory; its file has the process id."""
 
 import contextlib
 import errno
@@ -37,13 +37,13 @@ def hold_lock(data: Path) -> Iterator[int]:
 
 
 def running_up(data: Path) -> int | None:
-    """The process id of the `up` of this data directory, for whoever wants to signal it."""
+    """The process id of the `up` of this data directory, or None."""
     try:
         descriptor = os.open(lock_path(data), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
-        # Only a lock that is really held makes the number in the file worth anything.
+        # The process id in the file is valid only while the lock is held.
         return None if _try_lock(descriptor, fcntl.LOCK_SH) else _living_holder(descriptor)
     finally:
         os.close(descriptor)

@@ -20,7 +20,7 @@ from agents_app.launch.workdir import (
 )
 from agents_app.runners import Mount, RunSpec, base_environment, run_environment
 from agents_app.runs import Job
-from agents_app.secrets import Secrets, located
+from agents_app.secrets import Secrets, resolved_file_variables
 
 AGENT_BIN = ROOT / "agents_app" / "agent_bin"
 
@@ -61,7 +61,7 @@ def _secret_variables(secrets: Secrets, workdir: Path, *, begun: bool) -> dict[s
     for file in secrets.files:
         known = secret_file(workdir, file.name)
         path = known if begun else write_secret(workdir, file.name, file.text)
-        env = located(file.variables, path) | env
+        env = resolved_file_variables(file.variables, path) | env
     return {**env, **secrets.env}
 
 

@@ -40,7 +40,7 @@ from agents_app.runners import (
     EngineUnavailable,
     base_environment,
 )
-from agents_app.secrets import how_to_set, keys_again, missing_of
+from agents_app.secrets import how_to_set, missing_of, reload_keys
 from agents_app.triggers import next_fire, parse_trigger, zone
 
 NEARLY_FULL = 0.8
@@ -94,7 +94,7 @@ def check_credentials(_: datetime) -> CheckResults:
             yield WRONG, detail, how_to_set(name, agent.tenant.name)
     kept = list(Credential.objects.order_by("pk"))
     # Reading the keys creates one if there is none.
-    known = keys_again().ids if kept else ()
+    known = reload_keys().ids if kept else ()
     for credential in kept:
         if credential.key_id not in known:
             yield WRONG, f"{credential}: its key is missing", "put the key back, or set it again"

@@ -49,7 +49,7 @@ def sync_project(project: Path, now: datetime) -> Discovery:
     if not _config_is_broken(discovery):
         _last_good[project] = discovery.project
     if changed:
-        holds.settle_all(changed, now)
+        holds.reevaluate_all(changed, now)
         dispatch.admit_tenant(changed, now)
     return discovery
 

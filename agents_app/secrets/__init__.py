@@ -1,14 +1,14 @@
-"""Credentials: sealed at rest, opened for the run that declares them.
+"""Credentials: encrypted at rest, decrypted for the run that declares them.
 
-Belongs here: storing, sealing and resolving secret values.
+Belongs here: storing, encrypting and resolving secret values.
 Does not belong here: removing secrets from output (redaction).
 """
 
 from agents_app.secrets import credentials, sealing
 from agents_app.secrets.credentials import find_credential, remove_credential, set_credential
+from agents_app.secrets.key_rotation import Resealed, reseal_all
 from agents_app.secrets.references import read_secret
-from agents_app.secrets.resealing import Resealed, reseal_all
-from agents_app.secrets.sealing import BrokenSeal, keys, keys_again, seal, unseal
+from agents_app.secrets.sealing import BrokenSeal, keys, reload_keys, seal, unseal
 from agents_app.secrets.store import (
     NO_SECRETS,
     Secrets,
@@ -26,9 +26,9 @@ from agents_app.secrets.types import (
     VALUE,
     CredentialField,
     Name,
-    checked,
-    located,
+    checked_values,
     parse_name,
+    resolved_file_variables,
     type_of,
 )
 
@@ -42,22 +42,22 @@ __all__ = [
     "Name",
     "Resealed",
     "Secrets",
-    "checked",
+    "checked_values",
     "credentials",
     "find_credential",
     "for_run",
     "how_to_set",
     "keys",
-    "keys_again",
-    "located",
     "missing_of",
     "name_of",
     "parse_name",
     "read_secret",
     "redactor_for",
     "redactor_of_tenant",
+    "reload_keys",
     "remove_credential",
     "reseal_all",
+    "resolved_file_variables",
     "seal",
     "sealing",
     "set_credential",

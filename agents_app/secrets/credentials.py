@@ -1,4 +1,4 @@
-"""What people do to credentials; each act is noted in the journal, and none shows a secret."""
+"""Sets, removes and finds credentials; changes are recorded in the journal without the secret."""
 
 import json
 from collections.abc import Mapping
@@ -8,17 +8,17 @@ from agents_app.database import in_transaction
 from agents_app.errors import NotFound
 from agents_app.events import journal
 from agents_app.models import Credential, Tenant
-from agents_app.secrets.sealing import keys_again, seal
+from agents_app.secrets.sealing import reload_keys, seal
 from agents_app.secrets.store import name_of, sealed_name
-from agents_app.secrets.types import Name, checked, parse_name
+from agents_app.secrets.types import Name, checked_values, parse_name
 
 
 def set_credential(
     tenant: Tenant, name: Name, values: Mapping[str, str], by: str, now: datetime
 ) -> bool:
-    """New, or in the place of the old one; runs that have begun keep what they were given."""
-    text = json.dumps(checked(name, values))
-    keys = keys_again()
+    """Create or replace a credential; running runs keep the old values. True if it is new."""
+    text = json.dumps(checked_values(name, values))
+    keys = reload_keys()
     sealed = seal(keys, tenant.pk, sealed_name(name), text)
     changed = {"sealed": sealed, "key_id": keys.first_id, "changed_at": now, "changed_by": by}
 

@@ -1,15 +1,15 @@
-"""Secrets that are kept outside of the database: `env:NAME`, or `file:path` below the project."""
+"""Reads secrets outside of the database: `env:NAME`, or `file:path` below the project."""
 
 import os
 from pathlib import Path
 
 from agents_app.conf import CONF
 
-LONGEST_FILE = 4096
+MAX_FILE_CHARACTERS = 4096
 
 
 def read_secret(ref: str) -> str:
-    """Empty if it is not there."""
+    """The secret, or empty if the variable or file does not exist."""
     kind, _, where = ref.partition(":")
     return os.environ.get(where, "") if kind == "env" else _content(CONF.project / where)
 
@@ -17,6 +17,6 @@ def read_secret(ref: str) -> str:
 def _content(path: Path) -> str:
     try:
         with path.open(encoding="utf-8") as file:
-            return file.read(LONGEST_FILE).strip()
+            return file.read(MAX_FILE_CHARACTERS).strip()
     except (OSError, ValueError):
         return ""

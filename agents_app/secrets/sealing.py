@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed with keys that are not in the database; whose they are is sealed in."""
+"""Encrypts secrets at rest, bound to tenant and name, with keys outside of the database."""
 
 import hashlib
 import json
@@ -16,11 +16,11 @@ from agents_app.installation import read_or_create_private, write_private
 
 VARIABLE = "DROVER_CREDENTIAL_KEYS"
 FILE = "credential_keys"
-HOW = "a key is what Fernet.generate_key() of the package cryptography returns"
+_KEY_HINT = "a key is what Fernet.generate_key() of the package cryptography returns"
 
 
 class BrokenSeal(DroverError):
-    """A stored secret cannot be opened: its key is gone, or it was sealed for something else."""
+    """A stored secret cannot be decrypted: its key is missing, or it belongs to another row."""
 
     code = "broken_seal"
     http_status = 500
@@ -28,7 +28,7 @@ class BrokenSeal(DroverError):
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The first one seals; all of them open."""
+    """The first key encrypts; all keys decrypt."""
 
     all: tuple[str, ...]
 
@@ -38,7 +38,7 @@ class Keys:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Tell keys apart without telling anything about them."""
+        """Identifiers of the keys that do not reveal them."""
         return tuple(hashlib.sha256(key.encode()).hexdigest()[:16] for key in self.all)
 
     @property
@@ -47,7 +47,7 @@ class Keys:
 
 
 def read_keys(env: Mapping[str, str], data: Path) -> Keys:
-    """The variable, newest first and with commas between, else a file that only we may read."""
+    """The keys of the variable, newest first, separated by commas; else of a private file."""
     listed = env.get(VARIABLE) or _kept(data / FILE)
     keys = Keys(tuple(key.strip() for key in listed.replace("\n", ",").split(",") if key.strip()))
     place = VARIABLE if env.get(VARIABLE) else str(data / FILE)
@@ -57,7 +57,7 @@ def read_keys(env: Mapping[str, str], data: Path) -> Keys:
         except ValueError:
             # The message does not repeat the text: part of it may be a valid key.
             problem = f"{place}: key {number} is not a valid Fernet key"
-            raise ConfigError(f"{problem}; {HOW}") from None
+            raise ConfigError(f"{problem}; {_KEY_HINT}") from None
     return keys
 
 
@@ -66,16 +66,16 @@ def keys() -> Keys:
     return read_keys(os.environ, CONF.data)
 
 
-def keys_again() -> Keys:
-    """A new one may have come since this process read them."""
+def reload_keys() -> Keys:
+    """Read the keys again: another process may have added one."""
     keys.cache_clear()
     return keys()
 
 
 def add_key(env: Mapping[str, str], data: Path) -> None:
-    """A new one before the others, in the file; whoever keeps them elsewhere adds it there."""
+    """Put a new key first in the file; refused if the keys are in the variable."""
     if env.get(VARIABLE):
-        raise ConfigError(f"the keys are in {VARIABLE}: put a new one first, there; {HOW}")
+        raise ConfigError(f"the keys are in {VARIABLE}: put a new key first there; {_KEY_HINT}")
     listed = _kept(data / FILE)
     write_private(data / FILE, f"{Fernet.generate_key().decode()}\n{listed}")
 
@@ -85,33 +85,33 @@ def seal(keys: Keys, tenant_id: int, name: str, secret: str) -> str:
 
 
 def unseal(keys: Keys, sealed: str, tenant_id: int, name: str) -> str:
-    """Only for whom it was sealed: a row's text copied into another row opens nothing."""
+    """Decrypt a secret; a value that was copied from another row is refused."""
     try:
         of_tenant, of_name, secret = json.loads(keys.fernet.decrypt(sealed))
     except (InvalidToken, ValueError):
         raise BrokenSeal(
-            f"the secret {name!r} cannot be opened: put its key back, behind the newest one, in "
-            f"{VARIABLE}, or give the secret again"
+            f"the secret {name!r} cannot be decrypted: add its key after the newest one in "
+            f"{VARIABLE}, or set the secret again"
         ) from None
     if (of_tenant, of_name) != (tenant_id, name):
         raise BrokenSeal(f"the secret {name!r} was sealed for another name or tenant")
     return str(secret)
 
 
-def unseal_kept(sealed: str, tenant_id: int, name: str) -> str:
-    """With the keys of this installation, as they are now."""
+def unseal_stored(sealed: str, tenant_id: int, name: str) -> str:
+    """Decrypt with the keys of this installation, which are read again if they do not fit."""
     try:
         return unseal(keys(), sealed, tenant_id, name)
     except BrokenSeal:
-        return unseal(keys_again(), sealed, tenant_id, name)
+        return unseal(reload_keys(), sealed, tenant_id, name)
 
 
 def reseal(keys: Keys, sealed: str) -> str:
-    """The same secret under the first key, so that an old one is no longer needed."""
+    """Encrypt a sealed secret again with the first key."""
     try:
         return keys.fernet.rotate(sealed).decode()
     except InvalidToken:
-        raise BrokenSeal(f"a secret cannot be opened with any key of {VARIABLE}") from None
+        raise BrokenSeal(f"a secret cannot be decrypted with any key of {VARIABLE}") from None
 
 
 def _kept(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Credentials as they are kept, and what one run is given of them: opened for nobody else."""
+"""Reads stored credentials and provides those that a run declares."""
 
 import contextlib
 import json
@@ -8,21 +8,28 @@ from dataclasses import dataclass, field
 from agents_app.errors import DroverError, Refused
 from agents_app.models import Credential, Tenant
 from agents_app.redaction import Redactor
-from agents_app.secrets.sealing import unseal_kept
-from agents_app.secrets.types import VALUE, Given, Name, SecretFile, given, parse_name
+from agents_app.secrets.sealing import unseal_stored
+from agents_app.secrets.types import (
+    VALUE,
+    Name,
+    ProvidedSecrets,
+    SecretFile,
+    parse_name,
+    provided_secrets,
+)
 
 RUN_TOKEN = "run token"  # noqa: S105
 
 
 class CredentialMissing(Refused):
-    """An agent declares a credential that nobody has set."""
+    """An agent declares a credential that is not set."""
 
     code = "credential_missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What a run is given, and what must not be seen of it."""
+    """Variables and files for a run, and the values to redact from its output."""
 
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: tuple[SecretFile, ...] = ()
@@ -36,35 +43,43 @@ NO_SECRETS = Secrets()
 
 
 def for_run(tenant_id: int, declared: Sequence[str]) -> Secrets:
-    """Opened for this run, and kept nowhere else."""
+    """Decrypt the declared credentials; raises CredentialMissing if one is not set."""
     if not declared:
         return NO_SECRETS
     wanted = [parse_name(text) for text in declared]
-    kept = _kept(tenant_id, wanted)
-    if missing := [name for name in wanted if name not in kept]:
+    stored = _stored(tenant_id, wanted)
+    if missing := [name for name in wanted if name not in stored]:
         raise _missing(tenant_id, missing)
-    return _gathered({name: given(name, opened(kept[name])) for name in wanted})
+    return _combined(
+        {name: provided_secrets(name, decrypted_values(stored[name])) for name in wanted}
+    )
 
 
 def redactor_for(tenant_id: int, declared: Sequence[str], token: str) -> Redactor:
-    """For what a live run says elsewhere than in its output: its status, what it returns.
+    """A redactor for the status and the result of a running run.
 
-    Without those that were removed since it began: nobody knows them any more."""
+    Credentials that were removed since its start are not redacted: their values are gone.
+    """
     wanted = [parse_name(text) for text in declared]
-    kept = _kept(tenant_id, wanted) if wanted else {}
-    found = {name: given(name, opened(kept[name])) for name in wanted if name in kept}
-    return _gathered(found).redactor(token)
+    stored = _stored(tenant_id, wanted) if wanted else {}
+    found = {
+        name: provided_secrets(name, decrypted_values(stored[name]))
+        for name in wanted
+        if name in stored
+    }
+    return _combined(found).redactor(token)
 
 
 def redactor_of_tenant(tenant_id: int) -> Redactor:
-    """For what is run in the project's name, and given none of them: it may find one all the same.
+    """A redactor with all credentials of the tenant, for commands that are given none.
 
-    One that cannot be opened cannot be found by anybody else either."""
+    Credentials that cannot be decrypted are left out.
+    """
     found = {}
     for row in Credential.objects.filter(tenant_id=tenant_id):
         with contextlib.suppress(DroverError):
-            found[name_of(row)] = given(name_of(row), opened(row))
-    return Redactor(_gathered(found).values)
+            found[name_of(row)] = provided_secrets(name_of(row), decrypted_values(row))
+    return Redactor(_combined(found).values)
 
 
 def name_of(credential: Credential) -> Name:
@@ -72,25 +87,27 @@ def name_of(credential: Credential) -> Name:
 
 
 def missing_of(tenant_id: int, declared: Iterable[str]) -> list[Name]:
-    """Those of them that nobody has set; opens nothing."""
+    """The declared credentials that are not set; decrypts nothing."""
     wanted = [parse_name(text) for text in declared]
-    kept = _kept(tenant_id, wanted)
-    return [name for name in wanted if name not in kept]
+    stored = _stored(tenant_id, wanted)
+    return [name for name in wanted if name not in stored]
 
 
 def how_to_set(name: Name, tenant: str = "default") -> str:
-    whose = "" if tenant == "default" else f" --tenant {tenant}"
-    return f"manage.py credential set {name}{whose}"
+    option = "" if tenant == "default" else f" --tenant {tenant}"
+    return f"manage.py credential set {name}{option}"
 
 
-def opened(credential: Credential) -> dict[str, str]:
+def decrypted_values(credential: Credential) -> dict[str, str]:
     name = sealed_name(name_of(credential))
-    values: dict[str, str] = json.loads(unseal_kept(credential.sealed, credential.tenant_id, name))
+    values: dict[str, str] = json.loads(
+        unseal_stored(credential.sealed, credential.tenant_id, name)
+    )
     return values
 
 
-def _gathered(all_given: Mapping[Name, Given]) -> Secrets:
-    """Where two have a variable in common, the one that the agent names first has it."""
+def _combined(all_given: Mapping[Name, ProvidedSecrets]) -> Secrets:
+    """Combine credentials; of two with the same variable, the first declared one wins."""
     env: dict[str, str] = {}
     for one in all_given.values():
         env = {**one.env, **env}
@@ -98,7 +115,7 @@ def _gathered(all_given: Mapping[Name, Given]) -> Secrets:
     return Secrets(env, files, {str(name): one.secrets for name, one in all_given.items()})
 
 
-def _kept(tenant_id: int, wanted: Iterable[Name]) -> dict[Name, Credential]:
+def _stored(tenant_id: int, wanted: Iterable[Name]) -> dict[Name, Credential]:
     types = {name.type for name in wanted}
     rows = Credential.objects.filter(tenant_id=tenant_id, type__in=types)
     return {name_of(row): row for row in rows}
@@ -106,8 +123,8 @@ def _kept(tenant_id: int, wanted: Iterable[Name]) -> dict[Name, Credential]:
 
 def _missing(tenant_id: int, names: Sequence[Name]) -> CredentialMissing:
     tenant = Tenant.objects.values_list("name", flat=True).get(pk=tenant_id)
-    said = "; ".join(f"{name}: {how_to_set(name, tenant)}" for name in names)
-    return CredentialMissing(f"credential_missing: nobody has set {said}")
+    commands = "; ".join(f"{name}: {how_to_set(name, tenant)}" for name in names)
+    return CredentialMissing(f"credential_missing: not set: {commands}")
 
 
 def sealed_name(name: Name) -> str:
@@ -115,7 +132,7 @@ def sealed_name(name: Name) -> str:
 
 
 def value_of(tenant_id: int, text: str) -> str:
-    """Of a credential that is a single text; empty if there is none of that name."""
+    """The value of a credential with a single text; empty if it is not set."""
     name = parse_name(text)
-    kept = _kept(tenant_id, [name])
-    return opened(kept[name]).get(VALUE, "") if name in kept else ""
+    stored = _stored(tenant_id, [name])
+    return decrypted_values(stored[name]).get(VALUE, "") if name in stored else ""

@@ -1,4 +1,4 @@
-"""What a credential of each type becomes in a run: variables and files; nothing is sealed here."""
+"""Types of credentials: their fields, and the variables and files that a run gets."""
 
 import re
 import shlex
@@ -12,17 +12,17 @@ from agents_app.runners import PASSED_ON
 
 DEFAULT_INSTANCE = "default"
 VALUE = "value"
-# The kernel takes no single variable above 128 KiB.
-LONGEST_VALUE = 100_000
-LONGEST_NAME = 64
+# The kernel accepts no single variable above 128 KiB.
+MAX_VALUE_BYTES = 100_000
+MAX_NAME_LENGTH = 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _NOT_IN_VARIABLES = re.compile(r"[^A-Z0-9_]")
-_OURS = frozenset({*PASSED_ON, "PATH", "PROMPT", "GATEWAY_URL", "TIMEOUT_SECONDS"})
+_RESERVED_VARIABLES = frozenset({*PASSED_ON, "PATH", "PROMPT", "GATEWAY_URL", "TIMEOUT_SECONDS"})
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """As agents write it: `type` or `type:instance`."""
+    """The name of a credential: `type` or `type:instance`."""
 
     type: str
     instance: str = DEFAULT_INSTANCE
@@ -41,7 +41,7 @@ class CredentialField:
 @dataclass(frozen=True, slots=True)
 class CredentialType:
     fields: Mapping[str, CredentialField]
-    # Variables that say where the file with the value is; `{path}` stands for it.
+    # Variables that contain the path of the file with the value, as `{path}`.
     file_variables: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -53,8 +53,8 @@ class SecretFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What one credential puts into a run."""
+class ProvidedSecrets:
+    """The variables, files and secret values that one credential adds to a run."""
 
     env: Mapping[str, str] = field(repr=False)
     files: tuple[SecretFile, ...]
@@ -103,7 +103,7 @@ CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
         {VALUE: CredentialField(())},
         {
             "GIT_SSH_KEY_FILE": "{path}",
-            # Nobody is there to be asked whether a host's key is the right one.
+            # A run cannot be asked to confirm the key of a host.
             "GIT_SSH_COMMAND": "ssh -i {quoted} -o IdentitiesOnly=yes -o BatchMode=yes "
             "-o StrictHostKeyChecking=accept-new",
         },
@@ -117,13 +117,15 @@ CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
 def parse_name(text: str) -> Name:
     kind, colon, instance = text.partition(":")
     parts = (kind, instance) if colon else (kind,)
-    if not all(_NAME.fullmatch(part) and len(part) <= LONGEST_NAME for part in parts):
-        raise Refused(f"{text[:80]!r} is no credential: write 'type' or 'type:instance'")
+    if not all(_NAME.fullmatch(part) and len(part) <= MAX_NAME_LENGTH for part in parts):
+        raise Refused(
+            f"{text[:80]!r} is not a valid credential name: write 'type' or 'type:instance'"
+        )
     return Name(*parts)
 
 
 def type_of(kind: str) -> CredentialType:
-    """Any other type is a text in a variable of its name."""
+    """The type; an unknown type is a single text in a variable of its name."""
     return CREDENTIAL_TYPES.get(kind) or _token(as_variable(kind))
 
 
@@ -135,15 +137,15 @@ def as_variable(name: str) -> str:
 # --- values ---------------------------------------------------------------------------------
 
 
-def checked(name: Name, values: Mapping[str, str]) -> dict[str, str]:
-    """As they are sealed; refuses what a run could not be given, or what could not be redacted."""
+def checked_values(name: Name, values: Mapping[str, str]) -> dict[str, str]:
+    """The values to store; refuses values that a run cannot get or that cannot be redacted."""
     variable = as_variable(name.type)
-    if variable in _OURS or variable.startswith("DROVER_"):
-        raise Refused(f"{name}: the variable {variable} is Drover's; choose another type")
+    if variable in _RESERVED_VARIABLES or variable.startswith("DROVER_"):
+        raise Refused(f"{name}: the variable {variable} is reserved; choose another type")
     fields = type_of(name.type).fields
     if unknown := sorted(values.keys() - fields.keys()):
-        raise Refused(f"{name} has no field {unknown[0]!r}; it has {', '.join(fields)}")
-    given = {key: tidied(text) for key, text in values.items() if text.strip()}
+        raise Refused(f"{name} has no field {unknown[0]!r}; its fields are {', '.join(fields)}")
+    given = {key: normalized_value(text) for key, text in values.items() if text.strip()}
     if missing := [key for key, one in fields.items() if one.is_needed and key not in given]:
         raise Refused(f"{name}: {', '.join(missing)} is missing or empty")
     for key, text in given.items():
@@ -151,8 +153,8 @@ def checked(name: Name, values: Mapping[str, str]) -> dict[str, str]:
     return given
 
 
-def tidied(text: str) -> str:
-    """One line without the end that files have; several with one, which programs insist on."""
+def normalized_value(text: str) -> str:
+    """One line without a newline; several lines with one at the end, which programs require."""
     line = text.strip()
     if "\n" not in line:
         return line
@@ -160,26 +162,26 @@ def tidied(text: str) -> str:
 
 
 def _check(what: str, text: str, of: CredentialField) -> None:
-    if "\0" in text or len(text.encode(errors="replace")) > LONGEST_VALUE:
-        raise Refused(f"{what}: it must be text of at most {LONGEST_VALUE} bytes, without NUL")
+    if "\0" in text or len(text.encode(errors="replace")) > MAX_VALUE_BYTES:
+        raise Refused(f"{what}: must be text of at most {MAX_VALUE_BYTES} bytes without NUL")
     if not of.is_secret:
         return
     if "\n" in text and not secret_parts(text):
         raise Refused(
-            f"{what}: of several lines one must have {SHORTEST_LINE} characters, or it could "
-            "not be told apart from other output, and would be shown there"
+            f"{what}: one of the lines must have at least {SHORTEST_LINE} characters, because "
+            "shorter lines cannot be redacted from output"
         )
     if "\n" not in text and len(text) < SHORTEST_SECRET:
         raise Refused(
-            f"{what}: at least {SHORTEST_SECRET} characters: a shorter one could not be told apart "
-            "from other output, and would be shown there"
+            f"{what}: must have at least {SHORTEST_SECRET} characters, because a shorter value "
+            "cannot be redacted from output"
         )
 
 
-# --- what a run gets ------------------------------------------------------------------------
+# --- variables and files of a run -----------------------------------------------------------
 
 
-def given(name: Name, values: Mapping[str, str]) -> Given:
+def provided_secrets(name: Name, values: Mapping[str, str]) -> ProvidedSecrets:
     kind = type_of(name.type)
     env = {
         variable: values[key]
@@ -188,7 +190,7 @@ def given(name: Name, values: Mapping[str, str]) -> Given:
         for variable in _variables(name, one.variables)
     }
     secrets = tuple(text for key, text in values.items() if kind.fields[key].is_secret)
-    return Given(env, tuple(_files(name, kind, values)), secrets)
+    return ProvidedSecrets(env, tuple(_files(name, kind, values)), secrets)
 
 
 def _files(name: Name, kind: CredentialType, values: Mapping[str, str]) -> Iterable[SecretFile]:
@@ -202,12 +204,12 @@ def _files(name: Name, kind: CredentialType, values: Mapping[str, str]) -> Itera
 
 
 def _variables(name: Name, plain: tuple[str, ...]) -> tuple[str, ...]:
-    """An instance has names of its own as well, for agents that are given several."""
+    """The variables; an instance also has variables with its name, for agents with several."""
     if name.instance == DEFAULT_INSTANCE:
         return plain
     return *plain, *(f"{variable}_{as_variable(name.instance)}" for variable in plain)
 
 
-def located(variables: Mapping[str, str], path: Path) -> dict[str, str]:
+def resolved_file_variables(variables: Mapping[str, str], path: Path) -> dict[str, str]:
     quoted = shlex.quote(str(path))
     return {name: said.format(path=path, quoted=quoted) for name, said in variables.items()}

@@ -69,7 +69,7 @@ def usage(
     """Add to the usage of the run; a run over its budget is stopped."""
     tokens = {"tokens_in": tokens_in, "tokens_out": tokens_out, "tokens_cache": tokens_cache}
     _update(run, now)
-    spent = holds.note_usage(run.pk, **tokens, cost_usd=cost_usd, now=now)
+    spent = holds.record_usage(run.pk, **tokens, cost_usd=cost_usd, now=now)
     totals = {kind: getattr(spent.totals, kind) for kind in tokens}
     totals["cost_usd"] = float(spent.totals.cost_usd)
     return Reply({"ok": True, "totals": totals, "over_budget": bool(spent.over)})

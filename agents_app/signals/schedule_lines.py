@@ -210,7 +210,7 @@ class ScheduleLineWatcher:
             self._write_answers()
 
     def _on_line(self, text: bytes, at: float) -> None:
-        line = self._finder.writ_in(text.decode(errors="replace"))
+        line = self._finder.schedule_line_in(text.decode(errors="replace"))
         if line is None:
             return
         self._count += 1

@@ -1,6 +1,6 @@
-"""`up` after its preparations: one small process that starts and watches all others.
+"""The supervisor process of `manage.py up`, which starts and watches all other processes.
 
-Django is loaded only when a stop must know about runs: idle it would cost 40 MB.
+Django is loaded only at a stop, which needs the number of runs: it would cost 40 MB while idle.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ async def supervise(lock_fd: int) -> int:
             interrupt=_interrupt_running,
         ),
         keep_fds=(lock_fd,),
-        # A worker notices the wish within a second, then gives its runs their grace.
+        # A worker notices the request within a second, then waits for the grace period.
         grace_seconds=CONF.grace_seconds + 5,
     )
     return await supervisor.run()
@@ -35,14 +35,14 @@ async def supervise(lock_fd: int) -> int:
 
 def _count_running() -> int:
     _load_django()
-    from agents_app.stack.going_on import count_running
+    from agents_app.stack.machine_runs import count_running
 
     return count_running()
 
 
 def _interrupt_running() -> None:
     _load_django()
-    from agents_app.stack.going_on import interrupt_running
+    from agents_app.stack.machine_runs import interrupt_running
 
     interrupt_running()
 

@@ -1,4 +1,4 @@
-"""What people read when everything is ready."""
+"""The message of `manage.py up` when all processes are ready."""
 
 import os
 import time
@@ -6,7 +6,7 @@ import time
 from agents_app.conf import Conf
 from agents_app.stack.roles import FLOWER_USER, flower_password_file
 
-# Set by `up` before it becomes the supervisor.
+# Environment variable with the start time; `up` sets it before it becomes the supervisor.
 STARTED_AT = "DROVER_UP_STARTED_AT"
 
 

@@ -1,4 +1,4 @@
-"""One child process: started so that it cannot outlive its parent, its output passed on by line."""
+"""One child process that ends with its parent and whose output is printed line by line."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ _LAST_OUTPUT_SECONDS = 0.5
 
 
 class SupervisedProcess(asyncio.SubprocessProtocol):
-    """A protocol and not a stream: a stream's wait() ends only when the last pipe is closed."""
+    """A child process. A protocol, because wait() of a stream ends only with its last pipe."""
 
     transport: asyncio.SubprocessTransport
 
     def __init__(self, role: Role, print_line: PrintLine) -> None:
         self.role = role
-        # For the message when it could not start.
+        # Shown if the process does not start.
         self.last_lines: deque[str] = deque(maxlen=5)
         self.muted = role.quiet_start
         self._print_line = print_line
@@ -44,7 +44,7 @@ class SupervisedProcess(asyncio.SubprocessProtocol):
             self.transport.send_signal(signum)
 
     async def exited(self) -> int:
-        """The exit status, once its last lines are printed too."""
+        """Wait for the exit and the last lines of output; returns the exit status."""
         await self._exited.wait()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_ended.wait(), _LAST_OUTPUT_SECONDS)
@@ -83,7 +83,7 @@ async def start_child(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         pass_fds=keep_fds,
-        # Ctrl-C goes to the whole foreground group: only the supervisor may hear it.
+        # Ctrl-C goes to the whole foreground process group: only the supervisor may get it.
         start_new_session=True,
         # Safe because the supervisor has one thread while it starts children.
         preexec_fn=_die_with_parent(role.death_signal),
@@ -117,7 +117,7 @@ def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:
     def prepare() -> None:
         prctl(_PR_SET_PDEATHSIG, int(signum))
         if os.getppid() != parent:
-            # It died before the line above, so the kernel will send nothing.
+            # The parent died before prctl, so the kernel will not send the signal.
             os._exit(1)
 
     return prepare

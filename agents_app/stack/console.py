@@ -1,4 +1,4 @@
-"""Lines of many processes on one screen, each behind the name of its process."""
+"""Prints the lines of several processes, each with the name of its process."""
 
 import contextlib
 import io
@@ -11,11 +11,11 @@ _OWN_COLOUR = "1"
 
 
 class Console:
-    """Colours on a terminal, plain text elsewhere; a reader that went away is no error."""
+    """Colours on a terminal, plain text elsewhere; a closed output stream is ignored."""
 
     def __init__(self, stream: TextIO, names: tuple[str, ...] = (), own_name: str = "up") -> None:
         if isinstance(stream, io.TextIOWrapper):
-            # A child may print what the terminal's encoding lacks: show it, do not lose the line.
+            # A child may print characters that the encoding lacks: escape them.
             stream.reconfigure(errors="backslashreplace")
         self._stream = stream
         self._own_name = own_name
@@ -31,12 +31,12 @@ class Console:
         self._write(f"{prefix} {text}\n")
 
     def say(self, text: str) -> None:
-        """Something the supervisor itself has to tell."""
+        """Print a message of the supervisor itself."""
         for line in text.splitlines():
             self.line(self._own_name, line)
 
     def _write(self, text: str) -> None:
-        # The terminal may be closed and the pipe may be gone while the stack still drains.
+        # The terminal or the pipe may be closed while the processes still drain.
         with self._lock, contextlib.suppress(OSError, ValueError):
             self._stream.write(text)
             self._stream.flush()

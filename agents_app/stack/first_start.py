@@ -1,4 +1,4 @@
-"""What the database needs before the processes start: its tables and somebody who may log in."""
+"""Prepares the database before the processes start: connection, migrations, user `admin`."""
 
 import secrets
 
@@ -23,7 +23,7 @@ def ensure_database() -> None:
 
 
 def migrate() -> int:
-    """How many migrations were applied."""
+    """Apply migrations; returns their number."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
@@ -32,13 +32,13 @@ def migrate() -> int:
 
 
 def ensure_admin(password: str) -> str:
-    """The user `admin`; a password made up for a new one is returned, and nobody can ask again."""
+    """Create or update the user `admin`; returns the generated password of a new user, once."""
     users = get_user_model().objects
     admin = users.filter(username=ADMIN).first()
     if admin is None:
-        made_up = "" if password else secrets.token_urlsafe(12)
-        users.create_superuser(ADMIN, password=password or made_up)
-        return made_up
+        generated = "" if password else secrets.token_urlsafe(12)
+        users.create_superuser(ADMIN, password=password or generated)
+        return generated
     if password and not admin.check_password(password):
         admin.set_password(password)
         admin.save(update_fields=["password"])

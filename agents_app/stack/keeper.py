@@ -1,4 +1,4 @@
-"""Keeps one role alive: start, wait until ready, and again with growing pauses when it dies."""
+"""Runs one role: starts it, waits until it is ready, and restarts it with a growing delay."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ _READY_CHECK_SECONDS = 0.05
 
 
 class StartError(DroverError):
-    """A role could not be started at all."""
+    """A role never became ready."""
 
     code = "start_failed"
 
@@ -31,16 +31,16 @@ class Keeper:
         self._was_ready = asyncio.Event()
 
     def begin(self) -> None:
-        self._task = asyncio.create_task(self._keep())
+        self._task = asyncio.create_task(self._run_until_released())
 
     def release(self) -> SupervisedProcess | None:
-        """Stops caring; the child, if there is one, is the caller's now."""
+        """Stop restarting the role; returns its child process, which the caller must stop."""
         if self._task is not None:
             self._task.cancel()
         return self._child
 
     async def until_ready(self) -> None:
-        """Raises StartError when it never became ready."""
+        """Wait until the role is ready; raises StartError if it never is."""
         assert self._task is not None
         ready = asyncio.create_task(self._was_ready.wait())
         try:
@@ -51,18 +51,18 @@ class Keeper:
             self._task.result()
 
     async def until_gone(self) -> None:
-        """Returns only for a role that is not restarted."""
+        """Wait for the end of a role that is not restarted; never returns for others."""
         assert self._task is not None
         await asyncio.wait({self._task})
 
-    async def _keep(self) -> None:
+    async def _run_until_released(self) -> None:
         failures = 0
         while True:
             started = time.monotonic()
-            how = await self._live()
+            how = await self._run_once()
             failures = failures_after(failures, time.monotonic() - started)
             if not self._was_ready.is_set() and (failures >= FIRST_TRIES or not self.role.restart):
-                raise StartError(self._no_start(how))
+                raise StartError(self._start_problem(how))
             if not self.role.restart:
                 self._console.say(f"{self.role.name} {how}")
                 return
@@ -70,8 +70,8 @@ class Keeper:
             self._console.say(f"{self.role.name} {how}; next start in {delay:g} s")
             await asyncio.sleep(delay)
 
-    async def _live(self) -> str:
-        """One life of the process; how it ended."""
+    async def _run_once(self) -> str:
+        """Start the process and wait for its exit; returns how it ended, as text."""
         if self.role.ready_file is not None:
             self.role.ready_file.unlink(missing_ok=True)
         try:
@@ -81,7 +81,7 @@ class Keeper:
         return ended_how(await self._watch(self._child))
 
     async def _watch(self, child: SupervisedProcess) -> int:
-        """The exit status, having noted on the way that it was ready."""
+        """Wait for the exit, and meanwhile set the ready event; returns the exit status."""
         exited = asyncio.create_task(child.exited())
         ready = asyncio.create_task(self._note_ready(child))
         try:
@@ -101,7 +101,7 @@ class Keeper:
         except TimeoutError:
             if self._was_ready.is_set():
                 return
-            raise StartError(self._no_start(f"waited {READY_WITHIN_SECONDS:g} s")) from None
+            raise StartError(self._start_problem(f"waited {READY_WITHIN_SECONDS:g} s")) from None
         child.muted = False
         self._was_ready.set()
 
@@ -110,10 +110,10 @@ class Keeper:
             return self.role.ready_file.exists()
         return self.role.ready is None or await self.role.ready()
 
-    def _no_start(self, how: str) -> str:
+    def _start_problem(self, how: str) -> str:
         lines = self._child.last_lines if self._child else ()
-        said = "".join(f"\n    {line}" for line in lines) or " (none)"
-        return f"{self.role.name} {how} and was never ready. Its last lines:{said}"
+        output = "".join(f"\n    {line}" for line in lines) or " (none)"
+        return f"{self.role.name} {how} and was never ready. Its last lines:{output}"
 
 
 def ended_how(status: int) -> str:

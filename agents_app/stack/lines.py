@@ -1,9 +1,9 @@
-"""Bytes of a child's output cut into printable lines; pure, it neither reads nor prints."""
+"""Splits the output of a child process into printable lines; pure."""
 
 import re
 from dataclasses import dataclass, field
 
-LONGEST_LINE = 8192
+MAX_LINE_BYTES = 8192
 # Whole escape sequences first, so that "\x1b[31m" does not leave "[31m" behind.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -11,9 +11,9 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass(slots=True)
 class PrintableLines:
-    """Feeds return whole lines; a line over the limit keeps its head and a count of the rest."""
+    """Returns whole lines; a line above the limit is cut, with the number of missing bytes."""
 
-    limit: int = LONGEST_LINE
+    limit: int = MAX_LINE_BYTES
     _head: bytearray = field(default_factory=bytearray)
     _dropped: int = 0
 
@@ -27,13 +27,13 @@ class PrintableLines:
         return lines
 
     def finish(self) -> list[str]:
-        """What is left when the output ends without a newline."""
+        """The last line, if the output ends without a newline."""
         return [self._take()] if self._head else []
 
     def _add(self, part: bytes) -> None:
-        room = self.limit - len(self._head)
-        self._head += part[:room]
-        self._dropped += max(0, len(part) - room)
+        free = self.limit - len(self._head)
+        self._head += part[:free]
+        self._dropped += max(0, len(part) - free)
 
     def _take(self) -> str:
         text, dropped = printable(bytes(self._head)), self._dropped

@@ -1,4 +1,4 @@
-"""The Celery application that Flower watches through: the broker and nothing else, no Django."""
+"""The Celery application for Flower: only the broker, without Django."""
 
 from celery import Celery
 

@@ -1,4 +1,4 @@
-"""What must be true before anything is started, each with one line that says what to do."""
+"""Checks before the start of the processes: project, data directory and ports."""
 
 import errno
 import os
@@ -29,10 +29,10 @@ def ensure_data(data: Path) -> None:
 
 
 def choose_ports(conf: Conf, env: Mapping[str, str]) -> dict[str, str]:
-    """The ports as variables for the children; 0 means any.
+    """The ports as environment variables for the children; 0 means any free port.
 
-    Flower's own default gives way to a second installation on the same machine; a port that was
-    asked for does not."""
+    If Flower's default port is in use, another one is chosen; a port that was set must be free.
+    """
     ports = {"DROVER_PORT": str(_usable_port(conf.port, "DROVER_PORT"))}
     if not conf.flower:
         return ports
@@ -56,9 +56,9 @@ def _usable_port(port: int, variable: str) -> int:
 
 
 def _bind(port: int) -> int:
-    """0 when the port can be had, else the number of the error."""
+    """0 if the port can be bound, else the error number."""
     with socket.socket() as listener:
-        # As the servers do: connections of an earlier life that linger are no obstacle.
+        # As the servers do: connections in TIME_WAIT must not block the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port))

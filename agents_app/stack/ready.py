@@ -1,4 +1,4 @@
-"""How a process says that it serves, and how its supervisor finds out; none is started here."""
+"""How a process reports that it is ready, and how the supervisor checks it."""
 
 import asyncio
 import os
@@ -13,15 +13,15 @@ ReadyCheck = Callable[[], Awaitable[bool]]
 Connecting = Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 
 
-def tell_ready(**_: object) -> None:
-    """Called by a process once it serves, to leave the file its supervisor waits for."""
+def report_ready(**_: object) -> None:
+    """Create the ready file; called by a process when it is ready."""
     if path := os.environ.get(READY_FILE):
         Path(path).touch()
 
 
 def redis_answers(socket: Path) -> ReadyCheck:
     async def check() -> bool:
-        # A server that still loads its file answers -LOADING.
+        # A server that is still loading its data answers -LOADING.
         reply = await _ask(asyncio.open_unix_connection(socket), b"PING\r\nQUIT\r\n")
         return reply.startswith(b"+PONG")
 
@@ -42,7 +42,7 @@ async def _get(port: int, path: str) -> bytes:
 
 
 async def _ask(connecting: Connecting, request: bytes) -> bytes:
-    """All it answers until it closes; nothing when nobody is there yet."""
+    """The whole answer until the connection is closed; empty if the server is not reachable."""
     try:
         async with asyncio.timeout(_ANSWER_SECONDS):
             reader, writer = await connecting

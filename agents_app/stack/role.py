@@ -1,4 +1,4 @@
-"""What the supervisor must know about one process; a value, it does nothing."""
+"""The description of one process for the supervisor."""
 
 import signal
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ class Role:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     directory: Path | None = None
-    # Without either it counts as ready once it has started.
+    # Without `ready` and `ready_file` a process is ready when it has started.
     ready: ReadyCheck | None = None
-    # Left by the process itself; one of an earlier life does not count.
+    # Created by the process itself; removed before every start.
     ready_file: Path | None = None
-    # What it prints before it is ready is shown only if it never gets there.
+    # Output before the process is ready is shown only if it never becomes ready.
     quiet_start: bool = False
     # Roles of one stage start or stop together, lower stages first.
     start_stage: int = 0
     stop_stage: int = 0
     stop_signal: signal.Signals = signal.SIGTERM
-    # None: it drains, that is, it ends when its runs end.
+    # None: the process drains, that is, it exits when its runs have ended.
     stop_timeout_seconds: float | None = 10.0
-    # When asking was not enough.
+    # Sent after the stop timeout.
     kill_signal: signal.Signals = signal.SIGKILL
-    # What the kernel sends when the supervisor itself is gone.
+    # Sent by the kernel when the supervisor exits.
     death_signal: signal.Signals = signal.SIGKILL
     restart: bool = True

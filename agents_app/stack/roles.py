@@ -1,4 +1,4 @@
-"""The processes of one Drover installation: how each is called, is ready, stops and dies."""
+"""The processes of an installation: command line, environment, ready check and stop order."""
 
 import sys
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from agents_app.installation import find_server, kept_secret, redis_socket_path,
 from agents_app.stack.ready import READY_FILE, http_answers, redis_answers
 from agents_app.stack.role import Role
 
-# Beat and the workers at once, so that nothing new begins; the gateway after them, because a run
-# that is still going on reports to it; Redis last, because all of them use it.
+# Beat and the workers first, so that no run starts; the gateway after them, because running runs
+# report to it; Redis last, because all processes use it.
 STOP_WORK, STOP_GATEWAY, STOP_REDIS = range(3)
 START_REDIS, START_REST = range(2)
 
 FLOWER_USER = "admin"
-# Secrets of the first start: nothing that runs later needs them.
+# Secrets of the first start, which the child processes do not need.
 ONLY_FOR_UP = frozenset({"DROVER_ADMIN_PASSWORD", "DROVER_BOOTSTRAP_TOKEN"})
-# With the last one Celery would load Django, which is 30 MB that Flower has no use for.
+# With DJANGO_SETTINGS_MODULE Celery would load Django: 30 MB that Flower does not need.
 _NOT_FOR_FLOWER = ("DATABASE_URL", "DROVER_SECRET_KEY", "DJANGO_SETTINGS_MODULE")
 
 _FLOWER = (sys.executable, "-m", "celery", "-q", "-A", "agents_app.stack.monitor", "flower")
@@ -27,7 +27,7 @@ Environment = Mapping[str, str]
 
 
 def all_roles(conf: Conf, env: Environment) -> tuple[Role, ...]:
-    """Everything `up` starts: Redis when no other was named, Flower unless it is not wanted."""
+    """All processes of `up`; Redis only without REDIS_URL, Flower unless it is disabled."""
     redis = () if conf.redis_url else (redis_role(conf, env),)
     workers = (worker_role(conf, env, number) for number in range(1, conf.workers + 1))
     flower = (flower_role(conf, env),) if conf.flower else ()
@@ -50,7 +50,7 @@ def redis_role(conf: Conf, env: Environment) -> Role:
 def worker_role(conf: Conf, env: Environment, number: int) -> Role:
     name = f"worker-{number}"
     ready_file = conf.data / f"{name}.ready"
-    # Silent for this long the worker cannot have renewed its lease: its runs end before that does.
+    # A worker that is silent for this long has not renewed its lease: runs end before the lease.
     silence = f"{conf.lease_seconds * 5 / 6:g}"
     guard = (
         sys.executable,
@@ -68,7 +68,7 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
         start_stage=START_REST,
         stop_stage=STOP_WORK,
         stop_timeout_seconds=None,
-        # To the guard: kill everything below, now.
+        # The guard kills all its descendants at once.
         kill_signal=SIGQUIT,
         death_signal=SIGQUIT,
     )
@@ -84,7 +84,7 @@ def beat_role(conf: Conf, env: Environment) -> Role:
         ready_file=ready_file,
         start_stage=START_REST,
         stop_stage=STOP_WORK,
-        # Rows decide every race, so it may die at any point.
+        # Beat may be killed at any point: conditional updates of rows decide every race.
         death_signal=SIGKILL,
     )
 
@@ -98,7 +98,7 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
         ready=http_answers(conf.port, "/healthz"),
         start_stage=START_REST,
         stop_stage=STOP_GATEWAY,
-        # It finishes the requests it has begun.
+        # The gateway finishes running requests.
         death_signal=SIGTERM,
     )
 
@@ -119,7 +119,7 @@ def flower_role(conf: Conf, env: Environment) -> Role:
         ready=http_answers(conf.flower_port, "/", status=401),
         start_stage=START_REST,
         stop_stage=STOP_GATEWAY,
-        # It keeps nothing that could be lost.
+        # Flower has no state that could be lost.
         stop_timeout_seconds=3,
         death_signal=SIGKILL,
     )
@@ -137,9 +137,9 @@ def _child_env(env: Environment, role: str) -> dict[str, str]:
     kept = {name: value for name, value in env.items() if name not in ONLY_FOR_UP}
     return kept | {
         "DROVER_ROLE": role,
-        # `up` has checked already; Celery would load every page to check it in each process.
+        # `up` has run the system checks; in each process they would load every page.
         "CELERY_SKIP_CHECKS": "true",
-        # Two arenas instead of eight per core: threads share memory that they would each keep.
+        # Two arenas instead of eight per core, so that threads share freed memory.
         "MALLOC_ARENA_MAX": env.get("MALLOC_ARENA_MAX", "2"),
         "PYTHONUNBUFFERED": "1",
     }

@@ -1,7 +1,7 @@
-"""A worker or a beat, as `up` starts them: `python -m agents_app.stack.serve worker NAME THREADS`.
+"""Starts a worker or a beat for `up`: `python -m agents_app.stack.serve worker NAME THREADS`.
 
-Celery's own command line would load Flower, a shell and a dozen pages before it begins; and nobody
-would tell `up` when it serves.
+Celery's own command line would load Flower, a shell and a dozen pages, and would not report to `up`
+when it is ready.
 """
 
 import sys
@@ -10,16 +10,16 @@ import warnings
 from celery import signals
 from celery.utils.nodenames import default_nodename, host_format
 
-from agents_app.stack.ready import tell_ready
+from agents_app.stack.ready import report_ready
 from scheduler_project.celery import app
 
 BEAT = "scheduler_project.beat:DroverScheduler"
 
 
 def worker(name: str, threads: str) -> int:
-    # Root may run agents as other users; Celery's warning is about pickle, which is switched off.
+    # Root may run agents as other users; Celery's warning is about pickle, which is disabled.
     warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")
-    signals.worker_ready.connect(tell_ready, weak=False)
+    signals.worker_ready.connect(report_ready, weak=False)
     controller = app.Worker(
         hostname=host_format(default_nodename(f"{name}@%h")),
         pool_cls="threads",
@@ -35,7 +35,7 @@ def worker(name: str, threads: str) -> int:
 
 
 def beat() -> int:
-    signals.beat_init.connect(tell_ready, weak=False)
+    signals.beat_init.connect(report_ready, weak=False)
     app.Beat(scheduler=BEAT, loglevel="INFO", quiet=True).run()
     return 0
 

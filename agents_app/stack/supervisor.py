@@ -1,4 +1,4 @@
-"""Starts roles in order, keeps them alive, and stops them in order; knows nothing of Drover."""
+"""Starts roles in order, restarts them, and stops them in order; independent of agents and runs."""
 
 import asyncio
 import contextlib
@@ -14,11 +14,11 @@ from agents_app.stack.keeper import Keeper, StartError
 from agents_app.stack.role import Role
 
 STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-# How long a process may still take after its kill signal before it is killed without asking.
+# Seconds between the kill signal of a role and SIGKILL.
 _KILL_SECONDS = 5.0
 
 
-def _nobody() -> int:
+def _no_runs() -> int:
     return 0
 
 
@@ -28,11 +28,11 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
-    """What only the caller can know or do."""
+    """Functions of the caller; `running` and `interrupt` may block and run on a thread."""
 
     on_ready: Callable[[], None] = _nothing
-    # How many runs still go on, and: end them. Both may block, so a thread calls them.
-    running: Callable[[], int] = _nobody
+    # The number of running runs, and a function that stops them.
+    running: Callable[[], int] = _no_runs
     interrupt: Callable[[], None] = _nothing
 
 
@@ -60,7 +60,7 @@ class Supervisor:
         self._killed: list[str] = []
 
     async def run(self) -> int:
-        """Until it is told to stop; the exit code."""
+        """Run until a stop is requested; returns the exit code."""
         watch_children_without_threads()
         failure: StartError | None = None
         with self._stop_signals():
@@ -73,13 +73,13 @@ class Supervisor:
         return 1 if failure or self._killed else 0
 
     def request_stop(self) -> None:
-        """Once: drain. Twice: interrupt what still runs. Three times: kill."""
+        """First request: drain. Second: stop running runs. Third: kill."""
         self._stop_requests += 1
         if self._stop_requests == 1:
-            self._console.say("stopping; press Ctrl-C again to end what still runs")
+            self._console.say("stopping; press Ctrl-C again to stop running agents")
             self._asked_to_stop.set()
         elif self._stop_requests == 2:
-            self._console.say("ending what still runs; press Ctrl-C again to kill it")
+            self._console.say("stopping running agents; press Ctrl-C again to kill them")
             self._asked_to_hurry.set()
         else:
             self._asked_to_kill.set()
@@ -87,11 +87,11 @@ class Supervisor:
     @contextlib.contextmanager
     def _stop_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        # Under nohup a closed terminal must stay without effect.
+        # Under nohup SIGHUP is ignored and must stay so.
         caught = {one for one in STOP_SIGNALS if signal.getsignal(one) != signal.SIG_IGN}
         for signum in caught:
             loop.add_signal_handler(signum, self.request_stop)
-        # `up` blocks them until here; children must not inherit that.
+        # `up` blocks these signals until here; children must not inherit the mask.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         try:
             yield
@@ -109,7 +109,7 @@ class Supervisor:
         await self._until_stop_or(asyncio.gather(*(k.until_gone() for k in self._keepers)))
 
     async def _until_stop_or(self, work: asyncio.Future[list[None]]) -> bool:
-        """True when the work is done, False when a stop came first; raises what the work raises."""
+        """True when the work is done, False if a stop was requested first; raises its errors."""
         stop = asyncio.create_task(self._asked_to_stop.wait())
         try:
             either: set[asyncio.Future[Any]] = {work, stop}
@@ -143,9 +143,9 @@ class Supervisor:
             await _kill(child)
 
     async def _ends_when_asked(self, child: SupervisedProcess) -> bool:
-        patience = child.role.stop_timeout_seconds
-        if patience is not None:
-            return await _exits_before(child, self._asked_to_kill, patience)
+        timeout = child.role.stop_timeout_seconds
+        if timeout is not None:
+            return await _exits_before(child, self._asked_to_kill, timeout)
         if await _exits_before(child, self._asked_to_hurry, None):
             return True
         self._interrupt_once()
@@ -159,8 +159,8 @@ class Supervisor:
         try:
             await asyncio.to_thread(self._callbacks.interrupt)
         except Exception as error:
-            # Whatever it was, the kill after the grace period still ends the runs.
-            self._console.say(f"could not ask the runs to end: {error}")
+            # The kill after the grace period ends the runs in any case.
+            self._console.say(f"could not request the stop of the runs: {error}")
 
     @contextlib.asynccontextmanager
     async def _progress(self, stage: Sequence[Keeper]) -> AsyncIterator[None]:
@@ -175,13 +175,13 @@ class Supervisor:
     async def _report_progress(self) -> None:
         while True:
             await asyncio.sleep(self._progress_seconds)
-            self._console.say(f"waiting for {await self._what_goes_on()} to finish")
+            self._console.say(f"waiting for {await self._running_text()} to finish")
 
-    async def _what_goes_on(self) -> str:
+    async def _running_text(self) -> str:
         try:
             count = await asyncio.to_thread(self._callbacks.running)
         except Exception:
-            # A database that is away must not keep the stack from stopping.
+            # An unreachable database must not prevent the stop.
             return "the workers"
         return "1 run" if count == 1 else f"{count} runs"
 
@@ -193,7 +193,7 @@ def _stages(keepers: Iterable[Keeper], key: Callable[[Keeper], int]) -> list[lis
 async def _exits_before(
     child: SupervisedProcess, event: asyncio.Event, seconds: float | None
 ) -> bool:
-    """True when the child exits before the event and within the time."""
+    """Whether the child exits before the event and within the time."""
     waits = {asyncio.create_task(child.exited()), asyncio.create_task(event.wait())}
     await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:

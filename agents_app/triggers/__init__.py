@@ -8,6 +8,7 @@ from agents_app.triggers.accepted import ACCEPTED
 from agents_app.triggers.clock_changes import Change, next_clock_change
 from agents_app.triggers.cron import CronTrigger, parse_cron
 from agents_app.triggers.cron_field import WEEKDAYS
+from agents_app.triggers.describe import describe_cron, describe_interval
 from agents_app.triggers.dst import GAPS, OVERLAP_HOURS, Gap, OverlapHour
 from agents_app.triggers.duration import parse_duration
 from agents_app.triggers.fires import (
@@ -36,7 +37,6 @@ from agents_app.triggers.schedule_line import (
     find_schedule_lines,
     parse_schedule_line,
 )
-from agents_app.triggers.spoken import spoken_cron, spoken_interval
 from agents_app.triggers.suggestion import suggest
 from agents_app.triggers.when import When, check_phrase, parse_trigger, parse_when
 from agents_app.triggers.words import WHITESPACE, excerpt
@@ -66,6 +66,8 @@ __all__ = [
     "calculate_next_trigger",
     "check_phrase",
     "check_schedule",
+    "describe_cron",
+    "describe_interval",
     "excerpt",
     "find_schedule_lines",
     "fires_between",
@@ -82,8 +84,6 @@ __all__ = [
     "parse_trigger",
     "parse_when",
     "past_moment_of",
-    "spoken_cron",
-    "spoken_interval",
     "suggest",
     "text_of",
     "upcoming",

@@ -1,4 +1,4 @@
-"""Every form of "when" that is understood, by example; shown with each refusal."""
+"""Examples of every accepted form of a schedule; shown with each refusal."""
 
 ACCEPTED_FORMS: tuple[tuple[str, ...], ...] = (
     ("in 30 minutes", "in an hour", "in 2 days"),

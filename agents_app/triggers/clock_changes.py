@@ -1,4 +1,4 @@
-"""When a zone's clocks change, and its offset at an instant; fires are dst.py's business."""
+"""The clock changes of a time zone, and its offset at an instant."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -7,12 +7,11 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 _DAY = 86400
-# A zone that changes its clocks at all does so within that time.
+# A zone that changes its clocks regularly does so within this time.
 _YEAR = 366 * _DAY
-# What is looked through at once and then remembered.
+# The period that is searched at once and cached.
 _PAGE = 16 * _DAY
-# No zone is asked about the first and the last day a datetime can have: elsewhere it would be the
-# year before or after.
+# The first and the last day of datetime are left out: in another zone they would be out of range.
 _FIRST_KNOWN = int(datetime(1, 1, 2, tzinfo=UTC).timestamp())
 _LAST_KNOWN = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) - 1
 
@@ -33,26 +32,26 @@ def changes_between(zone: ZoneInfo, start: int, end: int) -> tuple[Change, ...]:
 
 
 def next_clock_change(zone: ZoneInfo, after: datetime) -> Change | None:
-    """The first one later than `after`, if there is one within a year."""
+    """The first change after `after`, or None if there is none within a year."""
     start = int(after.timestamp())
     return next(iter(changes_between(zone, start, start + _YEAR)), None)
 
 
 @lru_cache(maxsize=65536)
 def _changes_on_page(zone: ZoneInfo, page: int) -> tuple[Change, ...]:
-    """Looks at every day and halves those that differ, as zoneinfo keeps its list to itself."""
+    """Compare the offsets of each day and bisect days that differ; zoneinfo has no list."""
     start = page * _PAGE
     found = []
     before = offset_at(zone, start - 1)
     for day in range(start, start + _PAGE, _DAY):
         after = offset_at(zone, day + _DAY - 1)
         if after != before:
-            found.append(Change(_halve(zone, day - 1, day + _DAY - 1), before, after))
+            found.append(Change(_bisect(zone, day - 1, day + _DAY - 1), before, after))
             before = after
     return tuple(found)
 
 
-def _halve(zone: ZoneInfo, low: int, high: int) -> int:
+def _bisect(zone: ZoneInfo, low: int, high: int) -> int:
     offset = offset_at(zone, low)
     while high - low > 1:
         middle = (low + high) // 2

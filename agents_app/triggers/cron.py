@@ -1,4 +1,4 @@
-"""Cron text to a CronTrigger, and nothing about when it matches."""
+"""Parses a cron expression to a CronTrigger."""
 
 import calendar
 import re
@@ -21,9 +21,9 @@ MACROS = {
 
 @dataclass(frozen=True, slots=True)
 class CronTrigger:
-    """`branches` are simple expressions; the trigger fires when any one of them matches.
+    """`branches` are simple expressions; the trigger fires when any of them matches.
 
-    How it was written takes no part in comparisons: `0 9 * * MON` equals `0 9 * * 1`.
+    The spelling is not compared: `0 9 * * MON` equals `0 9 * * 1`.
     """
 
     text: str = field(compare=False)
@@ -39,7 +39,7 @@ def parse_cron(text: str) -> CronTrigger:
     if len(words) != len(FIELDS):
         raise _error(text, _count_reason(len(words)), "fields")
     fields = [_read_field(text, index, word) for index, word in enumerate(words)]
-    _refuse_if_it_never_fires(text, fields)
+    _refuse_impossible_date(text, fields)
     return CronTrigger(
         text=text,
         expression=expression,
@@ -79,13 +79,13 @@ def _read_field(text: str, index: int, word: re.Match[str]) -> Values:
         raise _error(text, reason, kind.name, position) from None
 
 
-def _refuse_if_it_never_fires(text: str, fields: list[Values]) -> None:
+def _refuse_impossible_date(text: str, fields: list[Values]) -> None:
     _, _, days, months, weekdays = fields
     if days.last_day or days.unrestricted or not weekdays.unrestricted:
         return
-    # 2028 stands for every leap year: 29 February does come round.
+    # 2028 is a leap year: 29 February is a possible date.
     if min(days.plain) > max(calendar.monthrange(2028, month)[1] for month in months.plain):
-        reason = "can never fire: the months it names have no such day-of-month"
+        reason = "can never fire: its months do not have this day-of-month"
         raise _error(text, reason, DAY_OF_MONTH)
 
 
@@ -99,7 +99,7 @@ def _error(
 def _branches(fields: list[Values]) -> tuple[str, ...]:
     """Split so that croniter gets neither an OR of days nor a mix of plain and nth weekdays.
 
-    It joins the day of month to an nth weekday with AND, and refuses `1#2,5`.
+    croniter combines day of month and nth weekday with AND, and refuses `1#2,5`.
     """
     minute, hour, days, month, weekdays = fields
     by_date = [] if days.unrestricted else [(_listed(days), "*")]

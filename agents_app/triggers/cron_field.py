@@ -1,4 +1,4 @@
-"""One field of a cron expression, from text to the values it allows; knows nothing of dates."""
+"""Parses one field of a cron expression to the values that it allows."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _LAST_WEEKDAY = re.compile(r"l(?P<after>[0-9]+|[a-z]{3})|(?P<before>[0-9]+|[a-z]
 
 
 class BadFieldError(Exception):
-    """Why a field cannot be used; the expression's parser adds which field and where."""
+    """The problem of a field; the parser of the expression adds its name and position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a field allows: plain values, and the days that only a calendar can tell."""
+    """The values that a field allows: numbers, and days that depend on the calendar."""
 
     plain: frozenset[int] = frozenset()
     last_day: bool = False
@@ -130,7 +130,7 @@ def _value(field: CronField, text: str) -> int:
 
 
 def _range_end(field: CronField, low: int, text: str) -> int:
-    # Sunday opens the week as 0 and closes it as 7: mon-sun is the whole week.
+    # Sunday is 0 at the start of a range and 7 at its end: mon-sun is the whole week.
     if text == "sun" and low > 0:
         return 7
     return _value(field, text)
@@ -143,7 +143,7 @@ def _step(field: CronField, text: str | None) -> int:
         raise BadFieldError(f"has the step {text!r}: a step is a whole number of at least 1")
     size = field.last - field.low + 1
     if int(text) > size:
-        # "*/90" would quietly mean "every hour", which nobody who writes it wants.
+        # "*/90" would silently mean "every hour".
         raise BadFieldError(
             f"has the step {text}, and there are only {size} values to step through"
         )

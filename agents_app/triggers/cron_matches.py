@@ -1,4 +1,4 @@
-"""When a CronTrigger matches on a plain wall clock; zones are dst.py's."""
+"""Finds the matches of a CronTrigger on a wall clock without time zone."""
 
 import threading
 from functools import lru_cache
@@ -9,11 +9,11 @@ from agents_app.triggers.cron import CronTrigger
 
 _DAY = 86400
 # The minutes of a day, or the dates of four years.
-_REMEMBERED = 1500
+_MAX_CACHED = 1500
 
 
 def next_wall_match(trigger: CronTrigger, wall_seconds: int) -> int | None:
-    """The first match strictly after, both in seconds of a clock that knows no zone."""
+    """The first match strictly after `wall_seconds`, in seconds of a clock without zone."""
     # Matches fall on whole minutes.
     minute = (wall_seconds // 60 + 1) * 60
     matches = [_first_match(branch, minute) for branch in trigger.branches]
@@ -21,9 +21,9 @@ def next_wall_match(trigger: CronTrigger, wall_seconds: int) -> int | None:
 
 
 def _first_match(branch: str, minute: int) -> int | None:
-    """The first date that fits with the first time of day that fits, at that minute or later.
+    """The first matching date with its first matching time, at that minute or later.
 
-    Asked for apart they are the same few questions again and again, and croniter is slow.
+    Dates and times are searched separately, because each result can be cached; croniter is slow.
     """
     times, dates = _finders(branch)
     midnight = minute - minute % _DAY
@@ -49,10 +49,7 @@ def _finder(expression: str) -> "_Finder":
 
 
 class _Finder:
-    """A croniter that is built once and shared, and what it found.
-
-    It keeps its position in itself, hence the lock.
-    """
+    """A shared croniter and its cached results; a croniter has a position, hence the lock."""
 
     def __init__(self, expression: str) -> None:
         self._croniter = croniter(expression, 0.0)
@@ -66,7 +63,7 @@ class _Finder:
             return self._found[seconds]
 
     def _remember(self, seconds: int, match: int | None) -> None:
-        if len(self._found) >= _REMEMBERED:
+        if len(self._found) >= _MAX_CACHED:
             self._found.clear()
         self._found[seconds] = match
         if match is not None:
@@ -75,5 +72,5 @@ class _Finder:
     def _find(self, seconds: int) -> int | None:
         try:
             return int(self._croniter.get_next(float, start_time=seconds - 1.0))
-        except (ValueError, OverflowError):  # past the last year a date can have
+        except (ValueError, OverflowError):  # after the last year of datetime
             return None

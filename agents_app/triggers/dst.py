@@ -1,6 +1,6 @@
-"""From wall-clock matches to instants: what a clock change does to them; knows no cron syntax.
+"""Converts wall-clock matches to instants and applies the policies for clock changes.
 
-Instants are UTC epoch seconds, walls are the same count read off a local clock (instant + offset).
+Instants are UTC epoch seconds; walls are local clock readings in seconds (instant + offset).
 """
 
 from collections.abc import Callable, Iterator
@@ -18,16 +18,16 @@ GAPS: tuple[Gap, ...] = get_args(Gap)
 OVERLAP_HOURS: tuple[OverlapHour, ...] = get_args(OverlapHour)
 
 _DAY = 86400
-# No change moves a clock by more than a day, so two days away from one nothing shows of it.
+# No change moves a clock by more than a day, so it has no effect two days away.
 _MARGIN = 2 * _DAY
-# 29 February on a fifth Monday can be 40 years away. What the skip policy drops a hundred years
-# in a row (02:30 on the very Sunday of the change) never fires.
-_PATIENCE = 100 * 366 * _DAY
+# 29 February on a fifth Monday can be 40 years away. A time that the skip policy skips in a
+# hundred years (02:30 on the Sunday of the change) never fires.
+_MAX_SEARCH_SECONDS = 100 * 366 * _DAY
 _END_OF_TIME = int(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 
-class ClockJump(NamedTuple):
-    """A stretch of constant offset and the changes that bound it; None is far away."""
+class OffsetSpan(NamedTuple):
+    """A period of constant offset and the changes at its ends; None is far away."""
 
     opened_by: Change | None
     closed_by: Change | None
@@ -37,19 +37,19 @@ class ClockJump(NamedTuple):
 def next_instant(
     next_wall: NextWall, after: int, zone: ZoneInfo, gap: Gap, overlap_hour: OverlapHour
 ) -> int | None:
-    """The first instant strictly after `after` at which the wall clock calls for a fire."""
-    give_up = min(after + _PATIENCE, _END_OF_TIME)
+    """The first instant strictly after `after` that corresponds to a match of the wall clock."""
+    give_up = min(after + _MAX_SEARCH_SECONDS, _END_OF_TIME)
     while after < give_up:
         offset = offset_at(zone, after)
         wall = next_wall(after + offset)
-        # Nothing ahead on the wall is not the end: the clock may yet be set back.
+        # No later match on the wall clock is not the end: the clock may still be set back.
         here = after if wall is None else wall - offset
         horizon = here + _MARGIN
         changes = changes_between(zone, after - _MARGIN, horizon + _MARGIN)
         if not changes:
             return here if wall is not None and here <= _END_OF_TIME else None
         found = _first_in_spans(next_wall, after, _spans(changes, after), gap, overlap_hour)
-        # Past the horizon a change may act that lies too far ahead to have been looked up.
+        # After the horizon, a change may have an effect that has not been looked up yet.
         if found is not None and found < horizon:
             return found
         if wall is None:
@@ -59,10 +59,14 @@ def next_instant(
 
 
 def _first_in_spans(
-    next_wall: NextWall, after: int, spans: Iterator[ClockJump], gap: Gap, overlap_hour: OverlapHour
+    next_wall: NextWall,
+    after: int,
+    spans: Iterator[OffsetSpan],
+    gap: Gap,
+    overlap_hour: OverlapHour,
 ) -> int | None:
     for span in spans:
-        # A fire shifted out of the gap may come after a regular one of the same span.
+        # A fire that is shifted out of the gap may be later than a regular one of the same span.
         regular = _regular(next_wall, after, span, overlap_hour)
         shifted = _from_gap(next_wall, after, span, gap)
         found = [instant for instant in (regular, shifted) if instant is not None]
@@ -72,7 +76,7 @@ def _first_in_spans(
 
 
 def _regular(
-    next_wall: NextWall, after: int, span: ClockJump, overlap_hour: OverlapHour
+    next_wall: NextWall, after: int, span: OffsetSpan, overlap_hour: OverlapHour
 ) -> int | None:
     opened_by, closed_by, offset = span
     start, end = after, _END_OF_TIME
@@ -86,11 +90,11 @@ def _regular(
     return wall - offset if wall is not None and wall - offset < end else None
 
 
-def _from_gap(next_wall: NextWall, after: int, span: ClockJump, gap: Gap) -> int | None:
+def _from_gap(next_wall: NextWall, after: int, span: OffsetSpan, gap: Gap) -> int | None:
     change = span.opened_by
     if gap == "skip" or change is None or change.before > change.after:
         return None
-    # Read with the old offset a wall inside the gap lands behind it, as late as the gap is long.
+    # With the old offset, a wall inside the gap is shifted by the length of the gap.
     wall = next_wall(max(after, change.at - 1) + change.before)
     if wall is None or wall >= change.at + change.after:
         return None
@@ -99,11 +103,11 @@ def _from_gap(next_wall: NextWall, after: int, span: ClockJump, gap: Gap) -> int
     return wall - change.before
 
 
-def _spans(changes: tuple[Change, ...], after: int) -> Iterator[ClockJump]:
-    """The spans that hold an instant after `after`; the last one is open-ended."""
+def _spans(changes: tuple[Change, ...], after: int) -> Iterator[OffsetSpan]:
+    """The spans that contain an instant after `after`; the last one has no end."""
     opened_by = None
     for change in changes:
         if change.at > after:
-            yield ClockJump(opened_by, change, change.before)
+            yield OffsetSpan(opened_by, change, change.before)
         opened_by = change
-    yield ClockJump(opened_by, None, changes[-1].after)
+    yield OffsetSpan(opened_by, None, changes[-1].after)

@@ -1,4 +1,4 @@
-"""Durations with decimals (`1.5h`), for timeouts and `--every`; `interval:` is interval.py's."""
+"""Parses durations with decimals (`1.5h`), for timeouts and `--every`."""
 
 import re
 from datetime import timedelta
@@ -7,11 +7,11 @@ from decimal import Decimal
 from agents_app.errors import TriggerParseError
 from agents_app.triggers.words import WHITESPACE, excerpt
 
-# More would only cost time: no date can hold what they say.
+# A longer number is out of range for any date and would only cost time.
 MAX_DIGITS = 1000
 
 _SPELLINGS = {1: "s sec", 60: "m min", 3600: "h hr", 86400: "d day"}
-# Every spelling takes a plural s, so "5ms" is five minutes: there are no milliseconds here.
+# Every unit may have a plural s, so "5ms" is five minutes: there are no milliseconds.
 _UNIT_SECONDS = {
     word + plural: seconds
     for seconds, words in _SPELLINGS.items()
@@ -30,13 +30,13 @@ def parse_duration(text: str) -> timedelta:
     if len(number) > MAX_DIGITS:
         raise _error(text, "the number is too long")
     try:
-        # Decimal, because 1.1 hours are 3960 seconds and not a hair more.
+        # Decimal, because 1.1 hours are exactly 3960 seconds.
         microseconds = int(Decimal(number) * unit_seconds * 1_000_000)
         duration = timedelta(microseconds=microseconds)
     except OverflowError:
-        raise _error(text, "it is longer than time itself; use a smaller number") from None
+        raise _error(text, "it is too long; use a smaller number") from None
     if not duration:
-        raise _error(text, "it must be longer than nothing")
+        raise _error(text, "it must be more than zero")
     return duration
 
 

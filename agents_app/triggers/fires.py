@@ -1,4 +1,4 @@
-"""When a trigger fires: next, the next few times, in a period; no text is read here."""
+"""Computes the fires of a trigger: the next one, the next few, and those of a period."""
 
 import math
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ def next_fire(
     gap: Gap = "shift",
     overlap_hour: OverlapHour = "first",
 ) -> datetime | None:
-    """The first fire strictly after `after`, in UTC; None if there will never be one."""
+    """The first fire strictly after `after`, in UTC; None if there is none."""
     if after.utcoffset() is None:
         raise ValueError("next_fire needs a time with a zone")
     if isinstance(trigger, IntervalTrigger):
         return _next_interval_fire(trigger, after)
     if isinstance(trigger, OnceTrigger):
         return trigger.at if trigger.at > after else None
-    # Fires fall on whole seconds: the fraction cannot matter and would only spoil the cache.
+    # Fires are at whole seconds: a fraction has no effect and would make the cache useless.
     return _next_cron_fire(trigger, math.floor(after.timestamp()), zone, gap, overlap_hour)
 
 
@@ -69,7 +69,7 @@ def last_fire_between(
     gap: Gap = "shift",
     overlap_hour: OverlapHour = "first",
 ) -> datetime | None:
-    """The latest fire of a period, without walking through all the others."""
+    """The latest fire of a period, found without computing all others."""
     if isinstance(trigger, OnceTrigger):
         return trigger.at if start_exclusive < trigger.at <= end_inclusive else None
     if isinstance(trigger, IntervalTrigger):

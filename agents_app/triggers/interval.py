@@ -1,4 +1,4 @@
-"""`interval:` text and when an interval schedule runs next; plain durations are duration.py's."""
+"""Parses the text of an interval, and computes the next fire of an interval schedule."""
 
 import math
 import re
@@ -13,7 +13,7 @@ Anchor = Literal["completion", "start"]
 ANCHORS: tuple[Anchor, ...] = get_args(Anchor)
 
 _UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-# With the least count that the unit is used for.
+# Unit, seconds, and the smallest count for which the unit is used.
 _PHRASE_UNITS = (
     ("week", 604_800, 2),
     ("day", 86_400, 2),
@@ -25,8 +25,8 @@ _MAX_JITTER_PERCENT = 10
 
 _NUMBER, _WORD, _GAP = "[0-9]+", "[a-zA-Z]+", f"[{WHITESPACE}]*"
 _INTERVAL = re.compile(f"({_NUMBER}){_GAP}([smhdSMHD])")
-# What a text that is no interval was meant to be; the first that fits says what is wrong with it.
-_MISFITS = {
+# Patterns of invalid texts; the first that matches determines the message.
+_PROBLEM_PATTERNS = {
     "empty": re.compile(""),
     "missing_unit": re.compile(_NUMBER),
     "missing_number": re.compile(_WORD),
@@ -52,7 +52,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class IntervalTrigger:
-    """Counts from the last completion, or from its own last start as elapsed time."""
+    """Fires an interval after the last completion, or after the last start as elapsed time."""
 
     text: str = field(compare=False)
     every: timedelta
@@ -64,13 +64,13 @@ class IntervalTrigger:
 
 
 def parse_interval(interval: str) -> int:
-    """Milliseconds in a text such as `5m`: a whole number and one of s, m, h, d."""
+    """The milliseconds of a text such as `5m`: a whole number and one of s, m, h, d."""
     text = interval.strip(WHITESPACE)
     found = _INTERVAL.fullmatch(text)
     number = float(found[1]) if found else 0
     if found is None or number == 0:
-        raise _error(_kind_of_misfit(text), interval)
-    # In floating point, because milliseconds travel as a JSON number and round like one past 2**53.
+        raise _error(_problem_kind(text), interval)
+    # In floating point, because milliseconds are a JSON number, which is rounded above 2**53.
     milliseconds = number * _UNIT_MS[found[2].lower()]
     if math.isinf(milliseconds):
         raise _error("too_long", interval)
@@ -128,7 +128,7 @@ def _as_duration(every: timedelta) -> str:
 
 
 def _as_phrase(every: timedelta) -> str:
-    """No "1 day": beside "every day", which is a time of day, nobody would see the difference."""
+    """Not "every 1 day": it would be mistaken for "every day", which has a time of day."""
     seconds = every // timedelta(seconds=1)
     count, unit = next(
         (seconds // size, unit)
@@ -140,8 +140,8 @@ def _as_phrase(every: timedelta) -> str:
     return "every 1 second" if unit == "second" else f"every {unit}"
 
 
-def _kind_of_misfit(text: str) -> str:
-    return next(kind for kind, pattern in _MISFITS.items() if pattern.fullmatch(text))
+def _problem_kind(text: str) -> str:
+    return next(kind for kind, pattern in _PROBLEM_PATTERNS.items() if pattern.fullmatch(text))
 
 
 def _error(kind: str, interval: str) -> IntervalParseError:

@@ -1,15 +1,15 @@
-"""`2026-06-01`, `2026-06-01T12:00`, `2026-06-01 12:00+02:00` inside a phrase."""
+"""Reads dates in a phrase: `2026-06-01`, `2026-06-01T12:00`, `2026-06-01 12:00+02:00`."""
 
 import re
 from datetime import UTC, date, datetime
 
-from agents_app.triggers.clock_words import take_at
 from agents_app.triggers.moments import OnDay
 from agents_app.triggers.once import OnceTrigger
+from agents_app.triggers.phrase_parts import take_at
 from agents_app.triggers.words import WordReader
 
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-# Hours to 23 only: newer Pythons take 24:00 for the next day.
+# Hours up to 23: newer versions of Python accept 24:00 as the next day.
 _CLOCK = r"([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 _STARTS_WITH_DATE = re.compile(_DATE)
 _DATE_TIME = re.compile(rf"{_DATE}t{_CLOCK}(z|[+-][0-9]{{2}}:?[0-9]{{2}})?")
@@ -20,7 +20,7 @@ def is_date(word: str) -> bool:
 
 
 def take_date(reader: WordReader) -> OnDay | OnceTrigger:
-    """A date with a time in any form, or nine o'clock on that date."""
+    """Read a date with a time; 09:00 if no time is given."""
     if _joined(reader):
         return take_date_time(reader)
     if not re.fullmatch(_DATE, reader.word):
@@ -36,7 +36,7 @@ def take_date(reader: WordReader) -> OnDay | OnceTrigger:
 
 
 def take_date_time(reader: WordReader) -> OnDay | OnceTrigger:
-    """An instant when it has an offset; else a place on the wall clock."""
+    """Read a date and a time: an instant if it has an offset, else a wall-clock time."""
     joined = _joined(reader)
     if not joined:
         raise reader.error("expected a date and a time such as 2030-06-01T12:00")

@@ -1,4 +1,4 @@
-"""One-shots that only a clock and a zone can turn into an instant; no text is read here."""
+"""One-time phrases, which need the current time and a zone to become an instant."""
 
 import math
 from collections.abc import Callable
@@ -10,15 +10,15 @@ from agents_app.triggers.cron import parse_cron
 from agents_app.triggers.dst import Gap, OverlapHour, next_instant
 from agents_app.triggers.fires import next_fire
 
-_OUT_OF_RANGE = "lies beyond the year 9999; choose an earlier time"
-IN_THE_PAST = "is in the past; write a time to come"
-# Farther than any zone is from UTC and any clock change reaches.
+_OUT_OF_RANGE = "is after the year 9999; choose an earlier time"
+IN_THE_PAST = "is in the past; give a time in the future"
+# More than the largest offset from UTC and the largest clock change.
 _MARGIN_SECONDS = 3 * 86400
 _EARLIEST = date(1970, 1, 2)
 
 
 class NoInstantError(Exception):
-    """Why there is no such instant."""
+    """The reason why a phrase has no instant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """`in 30 minutes`: so much later, whatever the clocks on the wall do meanwhile."""
+    """`in 30 minutes`: elapsed time, independent of clock changes."""
 
     span: timedelta
 
@@ -44,7 +44,7 @@ class Elapsed:
 
 @dataclass(frozen=True, slots=True)
 class NextTime:
-    """`at 17:00`: today, or tomorrow if that is over."""
+    """`at 17:00`: today, or tomorrow if that time has passed."""
 
     at: time
 
@@ -58,7 +58,7 @@ class NextTime:
 
 @dataclass(frozen=True, slots=True)
 class OnDay:
-    """`tomorrow at 09:00`: `pick` finds the date from today's, and it may be one long past."""
+    """`tomorrow at 09:00`: `pick` computes the date from today's; it may be in the past."""
 
     pick: Callable[[date], date]
     at: time
@@ -70,14 +70,14 @@ class OnDay:
             raise NoInstantError(_OUT_OF_RANGE) from None
         if day < _EARLIEST:
             raise NoInstantError(IN_THE_PAST)
-        return _on_the_wall(datetime.combine(day, self.at), clock)
+        return _instant_of_wall_time(datetime.combine(day, self.at), clock)
 
 
 Moment = Elapsed | NextTime | OnDay
 
 
-def _on_the_wall(wall: datetime, clock: Clock) -> datetime:
-    """The instant still to come at which the clocks show it, else the one that is over."""
+def _instant_of_wall_time(wall: datetime, clock: Clock) -> datetime:
+    """The future instant at which the clocks show this time, else the past one."""
     seconds = int(wall.replace(microsecond=0, tzinfo=UTC).timestamp())
 
     def only_this(after: int) -> int | None:
@@ -86,10 +86,10 @@ def _on_the_wall(wall: datetime, clock: Clock) -> datetime:
     def first_after(after: int) -> int | None:
         return next_instant(only_this, after, clock.zone, clock.gap, clock.overlap_hour)
 
-    # Asked from shortly before: the machinery looks at every clock change on its way.
+    # Searched from shortly before: next_instant visits every clock change on the way.
     start = seconds - _MARGIN_SECONDS
     found = first_after(max(start, math.floor(clock.now.timestamp()))) or first_after(start)
     if found is None:
-        skipped = "falls into an hour that the clocks skip; choose another time"
+        skipped = "is skipped because daylight saving starts; choose another time"
         raise NoInstantError(_OUT_OF_RANGE if wall.year == 9999 else skipped)
     return datetime.fromtimestamp(found, UTC) + timedelta(microseconds=wall.microsecond)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class OnceTrigger:
-    """`at` is in UTC."""
+    """Fires at `at`, which is in UTC."""
 
     text: str = field(compare=False)
     at: datetime

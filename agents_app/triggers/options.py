@@ -1,4 +1,4 @@
-"""From what people write on the command line to a text that says when; no rows."""
+"""Converts options of the command line to the text of a schedule."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,32 +17,32 @@ SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 _UNITS = ((timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"), (SECOND, "second"))
 _DATE = re.compile(r"[0-9]{4}-")
-ONE_OF_THEM = "--at, --in, --every, --cron, or a text such as 'every monday at 09:00'"
+WAYS = "--at, --in, --every, --cron, or a text such as 'every monday at 09:00'"
 
 
 def text_of(ways: Mapping[str, str], now: datetime, zone: ZoneInfo) -> str:
-    """`ways` has what was given with each option, and the plain text under `text`."""
+    """The text of a schedule; `ways` has the value of each option, and the text under `text`."""
     given = {name: value for name, value in ways.items() if value}
     if not given:
-        raise Refused(f"say when: {ONE_OF_THEM}")
+        raise Refused(f"no schedule given: use {WAYS}")
     if len(given) > 1:
         both = " and ".join("a text" if name == "text" else f"--{name}" for name in given)
-        raise Refused(f"{both} say twice when: give one of {ONE_OF_THEM}")
+        raise Refused(f"{both} cannot be combined: use one of {WAYS}")
     [(name, value)] = given.items()
     text = _TEXTS[name](value, now, zone)
-    _refuse_the_past(text, now, zone)
+    _refuse_past(text, now, zone)
     return text
 
 
 def moment_of(option: str, value: str, now: datetime, zone: ZoneInfo) -> datetime:
-    """One instant, still to come or not."""
+    """One instant, in the future or in the past."""
     trigger = _read(_moment(option, value, now, zone), now, zone).trigger
     assert isinstance(trigger, OnceTrigger)
     return trigger.at
 
 
 def past_moment_of(option: str, value: str, now: datetime, zone: ZoneInfo) -> datetime:
-    """As people speak of what is over: `9:00` is the last one, and `2 hours ago` has a meaning."""
+    """An instant in the past: `9:00` is the last one, and `2 hours ago` is allowed."""
     words = value.lower().split()
     if words[-1:] == ["ago"]:
         return now - (moment_of(option, f"in {' '.join(words[:-1])}", now, zone) - now)
@@ -60,13 +60,13 @@ def _at(value: str, now: datetime, zone: ZoneInfo) -> str:
 
 
 def _moment(option: str, value: str, now: datetime, zone: ZoneInfo) -> str:
-    """`17:00` wants an "at" before it, `2030-06-01` an "on", `tomorrow` nothing."""
+    """The phrase of a time: with "at" before `17:00`, "on" before `2030-06-01`."""
     likely = [f"at {value}", f"on {value}", value]
     wrong = likely[0] if value[:1].isdigit() else value
     text = next((text for text in likely if _reads(text, now, zone)), wrong)
     if isinstance(_read(text, now, zone).trigger, OnceTrigger):
         return text
-    raise Refused(f"{option} {value!r}: this comes again and again; write one time")
+    raise Refused(f"{option} {value!r}: this is a recurring schedule; give a single time")
 
 
 def _in(value: str, now: datetime, zone: ZoneInfo) -> str:
@@ -75,7 +75,7 @@ def _in(value: str, now: datetime, zone: ZoneInfo) -> str:
 
 
 def _every(value: str, now: datetime, zone: ZoneInfo) -> str:
-    """A plain duration counts like the phrase: elapsed time, from the creation on."""
+    """A duration is elapsed time since the creation, like the phrase."""
     text = f"every {value}"
     if _reads(text, now, zone) or not value[:1].isdigit():
         return text
@@ -121,7 +121,7 @@ def _reads(text: str, now: datetime, zone: ZoneInfo) -> bool:
 
 
 def with_accepted(error: TriggerParseError) -> Refused:
-    """A person at a terminal sees all that could be written."""
+    """The error with all accepted forms, for a terminal."""
     forms = "".join(f"\n  {line}" for line in error.accepted.splitlines())
     return Refused(f"{error}\nAccepted:{forms}" if forms else str(error))
 
@@ -137,13 +137,15 @@ def _whole_seconds(option: str, value: str) -> timedelta:
 
 
 def _spelled(span: timedelta) -> str:
-    """In words that a phrase may have, which knows no decimals."""
+    """A duration in the words of a phrase, which has no decimals."""
     size, unit = next((size, unit) for size, unit in _UNITS if not span % size)
     return f"{span // size} {unit}s"
 
 
-def _refuse_the_past(text: str, now: datetime, zone: ZoneInfo) -> None:
+def _refuse_past(text: str, now: datetime, zone: ZoneInfo) -> None:
     when = _read(text, now, zone)
     if isinstance(when.trigger, OnceTrigger) and when.trigger.at <= now:
         was = local(when.trigger.at.astimezone(UTC), when.zone)
-        raise Refused(f"Schedule time is in the past: {text!r} was {was}; give a time to come")
+        raise Refused(
+            f"Schedule time is in the past: {text!r} was {was}; give a time in the future"
+        )

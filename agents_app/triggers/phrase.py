@@ -1,11 +1,16 @@
-"""The grammar of phrases: `every monday at 09:00`, `in 30 minutes`; cron and durations are not."""
+"""Parses phrases such as `every monday at 09:00` and `in 30 minutes`."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, time, timedelta
 
 from agents_app.triggers.accepted import EXAMPLES
-from agents_app.triggers.clock_words import (
+from agents_app.triggers.cron import CronTrigger, parse_cron
+from agents_app.triggers.interval import IntervalTrigger
+from agents_app.triggers.iso_time import is_date, take_date, take_date_time
+from agents_app.triggers.moments import Elapsed, Moment, NextTime, OnDay
+from agents_app.triggers.once import OnceTrigger
+from agents_app.triggers.phrase_parts import (
     MONDAY,
     WEEKDAYS,
     take_at,
@@ -16,18 +21,13 @@ from agents_app.triggers.clock_words import (
     take_weekday,
     take_weekdays,
 )
-from agents_app.triggers.cron import CronTrigger, parse_cron
-from agents_app.triggers.interval import IntervalTrigger
-from agents_app.triggers.iso_time import is_date, take_date, take_date_time
-from agents_app.triggers.moments import Elapsed, Moment, NextTime, OnDay
-from agents_app.triggers.once import OnceTrigger
 from agents_app.triggers.words import WordReader
 
 Reading = CronTrigger | IntervalTrigger | OnceTrigger | Moment
 
 _DAY = timedelta(days=1)
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
-# Words with more than one meaning, or none that is exact enough, and what to write instead.
+# Words that are ambiguous or not exact enough, and what to write instead.
 _INSTEAD = {
     "fortnight": "every 2 weeks",
     "monthly": "every month on the 1st",
@@ -41,7 +41,7 @@ _INSTEAD = {
 
 
 def read_phrase(text: str) -> Reading:
-    """What the phrase says; a one-shot stays a Moment until somebody has a clock."""
+    """The trigger of a phrase; a one-time phrase is a Moment until the time is known."""
     reader = WordReader(text)
     read = _FIRST_WORDS.get(reader.word)
     if read is not None:
@@ -84,13 +84,13 @@ def _next(reader: WordReader) -> Reading:
     weekday = take_weekday(reader)
 
     def pick(today: date) -> date:
-        """Never today."""
+        """The next such weekday after today."""
         return today + _DAY * ((weekday - today.isoweekday() - 1) % 7 + 1)
 
     return OnDay(pick, take_at(reader))
 
 
-# --- again and again ------------------------------------------------------------------------
+# --- recurring ------------------------------------------------------------------------------
 
 
 def _every(reader: WordReader) -> Reading:

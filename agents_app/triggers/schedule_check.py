@@ -1,4 +1,4 @@
-"""Whether a schedule fires now, and if not why, from plain values; for code that builds on it."""
+"""Decides from plain values whether a schedule fires now, and why not."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ SkipReason = Literal["disabled", "unsupported_type", "already_running", "at_capa
 
 _UTC = ZoneInfo("UTC")
 _MOMENT = timedelta(microseconds=1)
-# A new cron schedule that is a little late for its match still takes it: a sixtieth of the time
-# to the next match, at most this; half of it where matches are this close.
-_LONGEST_WINDOW = timedelta(minutes=5)
+# A new cron schedule still fires for a recent match: within a sixtieth of the time between two
+# matches, at most _MAX_WINDOW; within half of it if matches are _CLOSE or less apart.
+_MAX_WINDOW = timedelta(minutes=5)
 _CLOSE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSchedule:
-    """A schedule and what is remembered of it; `last_run_at` is its last completion."""
+    """A schedule and its state; `last_run_at` is its last completion."""
 
     name: str
     type: str
@@ -47,12 +47,12 @@ def check_schedule(
     now: datetime,
     zone: ZoneInfo = _UTC,
 ) -> ScheduleCheck:
-    """`running` names the agent's schedules that run now; what a crash left behind is not there."""
-    reason = _kept_from_running(schedule, running, max_concurrent) or _not_due(schedule, now, zone)
+    """`running` are the names of the agent's schedules that are running now."""
+    reason = _blocked(schedule, running, max_concurrent) or _not_due(schedule, now, zone)
     return ScheduleCheck(reason is None, reason)
 
 
-def _kept_from_running(
+def _blocked(
     schedule: CheckedSchedule, running: Collection[str], max_concurrent: int
 ) -> SkipReason | None:
     if not schedule.enabled:
@@ -92,7 +92,7 @@ def _cron_due_at(
 
 
 def _recent_match(trigger: CronTrigger, now: datetime, zone: ZoneInfo) -> datetime | None:
-    earliest = (now - _LONGEST_WINDOW).astimezone(UTC)
+    earliest = (now - _MAX_WINDOW).astimezone(UTC)
     match = last_fire_between(trigger, earliest - _MOMENT, now - _MOMENT, zone)
     following = next_fire(trigger, now, zone)
     if match is None or following is None:

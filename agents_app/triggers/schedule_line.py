@@ -1,4 +1,4 @@
-"""A `/schedule` line of an agent, found in its output and read; doing it is not done here."""
+"""Finds and parses `/schedule` lines in the output of an agent."""
 
 import re
 from collections.abc import Callable
@@ -26,17 +26,17 @@ USAGE = f"{COMMAND} PHRASE: MESSAGE | list | cancel N | pause N | resume N"
 
 _QUOTES = ('"', "'")
 _ID = re.compile(r"#?([0-9]+)")
-# No row has an id that a 64-bit column cannot hold.
-_LONGEST_ID = 18
-# A phrase has three colons at most (seconds and an offset); the next is the separator.
-_MOST_COLONS = 4
+# Longer ids do not fit into a 64-bit column.
+_MAX_ID_DIGITS = 18
+# A phrase has at most three colons (seconds and an offset); the next one is the separator.
+_MAX_COLONS = 4
 _TIME_COLON = re.compile(r"[0-9]:[0-9]")
 _FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})(?P<info>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleLine:
-    """`phrase`, `message` and `agent` are those of a create, `id` that of the others."""
+    """`phrase`, `message` and `agent` are set for `create`, `id` for the other operations."""
 
     op: Op
     phrase: str = ""
@@ -47,7 +47,7 @@ class ScheduleLine:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleLineError:
-    """`accepted` lists the phrases that could have been written, if that was the trouble."""
+    """`accepted` lists the accepted phrases if the phrase is invalid."""
 
     code: Code
     message: str
@@ -55,12 +55,12 @@ class ScheduleLineError:
 
 
 class ScheduleLineFinder:
-    """Shown the lines of an output one by one, it knows which of them are writs."""
+    """Recognizes schedule lines in an output that is fed line by line."""
 
     def __init__(self) -> None:
         self._fence = ""
 
-    def writ_in(self, line: str) -> str | None:
+    def schedule_line_in(self, line: str) -> str | None:
         marks = _FENCE.fullmatch(line.rstrip(WHITESPACE))
         if self._fence:
             if marks and marks["marks"].startswith(self._fence) and not marks["info"]:
@@ -73,15 +73,16 @@ class ScheduleLineFinder:
 
 
 def find_schedule_lines(output_text: str) -> list[str]:
-    """The lines that are writs: at the start of a line, and outside fenced blocks."""
+    """The schedule lines of an output, which are outside fenced blocks."""
     finder = ScheduleLineFinder()
-    return [writ for line in output_text.split("\n") if (writ := finder.writ_in(line)) is not None]
+    found = (finder.schedule_line_in(line) for line in output_text.split("\n"))
+    return [line for line in found if line is not None]
 
 
 def parse_schedule_line(
     text: str, caller: str, exists: Callable[[int], bool]
 ) -> ScheduleLine | ScheduleLineError:
-    """`exists` says whether the caller's tenant has the schedule; other tenants' do not exist."""
+    """Parse a line; `exists` tells whether the caller's tenant has the schedule."""
     body = _body(text)
     if body is None:
         return ScheduleLineError("not_a_command", f"a line that begins with {COMMAND} was expected")
@@ -90,14 +91,14 @@ def parse_schedule_line(
         case "list" if not argument:
             return ScheduleLine("list")
         case "cancel" | "pause" | "resume" as op:
-            return _on_one(op, argument, exists)
+            return _change_schedule(op, argument, exists)
         case "" | "list":
             return ScheduleLineError("usage", f"write {USAGE}")
     return _create(body, caller)
 
 
 def _body(text: str) -> str | None:
-    """What follows the command, if the text is one."""
+    """The text after the command, or None if the text is not a command."""
     rest = text.removeprefix(COMMAND)
     if rest == text or (rest and rest[0] not in WHITESPACE):
         return None
@@ -109,31 +110,33 @@ def _first_word(body: str) -> tuple[str, str]:
     return (found[0], body[found.end() :].strip(WHITESPACE)) if found else ("", "")
 
 
-def _on_one(
+def _change_schedule(
     op: Literal["cancel", "pause", "resume"], argument: str, exists: Callable[[int], bool]
 ) -> ScheduleLine | ScheduleLineError:
     found = _ID.fullmatch(argument)
     digits = found[1].lstrip("0") if found else ""
     if not digits:
         return ScheduleLineError("usage", f"write {COMMAND} {op} and the number of a schedule")
-    if len(digits) > _LONGEST_ID or not exists(int(digits)):
+    if len(digits) > _MAX_ID_DIGITS or not exists(int(digits)):
         return ScheduleLineError("not_found", f"there is no schedule #{excerpt(digits)}")
     return ScheduleLine(op, id=int(digits))
 
 
 def _create(body: str, caller: str) -> ScheduleLine | ScheduleLineError:
-    colons = [found.start() for found in islice(re.finditer(":", body), _MOST_COLONS)]
+    colons = [found.start() for found in islice(re.finditer(":", body), _MAX_COLONS)]
     readable = [colon for colon in colons if _problem(_phrase(body[:colon])) is None]
     if not readable:
-        return _why_not(body, colons)
-    # The longest that can be read: 12:00:30 is a time with seconds and not a message "30".
+        return _create_error(body, colons)
+    # The longest valid phrase: 12:00:30 is a time with seconds and not a message "30".
     phrase, message = _phrase(body[: readable[-1]]), body[readable[-1] + 1 :].strip(WHITESPACE)
     if not message:
-        return ScheduleLineError("empty_message", f"say what to do: {COMMAND} {phrase}: MESSAGE")
+        return ScheduleLineError(
+            "empty_message", f"the message is empty: {COMMAND} {phrase}: MESSAGE"
+        )
     return ScheduleLine("create", phrase=phrase, message=message, agent=caller)
 
 
-def _why_not(body: str, colons: list[int]) -> ScheduleLineError:
+def _create_error(body: str, colons: list[int]) -> ScheduleLineError:
     separators = [colon for colon in colons if not _TIME_COLON.match(body, max(colon - 1, 0))]
     if not separators:
         return ScheduleLineError(
@@ -142,9 +145,9 @@ def _why_not(body: str, colons: list[int]) -> ScheduleLineError:
         )
     phrase = _phrase(body[: separators[0]])
     if not phrase:
-        return ScheduleLineError("empty_phrase", f"say when: {COMMAND} PHRASE: MESSAGE")
+        return ScheduleLineError("empty_phrase", f"the phrase is empty: {COMMAND} PHRASE: MESSAGE")
     problem = _problem(phrase)
-    assert problem is not None  # it was tried before
+    assert problem is not None  # checked by the caller
     return ScheduleLineError("bad_phrase", str(problem), problem.accepted)
 
 

@@ -1,15 +1,15 @@
-"""For a text that says when and cannot be read: one that can, and is likely to be meant."""
+"""Suggests a valid schedule text for an invalid one."""
 
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
 from agents_app.errors import TriggerParseError
-from agents_app.triggers.clock_words import WEEKDAYS
+from agents_app.triggers.phrase_parts import WEEKDAYS
 from agents_app.triggers.when import check_phrase
 
-# Close enough to be a slip of the hand; a guess beyond that misleads.
-LIKENESS = 0.7
+# The similarity of a typing error; a guess below that would mislead.
+MIN_SIMILARITY = 0.7
 _WORDS = sorted(
     {
         *WEEKDAYS,
@@ -20,7 +20,7 @@ _WORDS = sorted(
     }
 )
 _DAY = "|".join(sorted(WEEKDAYS, key=len, reverse=True))
-# In this order: later ones see what earlier ones wrote.
+# Applied in this order, each to the result of the previous ones.
 _REWRITES = tuple(
     (re.compile(pattern), better)
     for pattern, better in (
@@ -53,14 +53,14 @@ _REWRITES = tuple(
 
 
 def suggest(text: str) -> str:
-    """Empty if nothing near it can be read either; whatever is suggested can be."""
+    """A valid text that is similar, or empty."""
     plain = " ".join(text.lower().split())
     return next((better for better in _candidates(plain) if better != text and _reads(better)), "")
 
 
 def _candidates(text: str) -> Iterator[str]:
     yield _rewritten(text)
-    yield _rewritten(" ".join(map(_spelled, text.split(" "))))
+    yield _rewritten(" ".join(map(_corrected, text.split(" "))))
 
 
 def _rewritten(text: str) -> str:
@@ -69,10 +69,10 @@ def _rewritten(text: str) -> str:
     return text
 
 
-def _spelled(word: str) -> str:
+def _corrected(word: str) -> str:
     if not word.isalpha() or word in _WORDS:
         return word
-    return next(iter(get_close_matches(word, _WORDS, n=1, cutoff=LIKENESS)), word)
+    return next(iter(get_close_matches(word, _WORDS, n=1, cutoff=MIN_SIMILARITY)), word)
 
 
 def _reads(text: str) -> bool:

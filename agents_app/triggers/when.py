@@ -1,4 +1,4 @@
-"""From text to trigger: which kind of text it is, and what it says at a given time and place."""
+"""Parses the text of a schedule of any kind: phrase, duration, cron expression or date."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ from agents_app.triggers.zones import split_zone
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """What somebody wrote, as a trigger and the zone to read it in."""
+    """A parsed text: its trigger and its time zone."""
 
     text: str
     trigger: Trigger
@@ -38,16 +38,18 @@ class When:
 
 @lru_cache(maxsize=4096)
 def parse_trigger(text: str) -> Trigger:
-    """A text that means the same at any time and in any zone, as every `expression` does."""
-    with _listing_what_is_accepted(text):
-        reading, place = _read(text)
-        if place is not None:
-            reason = f"leave out {place.key}: the zone has a place of its own beside this text"
+    """Parse a text that means the same at any time and in any zone, such as an `expression`."""
+    with _listing_accepted_forms(text):
+        reading, named_zone = _read(text)
+        if named_zone is not None:
+            reason = (
+                f"leave out {named_zone.key}: the zone has a named_zone of its own beside this text"
+            )
             raise TriggerParseError(f'cannot read "{excerpt(text)}" here: {reason}', text=text)
         if isinstance(reading, Moment):
-            reason = "it depends on when it is read; write an instant (at 2030-06-01T12:00:00Z)"
-            hint = 'or something that recurs ("every day at 09:00")'
-            raise TriggerParseError(f'cannot keep "{excerpt(text)}": {reason} {hint}', text=text)
+            reason = "its meaning depends on the current time; write an instant"
+            hint = '(at 2030-06-01T12:00:00Z) or a recurring schedule ("every day at 09:00")'
+            raise TriggerParseError(f'cannot store "{excerpt(text)}": {reason} {hint}', text=text)
         return reading
 
 
@@ -60,36 +62,36 @@ def parse_when(
     *,
     allow_past: bool = False,
 ) -> When:
-    """Whatever people write. A zone at its end wins over `zone`, which only stands in for it."""
-    with _listing_what_is_accepted(text):
-        reading, place = _read(text)
-        clock = Clock(now, place or zone, gap, overlap_hour)
-        trigger = _settle(text, reading, clock)
+    """Parse any accepted text; a time zone at its end wins over `zone`."""
+    with _listing_accepted_forms(text):
+        reading, named_zone = _read(text)
+        clock = Clock(now, named_zone or zone, gap, overlap_hour)
+        trigger = _resolve(text, reading, clock)
         if not allow_past:
-            _refuse_if_it_is_over(text, trigger, clock)
-        return When(text, trigger, clock.zone, names_zone=place is not None)
+            _refuse_past(text, trigger, clock)
+        return When(text, trigger, clock.zone, names_zone=named_zone is not None)
 
 
 def check_phrase(text: str) -> None:
     """Raise what `parse_when` would raise about the text alone, without a clock."""
-    with _listing_what_is_accepted(text):
+    with _listing_accepted_forms(text):
         _read(text)
 
 
 def _read(text: str) -> tuple[Reading, ZoneInfo | None]:
-    _refuse_what_no_form_allows(text)
-    rest, place = split_zone(text)
+    _check_text(text)
+    rest, named_zone = split_zone(text)
     words = split_words(rest)
     if _looks_like_cron(words):
-        return parse_cron(rest), place
+        return parse_cron(rest), named_zone
     if words[0][0] in "+-.0123456789" and not is_date(words[0]):
-        return IntervalTrigger(text, parse_duration(rest)), place
-    return read_phrase(rest), place
+        return IntervalTrigger(text, parse_duration(rest)), named_zone
+    return read_phrase(rest), named_zone
 
 
-def _refuse_what_no_form_allows(text: str) -> None:
+def _check_text(text: str) -> None:
     if len(text) > MAX_LENGTH:
-        reason = f"at most {MAX_LENGTH} characters are read, and these are {len(text)}"
+        reason = f"it has {len(text)} characters; at most {MAX_LENGTH} are allowed"
         raise TriggerParseError(f'cannot read "{excerpt(text)}": {reason}', text=text)
     if not split_words(text):
         raise TriggerParseError(f"enter a schedule, for example {EXAMPLES}", text=text)
@@ -103,11 +105,11 @@ def _refuse_what_no_form_allows(text: str) -> None:
 def _looks_like_cron(words: list[str]) -> bool:
     if words[0][0] == "@" or any(word[0] in "*?" for word in words):
         return True
-    # A duration is a number and a unit; three words or more that start so are meant as cron.
+    # A duration has two words; three or more that begin with a number are a cron expression.
     return words[0][0].isdigit() and len(words) > 2 and not is_date(words[0])
 
 
-def _settle(text: str, reading: Reading, clock: Clock) -> Trigger:
+def _resolve(text: str, reading: Reading, clock: Clock) -> Trigger:
     if not isinstance(reading, Moment):
         return reading
     try:
@@ -116,9 +118,9 @@ def _settle(text: str, reading: Reading, clock: Clock) -> Trigger:
         raise _no_instant(text, str(why)) from None
 
 
-def _refuse_if_it_is_over(text: str, trigger: Trigger, clock: Clock) -> None:
+def _refuse_past(text: str, trigger: Trigger, clock: Clock) -> None:
     if next_fire(trigger, clock.now, clock.zone, clock.gap, clock.overlap_hour) is None:
-        never = "can never fire; write something that does before the year 9999"
+        never = "can never fire before the year 9999; change the schedule"
         raise _no_instant(text, IN_THE_PAST if isinstance(trigger, OnceTrigger) else never)
 
 
@@ -127,8 +129,8 @@ def _no_instant(text: str, reason: str) -> TriggerParseError:
 
 
 @contextmanager
-def _listing_what_is_accepted(text: str) -> Iterator[None]:
-    """Whoever refuses a part of the text, the error is about the text and lists every form."""
+def _listing_accepted_forms(text: str) -> Iterator[None]:
+    """Add the whole text and all accepted forms to errors about a part of the text."""
     try:
         yield
     except TriggerParseError as error:

@@ -1,11 +1,11 @@
-"""A text as words that know their place, read one by one; what they mean is the grammar's."""
+"""Reads a text word by word with positions, and shortens texts for messages."""
 
 import re
 
 from agents_app.errors import TriggerParseError
 
 WHITESPACE = " \t\n\r\f\v"
-# Far above any real text: every value of every field of a cron expression takes under 400.
+# Far above any real text: a cron expression with all values of all fields has under 400.
 MAX_LENGTH = 1000
 WORD = re.compile(rf"[^{WHITESPACE}]+")
 
@@ -19,13 +19,13 @@ def split_words(text: str) -> list[str]:
 
 
 def excerpt(text: str) -> str:
-    """Short enough for a message, and safe in a log, a database and a terminal."""
+    """The beginning of a text with control characters escaped, for messages."""
     shown = text.strip(WHITESPACE)[:_SHOWN]
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
 class WordReader:
-    """The words of a phrase in lower case, and the one that is to be understood next."""
+    """The words of a phrase in lower case, and the position of the next one."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -34,7 +34,7 @@ class WordReader:
 
     @property
     def word(self) -> str:
-        """Empty at the end."""
+        """The next word; empty at the end."""
         return self._at(self._index)
 
     @property
@@ -45,7 +45,7 @@ class WordReader:
         self._index += count
 
     def take(self, *options: str) -> str:
-        """The next word if it is one of these, else empty."""
+        """Read the next word if it is one of these, else return empty."""
         word = self.word
         if word not in options:
             return ""
@@ -56,10 +56,10 @@ class WordReader:
         if not self.word:
             return
         before = " ".join(word[0] for word in self._words[: self._index])
-        raise self.error(f'nothing can follow "{excerpt(before)}"; leave out the rest')
+        raise self.error(f'nothing can follow "{excerpt(before)}"; remove the rest')
 
     def error(self, reason: str, *, ahead: int = 0) -> TriggerParseError:
-        """About the next word, or one further ahead; past the end, about the end."""
+        """An error at the next word or `ahead` words later, or at the end of the text."""
         index = self._index + ahead
         if index < len(self._words):
             position = self._words[index].start()

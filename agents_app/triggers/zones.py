@@ -1,4 +1,4 @@
-"""IANA names to ZoneInfo, with a suggestion for a wrong one; the host's zone is not known here."""
+"""Finds time zones by their IANA name, with a suggestion for an unknown name."""
 
 from difflib import get_close_matches
 from functools import lru_cache
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from agents_app.errors import TriggerParseError
 from agents_app.triggers.words import WHITESPACE, excerpt
 
-# Files that lie beside the zones: one means "this machine", the other "nobody set a zone".
+# Files in the zone directory that are not zones: the host's zone, and "no zone is set".
 _NOT_ZONES = frozenset({"localtime", "Factory"})
 
 
@@ -20,7 +20,7 @@ def zone(name: str) -> ZoneInfo:
 
 
 def split_zone(text: str) -> tuple[str, ZoneInfo | None]:
-    """A text and the zone that is its last word, in any case, if it ends in one."""
+    """The text without a zone at its end, and that zone or None; the case is ignored."""
     rest, last = _last_word(text)
     if not rest:
         return text, None
@@ -36,7 +36,7 @@ def split_zone(text: str) -> tuple[str, ZoneInfo | None]:
 
 
 def _last_word(text: str) -> tuple[str, str]:
-    """What comes before it, blanks and all, and the word; nothing comes before an only word."""
+    """The text before the last word, and the last word; empty if there is only one word."""
     words = text.rstrip(WHITESPACE)
     start = max(words.rfind(blank) for blank in WHITESPACE) + 1
     return (words[:start], words[start:]) if words[:start].strip(WHITESPACE) else ("", words)
@@ -66,7 +66,7 @@ def _advice(name: str) -> str:
 
 def _closest(wanted: str) -> str | None:
     whole = {name.lower(): name for name in sorted(_names())}
-    # People write "London" for Europe/London; the city alone is unique nearly everywhere.
+    # "London" is short for Europe/London; the city alone is unique in nearly all cases.
     city = {name.rpartition("/")[2].lower(): name for name in sorted(_names()) if "/" in name}
     known = city | whole
     close = get_close_matches(wanted, known, n=1, cutoff=0.75)

@@ -12,7 +12,7 @@ import structlog
 
 from agents_app.errors import ConfigError, DroverError
 from agents_app.models import Agent, WebhookSecret, WebhookSource
-from agents_app.secrets import BrokenSeal, keys, keys_again, read_secret, unseal, value_of
+from agents_app.secrets import BrokenSeal, keys, read_secret, reload_keys, unseal, value_of
 from agents_app.webhooks.providers import TRIAL_PROVIDERS, Listener, Provider, provider_for
 
 log = structlog.get_logger("drover.webhooks")
@@ -134,7 +134,7 @@ def _opened(secret: WebhookSecret, source: str) -> str:
     try:
         with contextlib.suppress(BrokenSeal):
             return _unsealed(keys(), *what)
-        return _unsealed(keys_again(), *what)
+        return _unsealed(reload_keys(), *what)
     except (BrokenSeal, ConfigError) as error:
         _complain("webhook.secret_missing", source, str(error))
         return ""

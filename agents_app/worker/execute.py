@@ -126,7 +126,7 @@ def _end(job: Job, ending: Ending, host: Host, hand_over: bool) -> Job | None:
         WITHOUT_RESULT[ending.state](job, ending, host.clock(), host.worker_id)
         return None
     if ending.report is not None:
-        holds.book(job.run_id, ending.report, host.clock())
+        holds.record_report(job.run_id, ending.report, host.clock())
     if ending.file_signals is not None:
         store_signals(job.run_id, ending.file_signals, host.clock(), host.worker_id)
     return lifecycle.finish_run(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
@@ -135,7 +135,7 @@ def _end(job: Job, ending: Ending, host: Host, hand_over: bool) -> Job | None:
 def _settle_tenant_budget(job: Job, host: Host) -> None:
     """Compare the usage with the budget of the tenant; after a database error the sweep does."""
     try:
-        holds.settle_tenant(job.tenant_id, host.clock())
+        holds.reevaluate_tenant(job.tenant_id, host.clock())
     except DatabaseError as error:
         log.warning("budget.not_settled", tenant_id=job.tenant_id, error=str(error))
 

@@ -50,7 +50,7 @@ def test_ctrl_c_drains_a_second_one_ends_the_runs_and_queued_work_is_kept(
     fleet.wait_for_notes("stubborn", "note", 2)
     pids = everything(fleet) + [note.pid for note in fleet.notes("stubborn")]
     up.send_signal(signal.SIGINT)
-    wait_for(lambda: fleet.stack.log("up").count("press Ctrl-C again to end") == 2)
+    wait_for(lambda: fleet.stack.log("up").count("press Ctrl-C again to stop running agents") == 2)
     up.send_signal(signal.SIGINT)
     assert exit_status(fleet) == 0
     assert all_gone(pids)

@@ -24,7 +24,7 @@ def spend(start_at: float, agent_id: int, times: int) -> list[str]:
     for _ in range(times):
         for run_id in runs:
             try:
-                holds.note_usage(run_id, 1, 0, 0, 0.01, EPOCH)
+                holds.record_usage(run_id, 1, 0, 0, 0.01, EPOCH)
             except DatabaseError as error:
                 errors.append(repr(error))
                 connection.close()

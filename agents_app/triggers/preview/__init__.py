@@ -1,11 +1,11 @@
-"""When a schedule will fire, as people read it.
+"""Previews of schedules for pages and the command line.
 
 Belongs here: previews of the next fires and of clock changes.
 Does not belong here: rows of schedules (schedules).
 """
 
 from agents_app.triggers.preview.clock_change import ClockChange, ClockRule
-from agents_app.triggers.preview.days import DayFires, Fired, days_from, fires_by_day
+from agents_app.triggers.preview.days import DayPeriod, FiresOfDay, days_from, fires_by_day
 from agents_app.triggers.preview.preview import (
     FROM_THE_END,
     FROM_THE_START,
@@ -21,9 +21,9 @@ __all__ = [
     "ONCE",
     "ClockChange",
     "ClockRule",
-    "DayFires",
+    "DayPeriod",
     "Fire",
-    "Fired",
+    "FiresOfDay",
     "Preview",
     "clock",
     "days_from",

@@ -1,4 +1,4 @@
-"""What the next clock change of a zone does to a schedule's fires, as people read it; pure."""
+"""Describes the effect of the next clock change on the fires of a schedule; pure."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -17,16 +17,16 @@ from agents_app.triggers import (
 )
 from agents_app.triggers.preview.wall_clock import Fire, as_fire
 
-# Of those that fall into the hour of the change: a schedule may fire every minute.
-SHOWN_IN_THE_HOUR = 4
+# Limits for fires in the hour of the change: a schedule may fire every minute.
+SHOWN_FIRES_IN_HOUR = 4
 SHOWN_WALLS = 3
-MOST_IN_THE_HOUR = 200
+MAX_FIRES_IN_HOUR = 200
 MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class ClockChange:
-    """`text` says when the clocks change, `note` which times are left out because of it."""
+    """`text` describes the clock change, `note` the times that are skipped because of it."""
 
     at: datetime
     text: str
@@ -35,14 +35,14 @@ class ClockChange:
 
     @property
     def special(self) -> bool:
-        """Some time is left out or comes twice: worth showing to everybody."""
+        """Whether a time is skipped or occurs twice."""
         remarks = [fire.remark for fire in self.fires if fire.remark]
         return bool(self.note) or any(not self.text.startswith(remark) for remark in remarks)
 
 
 @dataclass(frozen=True, slots=True)
 class ClockRule:
-    """A trigger with what decides about its fires."""
+    """A trigger with its time zone and its policies for clock changes."""
 
     trigger: Trigger
     zone: ZoneInfo
@@ -64,15 +64,15 @@ class ClockRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Hour:
-    """The hour, or whatever it is, that a change leaves out or brings twice."""
+class ChangedHour:
+    """The period, usually an hour, that a clock change skips or repeats."""
 
     at: datetime
     before: timedelta
     after: timedelta
 
     @classmethod
-    def of(cls, change: Change) -> "Hour":
+    def of(cls, change: Change) -> "ChangedHour":
         before, after = (timedelta(seconds=s) for s in (change.before, change.after))
         return cls(datetime.fromtimestamp(change.at, UTC), before, after)
 
@@ -86,7 +86,7 @@ class Hour:
 
     @property
     def start(self) -> datetime:
-        """What comes twice begins before the clocks go back."""
+        """The start of the period; a repeated one begins before the clocks go back."""
         return self.at if self.forward else self.at - self.size
 
     @property
@@ -100,41 +100,41 @@ class Hour:
 
 
 def fires_around_change(rule: ClockRule, first: datetime, now: datetime) -> ClockChange | None:
-    """The last fire before, those in the hour itself, the first after; `first` is the next of all.
+    """The last fire before the change, those in its hour, and the first after it.
 
-    None if the clocks of the zone do not change within a year, or before anything fires.
+    `first` is the next fire. None if the clocks do not change within a year, or change before it.
     """
     change = next_clock_change(rule.zone, now)
-    if change is None or first > (hour := Hour.of(change)).end:
+    if change is None or first > (hour := ChangedHour.of(change)).end:
         return None
-    left_out = _left_out(rule, hour) if hour.forward else []
+    skipped = _skipped_fires(rule, hour) if hour.forward else []
     moments = _moments(rule, first, hour)
     return ClockChange(
         at=hour.at,
         text=f"{hour.text} on {(hour.at + hour.before):%a %d %b %Y}",
-        fires=tuple(_remarked(at, rule, hour, left_out, moments) for at in moments),
-        note=_skipped(left_out, hour) if rule.gap == "skip" else "",
+        fires=tuple(_remarked(at, rule, hour, skipped, moments) for at in moments),
+        note=_skipped_note(skipped, hour) if rule.gap == "skip" else "",
     )
 
 
-# --- which fires ----------------------------------------------------------------------------
+# --- fires ----------------------------------------------------------------------------------
 
 
-def _moments(rule: ClockRule, first: datetime, hour: Hour) -> list[datetime]:
-    """Each found from the one before it, because an interval counts on."""
+def _moments(rule: ClockRule, first: datetime, hour: ChangedHour) -> list[datetime]:
+    """Each fire is computed from the previous one, because an interval counts from it."""
     before = rule.last(first, hour.start - MOMENT) if first < hour.start else None
     found = [before or first]
-    found += rule.between(found[-1], hour.end, SHOWN_IN_THE_HOUR)
+    found += rule.between(found[-1], hour.end, SHOWN_FIRES_IN_HOUR)
     last = rule.last(found[-1], hour.end) or found[-1]
     after = rule.next(last)
     return [*found, after] if after else found
 
 
-def _left_out(rule: ClockRule, hour: Hour) -> list[datetime]:
-    """What a fixed time asks for in the hour that is not there, as if it were shifted."""
+def _skipped_fires(rule: ClockRule, hour: ChangedHour) -> list[datetime]:
+    """The fires of a cron trigger in the skipped hour, as if they were shifted."""
     if not isinstance(rule.trigger, CronTrigger):
         return []
-    period = hour.start - MOMENT, hour.end, MOST_IN_THE_HOUR
+    period = hour.start - MOMENT, hour.end, MAX_FIRES_IN_HOUR
     there = set(replace(rule, gap="skip").between(*period))
     return [at for at in replace(rule, gap="shift").between(*period) if at not in there]
 
@@ -143,33 +143,37 @@ def _left_out(rule: ClockRule, hour: Hour) -> list[datetime]:
 
 
 def _remarked(
-    at: datetime, rule: ClockRule, hour: Hour, left_out: list[datetime], moments: list[datetime]
+    at: datetime,
+    rule: ClockRule,
+    hour: ChangedHour,
+    skipped: list[datetime],
+    moments: list[datetime],
 ) -> Fire:
     remarks = []
     if at == next((moment for moment in moments if moment >= hour.at), None):
         remarks.append(hour.text)
     if hour.forward:
-        remarks.append(_moved(at, rule, hour, left_out))
+        remarks.append(_moved(at, rule, hour, skipped))
     elif hour.start <= at <= hour.end:
         offset, which = (hour.before, "first") if at < hour.at else (hour.after, "second")
-        remarks.append(f"{_wall(at, offset)} comes twice: the {which} time")
+        remarks.append(f"{_wall(at, offset)} occurs twice: the {which} time")
     return as_fire(at, rule.zone, "; ".join(filter(None, remarks)))
 
 
-def _moved(at: datetime, rule: ClockRule, hour: Hour, left_out: list[datetime]) -> str:
-    if rule.gap == "shift" and at in left_out:
-        return f"{_walls([at], hour)} is left out that day: {_span(hour.size)} later"
-    if rule.gap == "next_valid" and at == hour.at and left_out:
-        return f"{_walls(left_out, hour)} is left out that day: when the clocks have changed"
+def _moved(at: datetime, rule: ClockRule, hour: ChangedHour, skipped: list[datetime]) -> str:
+    if rule.gap == "shift" and at in skipped:
+        return f"{_walls([at], hour)} does not exist that day: {_span(hour.size)} later"
+    if rule.gap == "next_valid" and at == hour.at and skipped:
+        return f"{_walls(skipped, hour)} does not exist that day: right after the change"
     return ""
 
 
-def _skipped(left_out: list[datetime], hour: Hour) -> str:
-    return f"{_walls(left_out, hour)} is left out that day, and skipped." if left_out else ""
+def _skipped_note(skipped: list[datetime], hour: ChangedHour) -> str:
+    return f"{_walls(skipped, hour)} does not exist that day and is skipped." if skipped else ""
 
 
-def _walls(left_out: list[datetime], hour: Hour) -> str:
-    walls = [_wall(at, hour.before) for at in left_out]
+def _walls(skipped: list[datetime], hour: ChangedHour) -> str:
+    walls = [_wall(at, hour.before) for at in skipped]
     return ", ".join(walls[:SHOWN_WALLS]) + (", …" if len(walls) > SHOWN_WALLS else "")
 
 

@@ -1,4 +1,4 @@
-"""The fires of a schedule day by day, for a calendar; pure, and bounded however often it fires."""
+"""The fires of a schedule by day, for a calendar; pure, with a bounded cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 from agents_app.triggers import IntervalTrigger
 from agents_app.triggers.preview.clock_change import MOMENT, ClockRule
 
-# What fires more often on a day is told by its first and last time.
-NAMED_A_DAY = 4
+# More fires of a day are shown by the first and the last time.
+MAX_NAMED_PER_DAY = 4
 
 
 @dataclass(frozen=True, slots=True)
-class DayFires:
-    """From one midnight to the next, on the clocks of a zone: 23 to 25 hours."""
+class DayPeriod:
+    """A day of a time zone, from midnight to midnight: 23 to 25 hours."""
 
     date: date
     start: datetime
@@ -23,8 +23,8 @@ class DayFires:
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
-    """What a schedule does on one day: a few fires, or a band of many."""
+class FiresOfDay:
+    """The fires of a schedule on one day: a few times, or the first and last of many."""
 
     fires: tuple[datetime, ...] = ()
     band: tuple[datetime, datetime] | None = None
@@ -34,39 +34,41 @@ class Fired:
         return self.band[0] if self.band else self.fires[0]
 
 
-def days_from(first: date, count: int, place: ZoneInfo) -> tuple[DayFires, ...]:
+def days_from(first: date, count: int, place: ZoneInfo) -> tuple[DayPeriod, ...]:
     dates = [first + timedelta(days=number) for number in range(count + 1)]
     midnights = [datetime.combine(each, time(), place).astimezone(UTC) for each in dates]
-    return tuple(map(DayFires, dates, midnights, midnights[1:]))
+    return tuple(map(DayPeriod, dates, midnights, midnights[1:]))
 
 
-def fires_by_day(rule: ClockRule, armed: datetime, days: Sequence[DayFires]) -> list[Fired | None]:
-    """`armed` is the next fire of all; None for a day on which nothing fires."""
+def fires_by_day(
+    rule: ClockRule, armed: datetime, days: Sequence[DayPeriod]
+) -> list[FiresOfDay | None]:
+    """The fires of each day, None for a day without; `armed` is the next fire."""
     return [_on(rule, armed, day) for day in days]
 
 
-def _on(rule: ClockRule, armed: datetime, day: DayFires) -> Fired | None:
+def _on(rule: ClockRule, armed: datetime, day: DayPeriod) -> FiresOfDay | None:
     if armed >= day.end:
         return None
     if armed >= day.start:
-        return _found(rule, [armed, *rule.between(armed, day.end - MOMENT, NAMED_A_DAY)], day)
+        return _found(rule, [armed, *rule.between(armed, day.end - MOMENT, MAX_NAMED_PER_DAY)], day)
     if isinstance(rule.trigger, IntervalTrigger):
-        # It counts on from its last fire before the day.
+        # An interval counts from its last fire before the day.
         return _after(rule, rule.last(armed, day.start - MOMENT) or armed, day)
     return _by_the_clock(rule, day)
 
 
 @lru_cache(maxsize=8192)
-def _by_the_clock(rule: ClockRule, day: DayFires) -> Fired | None:
-    """Remembered, because a day that is to come is looked at again and again."""
+def _by_the_clock(rule: ClockRule, day: DayPeriod) -> FiresOfDay | None:
+    """Cached, because future days are requested repeatedly."""
     return _after(rule, day.start - MOMENT, day)
 
 
-def _after(rule: ClockRule, before: datetime, day: DayFires) -> Fired | None:
-    return _found(rule, rule.between(before, day.end - MOMENT, NAMED_A_DAY + 1), day)
+def _after(rule: ClockRule, before: datetime, day: DayPeriod) -> FiresOfDay | None:
+    return _found(rule, rule.between(before, day.end - MOMENT, MAX_NAMED_PER_DAY + 1), day)
 
 
-def _found(rule: ClockRule, fires: list[datetime], day: DayFires) -> Fired | None:
-    if len(fires) <= NAMED_A_DAY:
-        return Fired(tuple(fires)) if fires else None
-    return Fired(band=(fires[0], rule.last(fires[0], day.end - MOMENT) or fires[-1]))
+def _found(rule: ClockRule, fires: list[datetime], day: DayPeriod) -> FiresOfDay | None:
+    if len(fires) <= MAX_NAMED_PER_DAY:
+        return FiresOfDay(tuple(fires)) if fires else None
+    return FiresOfDay(band=(fires[0], rule.last(fires[0], day.end - MOMENT) or fires[-1]))

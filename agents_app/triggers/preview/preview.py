@@ -1,4 +1,4 @@
-"""When a schedule will fire, as people read it before they save it; pure, no rows."""
+"""The preview of a schedule: next fires, description, errors and suggestion; pure."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,10 +12,10 @@ from agents_app.triggers import (
     OnceTrigger,
     OverlapHour,
     Trigger,
+    describe_cron,
+    describe_interval,
     next_fire,
     parse_when,
-    spoken_cron,
-    spoken_interval,
     suggest,
     upcoming,
     zone,
@@ -26,33 +26,33 @@ from agents_app.triggers.preview.wall_clock import Fire, as_fire
 SHOWN = 5
 ONCE = "Fires once."
 FROM_THE_END = "Counted from the end of each run."
-FROM_THE_START = "Counted as elapsed time, whatever the clocks on the wall do."
+FROM_THE_START = "Counted as elapsed time, independent of clock changes."
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The next fires, or what is wrong with the text; `note` says how to read them."""
+    """The next fires, or the error of the text; `note` explains the fires."""
 
     fires: tuple[Fire, ...] = ()
-    # What the text was understood as, in words.
+    # The meaning of the text in words.
     said: str = ""
     note: str = ""
     error: str = ""
-    # The text before, at and after the word that makes no sense.
+    # The text before, at and after the invalid word.
     marked: tuple[str, str, str] | None = None
-    # Another text that can be read, and may be what was meant.
+    # A similar text that is valid.
     suggestion: str = ""
-    # One form a line, for whoever wrote something else.
+    # The accepted forms, one per line, after an error.
     accepted: str = ""
     expression: str = ""
-    # The text may end in a zone of its own.
+    # The zone at the end of the text, or the given one.
     timezone: str = ""
-    # What the next clock change of that zone does to the fires.
+    # The effect of the zone's next clock change.
     change: ClockChange | None = None
 
     @property
     def forms(self) -> tuple[tuple[str, ...], ...]:
-        """What is accepted, one kind after the other."""
+        """The accepted forms, grouped by kind."""
         return tuple(tuple(line.split(" | ")) for line in self.accepted.splitlines())
 
 
@@ -67,7 +67,7 @@ def preview_fires(
     armed: datetime | None = None,
     count: int = SHOWN,
 ) -> Preview:
-    """`armed` is the next fire of a saved schedule; without it the schedule would be new."""
+    """The preview; `armed` is the next fire of a saved schedule, None for a new one."""
     policies = cast("Gap", gap), cast("OverlapHour", overlap_hour)
     saved = armed is not None
     try:
@@ -94,11 +94,11 @@ def preview_fires(
 def _wrong(text: str, error: DroverError) -> Preview:
     accepted = error.accepted if isinstance(error, TriggerParseError) else ""
     if text.strip():
-        # A zone that is wrong has a box of its own, and is no fault of the text.
+        # An unknown zone belongs to another field: no suggestion for the text.
         better = suggest(text) if accepted else ""
         marked = _marked(text, error) if accepted else None
         return Preview(error=str(error), marked=marked, suggestion=better, accepted=accepted)
-    # Somebody who has not begun to write has done nothing wrong.
+    # An empty text is not shown as an error.
     return Preview(note=str(error), accepted=accepted)
 
 
@@ -113,23 +113,23 @@ def _marked(text: str, error: DroverError) -> tuple[str, str, str] | None:
 
 def _said(rule: ClockRule, anchor: str, first: datetime | None) -> str:
     if isinstance(rule.trigger, CronTrigger):
-        return f"{spoken_cron(rule.trigger)}, in {rule.zone.key}"
+        return f"{describe_cron(rule.trigger)}, in {rule.zone.key}"
     if isinstance(rule.trigger, IntervalTrigger):
         of_a_run = _counts_from_the_end(rule.trigger, anchor)
         since = "the end of each run" if of_a_run else "its creation, by elapsed time"
-        return f"{spoken_interval(rule.trigger)}, counted from {since}"
+        return f"{describe_interval(rule.trigger)}, counted from {since}"
     return f"once, {as_fire(first, rule.zone).local}" if first else "once"
 
 
 def _first(rule: ClockRule, anchor: str, now: datetime) -> datetime | None:
-    """An interval that counts from the end of a run has none to wait for at first."""
+    """The first fire; an interval that counts from the end of a run fires at once."""
     if _counts_from_the_end(rule.trigger, anchor):
         return now.astimezone(UTC)
     return next_fire(rule.trigger, now, rule.zone, *rule.policies)
 
 
 def _following(rule: ClockRule, first: datetime, count: int) -> list[datetime]:
-    """For an interval that counts from the end of a run: if runs took no time."""
+    """The fires after the first; for intervals from the end of a run, as if runs took no time."""
     if isinstance(rule.trigger, OnceTrigger):
         return []
     return upcoming(rule.trigger, first, rule.zone, count, *rule.policies)
@@ -140,7 +140,7 @@ def _counts_from_the_end(trigger: Trigger, anchor: str) -> bool:
 
 
 def _has_times(trigger: Trigger, anchor: str) -> bool:
-    """Recurring, at times that can be told in advance."""
+    """Whether the trigger recurs at times that are known in advance."""
     return not isinstance(trigger, OnceTrigger) and not _counts_from_the_end(trigger, anchor)
 
 

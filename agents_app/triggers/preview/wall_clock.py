@@ -1,4 +1,4 @@
-"""Times as people read them on the clocks of a schedule's zone; pure."""
+"""Formats times in the time zone of a schedule; pure."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -20,7 +20,7 @@ def as_fire(at: datetime, place: ZoneInfo, remark: str = "") -> Fire:
 
 
 def clock(moment: datetime | None, timezone: str) -> str:
-    """Empty if there is no such moment."""
+    """The formatted time; empty for None."""
     return _clock(moment, zone(timezone)) if moment else ""
 
 

@@ -77,10 +77,10 @@ def test_a_zone_that_the_text_names_is_pointed_out(boss: Client):
 @pytest.mark.parametrize(
     ("gap", "remark"),
     [
-        ("shift", "02:30 is left out that day: 1 h later"),
-        ("next_valid", "02:30 is left out that day: when the clocks have changed"),
-        ("skip", "02:30 is left out that day, and skipped"),
-        ("nonsense", "02:30 is left out that day: 1 h later"),
+        ("shift", "02:30 does not exist that day: 1 h later"),
+        ("next_valid", "02:30 does not exist that day: right after the change"),
+        ("skip", "02:30 does not exist that day and is skipped"),
+        ("nonsense", "02:30 does not exist that day: 1 h later"),
     ],
 )
 @time_machine.travel(BEFORE_SPRING, tick=False)
@@ -94,7 +94,7 @@ def test_a_time_that_the_clocks_leave_out_is_remarked_on(boss: Client, gap: str,
 @time_machine.travel(BEFORE_AUTUMN, tick=False)
 def test_a_time_that_comes_twice_is_remarked_on(boss: Client, overlap_hour: str, times: int):
     answer = shown(boss, "every day at 02:30", "Europe/Berlin", overlap_hour=overlap_hour)
-    assert answer.count("02:30 comes twice") == times
+    assert answer.count("02:30 occurs twice") == times
 
 
 def test_nothing_is_said_about_clocks_that_never_change(boss: Client):
@@ -161,7 +161,7 @@ def test_what_the_form_has_made_shows_the_fires_that_it_promised(boss: Client, f
     (fire,) = boss.get(page_of(once)).context["preview"].fires
     assert fire.at == BEFORE_SPRING + timedelta(minutes=30)
     nightly = add(boss, agent, name="nightly", text="every day at 02:30")
-    assert "02:30 is left out that day: 1 h later" in page(boss, nightly)
+    assert "02:30 does not exist that day: 1 h later" in page(boss, nightly)
 
 
 @time_machine.travel(NOON, tick=False)

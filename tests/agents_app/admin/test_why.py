@@ -56,8 +56,8 @@ def test_a_time_at_which_nothing_was_due_names_the_firings_around_it(boss: Clien
     [
         ("", "Enter a time"),
         ("<b>", "Cannot read &quot;&lt;b&gt;&quot;"),
-        ("every day", "this comes again and again; write one time"),
-        ("999999999 weeks ago", "longer than time itself"),
+        ("every day", "this is a recurring schedule; give a single time"),
+        ("999999999 weeks ago", "is too long"),
         ("900000 days ago", "before the year 1"),
     ],
 )

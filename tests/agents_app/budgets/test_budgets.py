@@ -16,11 +16,11 @@ from tests.agents_app.fleet import NOON, Fleet, at, event_names, running, work_s
 
 MIDNIGHT = datetime(2026, 3, 3, tzinfo=UTC)
 APRIL = datetime(2026, 4, 1, tzinfo=UTC)
-DAY_USED_UP = "budget: 100 of 100 tokens a day are used"
+DAY_USED_UP = "budget: 100 of 100 tokens per day used"
 
 
 def use(run: Run, tokens: int = 0, usd: float = 0, now: datetime = NOON) -> SpentSums:
-    return holds.note_usage(run.pk, tokens, 0, 0, usd, now)
+    return holds.record_usage(run.pk, tokens, 0, 0, usd, now)
 
 
 def fresh(run: Run) -> Run:
@@ -44,8 +44,8 @@ def told(name: str) -> list[str]:
 
 def test_what_a_run_reports_is_added_to_it_and_to_its_agents_day(fleet: Fleet):
     run = running(fleet, fleet.agent())
-    holds.note_usage(run.pk, 1, 20, 300, 0.5, NOON)
-    spent = holds.note_usage(run.pk, 1, 0, 0, Decimal("0.25"), NOON)
+    holds.record_usage(run.pk, 1, 20, 300, 0.5, NOON)
+    spent = holds.record_usage(run.pk, 1, 0, 0, Decimal("0.25"), NOON)
     assert spent == SpentSums(Spending(2, 20, 300, Decimal("0.75")))
     row = fresh(run)
     assert (row.tokens_in, row.tokens_out, row.tokens_cache) == (2, 20, 300)
@@ -65,7 +65,7 @@ def test_a_run_that_has_ended_adds_nothing(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 1})
     job = fleet.start(fleet.ask(agent))
     fleet.finish(job)
-    spent = holds.note_usage(job.run_id, 5, 5, 5, 1, NOON)
+    spent = holds.record_usage(job.run_id, 5, 5, 5, 1, NOON)
     assert spent == SpentSums(Spending())
     assert not Usage.objects.exists()
     assert of(agent).over_budget_until is None
@@ -81,7 +81,7 @@ def test_numbers_that_cannot_be_true_are_refused(fleet: Fleet, wrong):
 
 def test_a_run_that_does_not_exist_is_not_found(fleet: Fleet):
     with pytest.raises(NotFound):
-        holds.note_usage(12345, 1, 1, 1, 0, NOON)
+        holds.record_usage(12345, 1, 1, 1, 0, NOON)
 
 
 # --- a cap on a run -------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_a_run_over_its_cap_is_asked_to_stop_once(fleet: Fleet):
     run = running(fleet, fleet.agent(budget={"tokens_per_run": 100}))
     assert use(run, 100).over == ""
     assert fresh(run).stop_requested_at is None
-    over = "budget: 101 tokens, and a run may use 100"
+    over = "budget: 101 tokens used, at most 100 per run"
     assert use(run, 1, now=at(1)).over == over
     use(run, 1, now=at(2))
     assert (fresh(run).stop_requested_at, fresh(run).error) == (at(1), over)
@@ -141,7 +141,7 @@ def test_a_run_that_ends_hands_its_slot_to_nobody(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 100})
     job = fleet.start(fleet.ask(agent))
     fleet.ask(agent)
-    holds.note_usage(job.run_id, 100, 0, 0, 0, NOON)
+    holds.record_usage(job.run_id, 100, 0, 0, 0, NOON)
     assert fleet.finish(job, "stopped", hand_over=True) is None
     assert work_states(agent) == ["failed", "queued"]
 
@@ -149,7 +149,7 @@ def test_a_run_that_ends_hands_its_slot_to_nobody(fleet: Fleet):
 def test_it_goes_on_by_itself_when_the_day_turns(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 100})
     job = fleet.start(fleet.ask(agent))
-    holds.note_usage(job.run_id, 100, 0, 0, 0, NOON)
+    holds.record_usage(job.run_id, 100, 0, 0, 0, NOON)
     fleet.finish(job, "stopped")
     fleet.ask(agent)
     reconcile(at(hours=11.9), "here")
@@ -193,7 +193,7 @@ def test_a_project_that_has_used_up_its_month_stops_all_its_agents(fleet: Fleet)
         tenant=fleet.tenant, agent=one.agent, day=date(2026, 2, 28), cost_usd=Decimal(99)
     )
     assert use(one, usd=0.5).over == ""
-    assert use(other, usd=0.5).over == "budget: $10.00 of $10.00 a month are spent"
+    assert use(other, usd=0.5).over == "budget: $10.00 of $10.00 per month spent"
     assert Tenant.objects.get().over_budget_until == APRIL
     assert fresh(one).stop_requested_at
     assert fresh(other).stop_requested_at

@@ -25,9 +25,9 @@ def test_every_token_counts_once():
     [
         ({}, ""),
         ({"tokens_per_run": 100}, ""),
-        ({"tokens_per_run": 99}, "budget: 100 tokens, and a run may use 99"),
+        ({"tokens_per_run": 99}, "budget: 100 tokens used, at most 99 per run"),
         ({"usd_per_run": 1.5}, ""),
-        ({"usd_per_run": 1.49}, "budget: $1.50, and a run may cost $1.49"),
+        ({"usd_per_run": 1.49}, "budget: $1.50 spent, at most $1.49 per run"),
         ({"tokens_per_day": 1, "usd_per_month": 1}, ""),
     ],
 )
@@ -39,9 +39,9 @@ def test_a_run_is_over_its_cap_when_it_used_more(caps, over):
     ("caps", "window", "passed"),
     [
         ({"tokens_per_day": 1001}, "day", ""),
-        ({"tokens_per_day": 1000}, "day", "budget: 1,000 of 1,000 tokens a day are used"),
+        ({"tokens_per_day": 1000}, "day", "budget: 1,000 of 1,000 tokens per day used"),
         ({"usd_per_month": 1.51}, "month", ""),
-        ({"usd_per_month": 1.5}, "month", "budget: $1.50 of $1.50 a month are spent"),
+        ({"usd_per_month": 1.5}, "month", "budget: $1.50 of $1.50 per month spent"),
         ({"usd_per_month": 1.5}, "day", ""),
     ],
 )

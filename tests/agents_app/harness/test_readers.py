@@ -192,5 +192,5 @@ def test_a_cap_on_tokens_stops_a_program_before_its_last_event_only():
     said = [claude_message("a", 70), claude_message("b", 70)]
     caps = {"tokens_per_run": 200}
     _, stopped = judged(Ending("succeeded"), *said, caps=caps)
-    assert stopped == ["budget: 210 tokens, and a run may use 200"]
+    assert stopped == ["budget: 210 tokens used, at most 200 per run"]
     assert judged(Ending("succeeded"), claude_result(), caps=caps)[1] == []

@@ -178,7 +178,7 @@ def test_a_cap_on_tokens_stops_a_running_program(fleet: Fleet, host: Host, tools
     program.write_text(program.read_text().replace("exit 0", "sleep 60"))
     agent = agent_of(fleet, "claude-code", budget={"tokens_per_run": 400}, timeout_seconds=30)
     run = do(fleet, host, agent)
-    assert (run.state, run.error) == ("stopped", "budget: 535 tokens, and a run may use 400")
+    assert (run.state, run.error) == ("stopped", "budget: 535 tokens used, at most 400 per run")
     assert (run.tokens_in, run.tokens_out, run.tokens_cache) == (500, 5, 30)
 
 

@@ -114,7 +114,7 @@ def test_the_end_of_a_pause_is_read_in_the_schedules_zone(fleet: Fleet, until: s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--until", "15m"), "--until '15m': this comes again and again; write one time"),
+        (("--until", "15m"), "--until '15m': this is a recurring schedule; give a single time"),
         (
             ("--until", "2026-03-02 11:00"),
             "2026-03-02 11:00 UTC is in the past: give a time in the future",

@@ -159,7 +159,7 @@ def test_what_a_clock_change_does_is_shown_if_it_does_anything(fleet: Fleet):
     fleet.agent()
     night = create("every day at 02:30", "--zone", "Europe/Berlin").out
     assert "clocks go forward 1 h at 02:00 on Sun 29 Mar 2026:" in night
-    assert "02:30 is left out that day: 1 h later" in night
+    assert "02:30 does not exist that day: 1 h later" in night
     assert "clocks" not in create("every day at 09:00", "--zone", "Europe/Berlin").out
 
 

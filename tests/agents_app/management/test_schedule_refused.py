@@ -32,10 +32,10 @@ WAYS = "--at, --in, --every, --cron, or a text such as 'every monday at 09:00'"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), f"say when: {WAYS}"),
-        (("--at", "17:00", "--in", "1h"), f"--at and --in say twice when: give one of {WAYS}"),
-        (("15m", "--cron", "@daily"), f"--cron and a text say twice when: give one of {WAYS}"),
-        (("--at", "15m"), "--at '15m': this comes again and again; write one time"),
+        ((), f"no schedule given: use {WAYS}"),
+        (("--at", "17:00", "--in", "1h"), f"--at and --in cannot be combined: use one of {WAYS}"),
+        (("15m", "--cron", "@daily"), f"--cron and a text cannot be combined: use one of {WAYS}"),
+        (("--at", "15m"), "--at '15m': this is a recurring schedule; give a single time"),
         (
             ("--cron", "every day"),
             "--cron 'every day': write five fields, such as '0 9 * * 1-5', or @daily",
@@ -97,7 +97,7 @@ def test_a_time_that_is_over_is_refused(fleet: Fleet, arguments: tuple[str, ...]
     fleet.agent()
     message = refused(*arguments, "--zone", "UTC")
     assert message.startswith("Schedule time is in the past: ")
-    assert message.endswith("UTC; give a time to come")
+    assert message.endswith("UTC; give a time in the future")
 
 
 @pytest.mark.parametrize("arguments", [("sometimes",), ("--every", "blue moon"), ("--at", "25:00")])

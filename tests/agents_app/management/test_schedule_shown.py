@@ -134,10 +134,10 @@ def test_next_shows_as_many_as_asked_for_and_the_next_clock_change(fleet: Fleet)
     assert "Tue 03 Mar 2026 03:00 CET" in out and "Wed 04 Mar 2026 02:30 CET" in out
     assert "Thu 05 Mar" not in out
     assert "clocks go forward 1 h at 02:00 on Sun 29 Mar 2026:" in out
-    assert "02:30 is left out that day, and skipped." in out
+    assert "02:30 does not exist that day and is skipped." in out
     value = see("next", "main", "--json").json
     assert len(value["fires"]) == 5
-    assert value["clock_change"]["note"] == "02:30 is left out that day, and skipped."
+    assert value["clock_change"]["note"] == "02:30 does not exist that day and is skipped."
 
 
 def test_next_of_a_paused_schedule_is_what_a_resume_would_bring(fleet: Fleet):

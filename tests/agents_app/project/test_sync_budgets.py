@@ -41,7 +41,7 @@ def test_without_a_zone_of_the_project_a_day_is_the_hosts(fleet: Fleet, project:
 )
 def test_a_raised_budget_admits_queued_work_at_once(fleet: Fleet, synced: Project, cap, open_again):
     agent = the_agent()
-    holds.note_usage(running(fleet, agent).pk, 150, 0, 0, 0, NOON)
+    holds.record_usage(running(fleet, agent).pk, 150, 0, 0, 0, NOON)
     synced.agent(frontmatter=f"{cap}\nscale: 2")
     item = fleet.ask(agent)
     assert item.state == "queued"
@@ -53,7 +53,7 @@ def test_a_raised_budget_admits_queued_work_at_once(fleet: Fleet, synced: Projec
 
 def test_a_cap_below_the_usage_blocks_at_once(fleet: Fleet, synced: Project):
     run = running(fleet, the_agent())
-    holds.note_usage(run.pk, 50, 0, 0, 0, NOON)
+    holds.record_usage(run.pk, 50, 0, 0, 0, NOON)
     synced.agent(frontmatter="budget: {tokens_per_day: 20}")
     synced.sync()
     assert the_agent().over_budget_until == datetime(2026, 3, 3, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_a_cap_below_the_usage_blocks_at_once(fleet: Fleet, synced: Project):
 
 def test_a_raised_budget_of_the_project_admits_queued_work_at_once(fleet: Fleet, synced: Project):
     agent = the_agent()
-    holds.note_usage(running(fleet, agent).pk, 0, 0, 0, 25, NOON)
+    holds.record_usage(running(fleet, agent).pk, 0, 0, 0, 25, NOON)
     synced.agent(frontmatter="scale: 2")
     synced.sync()
     item = fleet.ask(agent)

@@ -55,7 +55,7 @@ def test_a_time_that_depends_on_when_the_file_is_read_is_refused(project: Projec
     project.agent(frontmatter=f"schedule: {text}")
     project.sync()
     error = the_agent().definition_error
-    assert f'"{text}" cannot stand in a file: it means another time whenever' in error
+    assert f'"{text}" cannot be used in a file: it means a different time each time' in error
     assert "on 2030-06-01 at 12:00" in error
     assert not Schedule.objects.exists()
 

@@ -66,9 +66,9 @@ def test_a_source_disabled_by_a_user_stays_disabled_when_the_file_changes(projec
         ("type = 'gihub'", "webhooks.gh.type: no provider is called 'gihub'"),
         ("type = 'generic'\nencoding = 'hexx'", "webhooks.gh.encoding: must be hex or base64"),
         ("type = 'github'\nheader = 'x'", "webhooks.gh.header: unknown option"),
-        ("type = 'test'", "webhooks.gh.type: 'test' lets in everybody"),
-        ("type = 'github'\nsecrets = 'hunter2-hunter2'", "must say where the secret is"),
-        ("type = 'github'\nsecrets = ['env:']", "webhooks.gh.secrets.1: must say where"),
+        ("type = 'test'", "webhooks.gh.type: 'test' does not verify senders"),
+        ("type = 'github'\nsecrets = 'hunter2-hunter2'", "must be a reference"),
+        ("type = 'github'\nsecrets = ['env:']", "webhooks.gh.secrets.1: must be a reference"),
     ],
 )
 def test_an_invalid_source_is_refused_with_its_position(project: Project, text: str, said: str):

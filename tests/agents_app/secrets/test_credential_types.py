@@ -8,11 +8,11 @@ from agents_app.errors import Refused
 from agents_app.secrets.types import (
     CREDENTIAL_TYPES,
     Name,
-    checked,
-    given,
-    located,
+    checked_values,
+    normalized_value,
     parse_name,
-    tidied,
+    provided_secrets,
+    resolved_file_variables,
 )
 
 TOKEN = "a-token-of-some-length"
@@ -52,14 +52,14 @@ def test_anything_else_is_no_name(text):
     ],
 )
 def test_a_token_is_in_the_variables_that_programs_look_at(name, variables):
-    got = given(parse_name(name), {"value": TOKEN})
+    got = provided_secrets(parse_name(name), {"value": TOKEN})
     assert got.env == dict.fromkeys(variables, TOKEN)
     assert (got.files, got.secrets) == ((), (TOKEN,))
 
 
 def test_a_type_may_have_several_fields_not_all_of_them_secret():
     values = {"access_key_id": "AKIA0000", "secret_access_key": TOKEN, "region": "eu-1"}
-    got = given(Name("aws"), checked(Name("aws"), values))
+    got = provided_secrets(Name("aws"), checked_values(Name("aws"), values))
     assert got.env == {
         "AWS_ACCESS_KEY_ID": "AKIA0000",
         "AWS_SECRET_ACCESS_KEY": TOKEN,
@@ -70,16 +70,16 @@ def test_a_type_may_have_several_fields_not_all_of_them_secret():
 
 
 def test_a_key_for_git_is_a_file_that_git_is_told_about():
-    got = given(Name("git_ssh"), {"value": KEY})
+    got = provided_secrets(Name("git_ssh"), {"value": KEY})
     (file,) = got.files
     assert (got.env, file.text, got.secrets) == ({}, KEY, (KEY,))
-    env = located(file.variables, Path("/a room/key"))
+    env = resolved_file_variables(file.variables, Path("/a room/key"))
     assert env["GIT_SSH_KEY_FILE"] == "/a room/key"
     assert env["GIT_SSH_COMMAND"].startswith("ssh -i '/a room/key' -o IdentitiesOnly=yes ")
 
 
 def test_several_lines_of_any_other_type_are_a_file_as_well():
-    got = given(Name("netrc", "prod"), {"value": KEY})
+    got = provided_secrets(Name("netrc", "prod"), {"value": KEY})
     assert got.env == {"NETRC": KEY, "NETRC_PROD": KEY}
     assert got.files[0].variables == {"NETRC_FILE": "{path}", "NETRC_FILE_PROD": "{path}"}
 
@@ -91,16 +91,16 @@ def test_several_lines_of_any_other_type_are_a_file_as_well():
         ("github_token", {"value": "  \n"}, "value is missing or empty"),
         ("github_token", {"value": "with\0a nul"}, "without NUL"),
         ("github_token", {"value": "x" * 200_000}, "at most 100000 bytes"),
-        ("github_token", {"token": TOKEN}, "has no field 'token'; it has value"),
+        ("github_token", {"token": TOKEN}, "has no field 'token'; its fields are value"),
         ("lines", {"value": "one\ntwo\nthree"}, "one must have 16 characters"),
         ("aws", {"access_key_id": "AKIA0000"}, "secret_access_key is missing"),
-        ("path", {"value": TOKEN}, "the variable PATH is Drover's"),
-        ("drover-run-token", {"value": TOKEN}, "the variable DROVER_RUN_TOKEN is Drover's"),
+        ("path", {"value": TOKEN}, "the variable PATH is reserved"),
+        ("drover-run-token", {"value": TOKEN}, "the variable DROVER_RUN_TOKEN is reserved"),
     ],
 )
 def test_what_a_run_could_not_be_given_is_refused_and_not_repeated(name, values, said):
     with pytest.raises(Refused, match=said) as refused:
-        checked(parse_name(name), values)
+        checked_values(parse_name(name), values)
     assert TOKEN not in str(refused.value)
 
 
@@ -109,11 +109,11 @@ def test_what_a_run_could_not_be_given_is_refused_and_not_repeated(name, values,
     [("token\n", "token"), (" token \r\n", "token"), ("one\r\ntwo", "one\ntwo\n"), (KEY, KEY)],
 )
 def test_line_ends_are_as_programs_expect_them(text, kept):
-    assert tidied(text) == kept
+    assert normalized_value(text) == kept
 
 
 def test_every_type_can_be_given():
     for kind, how in CREDENTIAL_TYPES.items():
         values = dict.fromkeys(how.fields, TOKEN)
-        got = given(Name(kind), checked(Name(kind), values))
+        got = provided_secrets(Name(kind), checked_values(Name(kind), values))
         assert got.env or got.files, kind

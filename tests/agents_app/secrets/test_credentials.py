@@ -14,7 +14,7 @@ from agents_app.models import Credential, RunEvent, RunOutput, Tenant
 from agents_app.redaction import log_filter
 from agents_app.redaction.redact import Redactor
 from agents_app.secrets.credentials import remove_credential, set_credential
-from agents_app.secrets.resealing import reseal_all
+from agents_app.secrets.key_rotation import reseal_all
 from agents_app.secrets.sealing import BrokenSeal, keys
 from agents_app.secrets.store import NO_SECRETS, for_run, missing_of, redactor_for, value_of
 from agents_app.secrets.types import parse_name
@@ -160,7 +160,7 @@ def test_without_its_credential_the_program_does_not_start(fleet: Fleet, host: H
     run = do(fleet, host, agent)
     assert run.state == "failed"
     assert run.error == (
-        "credential_missing: nobody has set npm_token:ci: manage.py credential set npm_token:ci"
+        "credential_missing: not set: npm_token:ci: manage.py credential set npm_token:ci"
     )
     assert not (tmp_path / "begun").exists()
 

@@ -111,7 +111,7 @@ def test_an_unknown_phrase_is_refused_with_the_accepted_forms(research: Agent):
     ("line", "error"),
     [
         ("/schedule", "ERR: write /schedule PHRASE: MESSAGE | list"),
-        ("/schedule in 1 hour:", "ERR: say what to do"),
+        ("/schedule in 1 hour:", "ERR: the message is empty"),
         ("/schedule cancel 999999", "ERR: there is no schedule #999999"),
         ("/schedule cancel me", "ERR: write /schedule cancel and the number"),
         ("/schedule on 2020-01-01: go", "ERR: "),

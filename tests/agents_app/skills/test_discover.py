@@ -43,7 +43,7 @@ def test_an_agents_own_config_is_read_beside_its_skill(on_disk):
 def test_an_agent_without_a_command_anywhere_is_refused_with_what_to_do(on_disk):
     on_disk.add_agent("a", "scale: 1")
     (error,) = discover_project(on_disk.root).errors
-    assert str(error).startswith("agents/a/SKILL.md: no command: name the program")
+    assert str(error).startswith("agents/a/SKILL.md: no command: set `command`")
 
 
 def test_hidden_directories_and_node_modules_are_skipped(on_disk):
@@ -64,7 +64,7 @@ def test_a_project_without_any_file_is_empty_and_not_wrong(on_disk):
 
 def test_a_missing_project_is_an_error_and_removes_no_agent(tmp_path):
     found = discover_project(tmp_path / "nowhere")
-    assert "there is no such project directory" in reasons(found)[0]
+    assert "the project directory does not exist" in reasons(found)[0]
     assert not found.complete
 
 
@@ -176,7 +176,7 @@ def test_a_symlink_loop_and_a_dangling_symlink_are_refused(on_disk):
         )
     found = discover_project(on_disk.root)
     assert found.broken.keys() == {"circle", "nothing"}
-    assert "is a symlink to nothing" in found.broken["nothing"]
+    assert "is a dangling symlink" in found.broken["nothing"]
 
 
 @pytest.mark.fault("F70")

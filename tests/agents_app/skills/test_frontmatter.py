@@ -47,7 +47,7 @@ def test_a_horizontal_rule_is_not_frontmatter(text):
 
 def test_frontmatter_that_is_never_closed_is_an_error_and_not_an_agent_without_fields():
     assert problem(skill, "\n---\nschedule: 5m\n\nDo it.\n") == (
-        "SKILL.md:2: the frontmatter is never closed; put a line '---' below its last field"
+        "SKILL.md:2: the frontmatter is not closed; add a line '---' below its last field"
     )
 
 

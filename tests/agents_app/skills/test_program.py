@@ -44,8 +44,8 @@ def test_harness_fields_may_be_given_under_metadata():
     [
         ("harness: claude", "harness: must be 'claude-code', 'codex' or 'shell'"),
         ("model: --dangerous", "model: must be the name of a model, not '--dangerous'"),
-        ("model: opus", "model: belongs to the command of a harness; say which `harness`"),
-        ("harness_args: -v", "harness_args: belongs to the command of a harness; say which"),
+        ("model: opus", "model: is only used with a harness; set `harness`"),
+        ("harness_args: -v", "harness_args: is only used with a harness; set"),
         ("budget: {tokens_per_day: 0}", "budget.tokens_per_day: must be at least 1, not 0"),
         ("budget: {usd_per_run: -1}", "budget.usd_per_run: must be at least 0.01, not -1"),
         ("budget: {tokens_a_day: 5}", "budget.tokens_a_day: unknown field; did you mean"),
@@ -59,9 +59,7 @@ def test_contradictory_fields_are_refused(written, reason):
 
 def test_a_model_beside_a_command_is_refused():
     found = problems(agent, "harness: codex\ncommand: mine\nmodel: gpt-5")
-    assert found == [
-        "SKILL.md:4: model: belongs to the command of a harness; put it into `command`"
-    ]
+    assert found == ["SKILL.md:4: model: is only used with a harness; put it into `command`"]
 
 
 def test_the_shell_has_no_model():

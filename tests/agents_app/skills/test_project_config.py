@@ -76,7 +76,7 @@ def test_webhook_sources_keep_the_options_of_their_provider():
         ('x = "', "config.toml:2: is not TOML: "),
         ("image = 'a\0b'", "config.toml:2: contains a NUL character"),
         ('image = "a\\u0000b"', "config.toml:2: a NUL character cannot be used in a value"),
-        ("scale = nan", "config.toml:2: nan is not a number that JSON can carry"),
+        ("scale = nan", "config.toml:2: nan is not a finite number"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused_with_its_line(written, reason):
@@ -98,17 +98,20 @@ def test_notification_targets_are_read_with_failures_as_the_default():
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ('url = "http://2130706433/"', "notify.1.url: is a URL that is never called: an address"),
-        ('url = "ftp://x"', "notify.1.url: is a URL that is never called: only http"),
+        ('url = "http://2130706433/"', "notify.1.url: is not an allowed URL: an address"),
+        ('url = "ftp://x"', "notify.1.url: is not an allowed URL: only http"),
         (
             'url = "https://x"\nsecrt = "env:X"',
             "notify.1.secrt: unknown field; did you mean",
         ),
         ('url = "https://x"\non = ["run.lots"]', "notify.1.on.1: must be one of run.started"),
-        ('url = "https://x"\nsecret = "hunter2"', "notify.1.secret: must say where the secret is"),
+        ('url = "https://x"\nsecret = "hunter2"', "notify.1.secret: must be a reference"),
         ('url = "https://x"\nformat = "xml"', "notify.1.format: must be 'json' or 'slack'"),
         ('on = "run.lost"', "notify.1.url: is missing"),
-        ('url = "https://x"\n[[notify]]\nurl = "https://x"', "notify.2.url: is told already"),
+        (
+            'url = "https://x"\n[[notify]]\nurl = "https://x"',
+            "notify.2.url: another [[notify]] table has this URL",
+        ),
     ],
 )
 def test_an_invalid_notification_target_is_refused(written, reason):

@@ -82,7 +82,7 @@ def test_the_zone_of_the_agent_is_that_of_its_schedules_unless_they_name_one():
         (["prompt: x"], "3: main: needs 'interval' (for example 5m) or 'expression'"),
         (["type: chat"], "4: main.type: must be 'interval' or 'cron', not 'chat'"),
         (["type: [cron]"], "4: main.type: must be 'interval' or 'cron', not a list"),
-        (["interval: 5m", "cron: '@daily'"], "5: main.expression: does not go with"),
+        (["interval: 5m", "cron: '@daily'"], "5: main.expression: cannot be combined with"),
         (["interval: 5.5m"], "4: main.interval: Decimal values are not supported"),
         (["interval: 300"], "4: main.interval: must be text such as 15m, not 300"),
         (["interval: 0m"], "4: main.interval: Zero interval is not allowed"),
@@ -127,7 +127,7 @@ def test_a_schedule_text_that_cannot_be_used_is_refused_with_its_line(written, r
 
 def test_two_schedules_cannot_both_be_the_default():
     assert problem(agent, "schedule: 5m\nschedules:\n  default: {interval: 6m}") == (
-        "SKILL.md:4: schedules.default: this name is taken by 'schedule'; choose another"
+        "SKILL.md:4: schedules.default: the field 'schedule' already has this name; choose another"
     )
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from agents_app.triggers import parse_trigger, zone
-from agents_app.triggers.preview import ClockRule, Fired, days_from, fires_by_day
+from agents_app.triggers.preview import ClockRule, FiresOfDay, days_from, fires_by_day
 
 BERLIN = zone("Europe/Berlin")
 MONDAY = date(2026, 3, 2)
@@ -15,7 +15,7 @@ def berlin(day: int, hour: int, minute: int = 0) -> datetime:
     return datetime(2026, 3, day, hour, minute, tzinfo=BERLIN).astimezone(UTC)
 
 
-def week(text: str, armed: datetime, first: date = MONDAY) -> list[Fired | None]:
+def week(text: str, armed: datetime, first: date = MONDAY) -> list[FiresOfDay | None]:
     return fires_by_day(ClockRule(parse_trigger(text), BERLIN), armed, days_from(first, 7, BERLIN))
 
 
@@ -28,8 +28,8 @@ def test_a_daily_schedule_has_one_fire_on_each_day_from_its_next_one_on():
 
 def test_what_fires_every_minute_is_one_band_a_day():
     found = week("* * * * *", berlin(2, 13, 5))
-    assert found[0] == Fired(band=(berlin(2, 13, 5), berlin(2, 23, 59)))
-    assert found[6] == Fired(band=(berlin(8, 0), berlin(8, 23, 59)))
+    assert found[0] == FiresOfDay(band=(berlin(2, 13, 5), berlin(2, 23, 59)))
+    assert found[6] == FiresOfDay(band=(berlin(8, 0), berlin(8, 23, 59)))
 
 
 def test_four_times_are_named_and_five_are_a_band():

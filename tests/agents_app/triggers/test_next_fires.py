@@ -129,10 +129,10 @@ def test_a_wrong_zone_is_answered_with_the_nearest():
     assert "did you mean Europe/Berlin?" in seen.error
 
 
-def test_whoever_has_not_begun_to_write_has_done_nothing_wrong():
+def test_an_empty_text_is_a_note_and_not_an_error():
     seen = preview_fires("  ", "UTC", NOON)
     assert seen.error == ""
-    assert "write for example" in seen.note
+    assert "enter a schedule, for example" in seen.note
 
 
 # --- clock changes --------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_time_that_is_left_out_comes_as_much_later():
     change = change_of("30 2 * * *", SPRING)
     assert change.text == "clocks go forward 1 h at 02:00 on Sun 29 Mar 2026"
     assert change.at == datetime(2026, 3, 29, 1, tzinfo=UTC)
-    moved = "clocks go forward 1 h at 02:00; 02:30 is left out that day: 1 h later"
+    moved = "clocks go forward 1 h at 02:00; 02:30 does not exist that day: 1 h later"
     assert around(change) == [("28 02:30 CET", ""), ("29 03:30 CEST", moved), ("30 02:30 CEST", "")]
     assert change.special
 
@@ -151,13 +151,13 @@ def test_a_time_that_is_left_out_comes_when_the_clocks_have_changed():
     change = change_of("30 2 * * *", SPRING, gap="next_valid")
     day, remark = around(change)[1]
     assert day == "29 03:00 CEST"
-    assert remark.endswith("; 02:30 is left out that day: when the clocks have changed")
+    assert remark.endswith("; 02:30 does not exist that day: right after the change")
 
 
 def test_a_time_that_is_left_out_is_skipped():
     change = change_of("30 2 * * *", SPRING, gap="skip")
     assert [day for day, _ in around(change)] == ["28 02:30 CET", "30 02:30 CEST"]
-    assert change.note == "02:30 is left out that day, and skipped."
+    assert change.note == "02:30 does not exist that day and is skipped."
     assert change.special
 
 
@@ -179,7 +179,7 @@ def test_a_time_that_comes_twice_fires_as_the_policy_says(
     change = change_of("30 2 * * *", AUTUMN, overlap_hour=policy)
     assert change.text == "clocks go back 1 h at 03:00 on Sun 25 Oct 2026"
     assert [day for day, _ in around(change)] == days
-    remarks = [remark for _, remark in around(change) if "comes twice" in remark]
+    remarks = [remark for _, remark in around(change) if "occurs twice" in remark]
     assert [remark.split()[-2] for remark in remarks] == which
 
 
@@ -214,7 +214,7 @@ def test_of_many_in_the_hour_only_a_few_are_shown():
 def test_half_an_hour_is_a_change_too():
     change = change_of("40 1 * * *", NOON, "Australia/Lord_Howe", overlap_hour="both")
     assert change.text == "clocks go back 30 min at 02:00 on Sun 05 Apr 2026"
-    assert sum("01:40 comes twice" in remark for _, remark in around(change)) == 2
+    assert sum("01:40 occurs twice" in remark for _, remark in around(change)) == 2
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_time_in_the_gap_follows_the_policy(phrase):
 
 def test_skip_moves_a_time_of_day_to_the_next_day_and_refuses_a_named_day():
     assert local("at 02:30", BEFORE_SPRING, gap="skip") == "Mon 09 Mar 2026 02:30:00 EDT"
-    with pytest.raises(TriggerParseError, match="clocks skip"):
+    with pytest.raises(TriggerParseError, match="daylight saving starts"):
         local("tomorrow at 02:30", BEFORE_SPRING, gap="skip")
 
 
@@ -148,7 +148,7 @@ def test_the_day_is_that_of_the_zone_and_not_of_utc():
 
 def test_the_last_day_of_the_calendar_can_be_named():
     assert local("on 9999-12-31 at 18:59") == "Fri 31 Dec 9999 18:59:00 EST"
-    with pytest.raises(TriggerParseError, match="beyond the year 9999"):
+    with pytest.raises(TriggerParseError, match="after the year 9999"):
         local("on 9999-12-31 at 19:00")
 
 
@@ -165,7 +165,7 @@ def test_the_last_day_of_the_calendar_can_be_named():
     ],
 )
 def test_what_is_past_is_refused_as_past(phrase):
-    with pytest.raises(TriggerParseError, match="is in the past; write a time to come"):
+    with pytest.raises(TriggerParseError, match="is in the past; give a time in the future"):
         parse_when(phrase, NOW, NEW_YORK)
 
 
@@ -179,5 +179,5 @@ def test_what_is_past_can_be_read_when_asked():
 @pytest.mark.parametrize("phrase", ["in 9999999 days", "tomorrow", "next monday"])
 def test_what_lies_beyond_the_calendar_is_refused_in_words(phrase):
     the_last_day = datetime(9999, 12, 31, 12, tzinfo=UTC)
-    with pytest.raises(TriggerParseError, match="beyond the year 9999"):
+    with pytest.raises(TriggerParseError, match="after the year 9999"):
         parse_when(phrase, the_last_day, NEW_YORK)

@@ -99,7 +99,7 @@ def test_a_refusal_says_where_the_text_went_wrong_and_what_is_accepted(phrase, p
         ("every hour at 09:00", 'nothing can follow "every hour"'),
         ("at 09:00 europe/berlln", "did you mean Europe/Berlin?"),
         ("on 2027-02-30", "there is no such date"),
-        ("every 99999999999 weeks", "longer than time itself"),
+        ("every 99999999999 weeks", "is too long"),
         ("every 9999999 days", "can never fire"),
         ("", "enter a schedule, for example"),
         ("\u00bd hour", "is not ASCII"),
@@ -141,8 +141,8 @@ def test_a_text_of_any_length_is_refused_at_once(text):
 
 
 @pytest.mark.parametrize("text", ["in 30 minutes", "at 17:00", "tomorrow", "on 2030-06-01"])
-def test_what_needs_a_clock_or_a_zone_cannot_be_kept_as_it_is(text):
-    with pytest.raises(TriggerParseError, match="depends on when it is read") as caught:
+def test_a_text_that_depends_on_the_current_time_cannot_be_stored(text):
+    with pytest.raises(TriggerParseError, match="depends on the current time") as caught:
         parse_trigger(text)
     assert caught.value.accepted == ACCEPTED
 

@@ -15,7 +15,7 @@ from celery import Celery, signals
 
 from agents_app.conf import CONF
 from agents_app.installation.redis_server import redis_url
-from agents_app.stack.ready import tell_ready
+from agents_app.stack.ready import report_ready
 
 app = Celery("peer", broker=redis_url(CONF))
 app.conf.update(
@@ -54,7 +54,7 @@ def noop(*_: Any) -> None:
 
 def _ready(**_: Any) -> None:
     _began.update(_spent())
-    tell_ready()
+    report_ready()
 
 
 def _spent() -> dict[str, float]:
@@ -64,7 +64,7 @@ def _spent() -> dict[str, float]:
 
 
 signals.worker_ready.connect(_ready, weak=False)
-signals.beat_init.connect(tell_ready, weak=False)
+signals.beat_init.connect(report_ready, weak=False)
 
 if __name__ == "__main__":
     for _ in range(int(sys.argv[1])):

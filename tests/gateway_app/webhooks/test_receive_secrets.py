@@ -8,7 +8,7 @@ from cryptography.fernet import Fernet
 
 from agents_app.errors import Refused
 from agents_app.models import Delivery, RunEvent, Tenant, WebhookSecret, WebhookSource
-from agents_app.secrets import resealing
+from agents_app.secrets import key_rotation
 from agents_app.secrets.credentials import remove_credential, set_credential
 from agents_app.secrets.sealing import keys
 from agents_app.secrets.types import Name
@@ -76,8 +76,8 @@ def test_after_a_new_key_all_secrets_are_sealed_with_it(tenant, monkeypatch):
     sources.add_secret(gh, "main", SECRET, "ann", NOW)
     monkeypatch.setenv("DROVER_CREDENTIAL_KEYS", f"{new},{old}")
     keys.cache_clear()
-    assert resealing.reseal_all()["webhook secrets"].done == 1
-    assert resealing.reseal_all()["webhook secrets"].done == 0
+    assert key_rotation.reseal_all()["webhook secrets"].done == 1
+    assert key_rotation.reseal_all()["webhook secrets"].done == 0
     monkeypatch.setenv("DROVER_CREDENTIAL_KEYS", new)
     keys.cache_clear()
     assert Door().one(signed(ISSUE)).status == 200

@@ -1,4 +1,4 @@
-"""What a recurring trigger means, in English: the way back from reading, for people to check."""
+"""Describes recurring triggers in English, so that users can check the meaning of their text."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -7,9 +7,9 @@ from agents_app.triggers.cron import CronTrigger
 from agents_app.triggers.cron_field import FIELDS, Values, parse_field
 from agents_app.triggers.interval import IntervalTrigger
 
-# More times of day than these are told by a rule, more values than those are not all named.
-TIMES_NAMED = 6
-VALUES_NAMED = 8
+# More times of day are described by a rule; of more values only the first are named.
+MAX_NAMED_TIMES = 6
+MAX_NAMED_VALUES = 8
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
@@ -19,7 +19,7 @@ _SUFFIXES = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 
-def spoken_cron(trigger: CronTrigger) -> str:
+def describe_cron(trigger: CronTrigger) -> str:
     """`30 7 * * 1-5` is "at 07:30, Monday to Friday"."""
     words = trigger.expression.split()
     minute, hour, days, months, weekdays = map(parse_field, FIELDS, words)
@@ -28,7 +28,7 @@ def spoken_cron(trigger: CronTrigger) -> str:
     return ", ".join(filter(None, (times, dates, _in_months(months))))
 
 
-def spoken_interval(trigger: IntervalTrigger) -> str:
+def describe_interval(trigger: IntervalTrigger) -> str:
     """`1.5h` is "every 1 hour and 30 minutes"; "every hour" needs no number."""
     if trigger.every == timedelta(days=1):
         return "every 24 hours"  # "every day" is a time of day
@@ -50,10 +50,10 @@ def _times(minute: Values, hour: Values) -> str:
     minutes, hours = sorted(minute.plain), sorted(hour.plain)
     if minute.unrestricted or (len(minutes) > 1 and _step(minutes, 60)):
         every = 1 if minute.unrestricted else _step(minutes, 60)
-        # Every 7 minutes does not divide an hour: it begins anew with each.
+        # 7 minutes do not divide an hour: the count restarts every hour.
         anew = ", anew each hour" if 60 % every else ""
         return f"{_each(every, 'minute')}{anew}{_during(hour)}"
-    if len(minutes) * len(hours) <= TIMES_NAMED:
+    if len(minutes) * len(hours) <= MAX_NAMED_TIMES:
         return "at " + _joined([_clock(h, m) for h in hours for m in minutes])
     if len(minutes) > 1:
         return f"at {_joined([f':{m:02}' for m in minutes])} of every hour{_during(hour)}"
@@ -61,7 +61,7 @@ def _times(minute: Values, hour: Values) -> str:
 
 
 def _hourly(hours: list[int], minute: int) -> str:
-    """Once in each of many hours."""
+    """A time that occurs once in each of many hours."""
     if step := _step(hours, 24):
         return f"{_each(step, 'hour')} at :{minute:02}"
     if _is_run(hours):
@@ -87,7 +87,7 @@ def _clock(hour: int, minute: int) -> str:
 
 
 def _step(values: Sequence[int], size: int) -> int:
-    """The step if these are all values of 0 to size at a step, else 0."""
+    """The step if these are all values from 0 to size with a constant step, else 0."""
     if len(values) < 2:
         return 0
     step = values[1] - values[0]
@@ -102,7 +102,7 @@ def _is_run(values: Sequence[int]) -> bool:
 
 
 def _dates(days: Values, weekdays: Values) -> str:
-    """Cron fires on either if both are restricted."""
+    """The days; cron fires on either if both fields are restricted."""
     by_date = "" if days.unrestricted else _days_of_month(days)
     by_weekday = "" if weekdays.unrestricted else _weekdays(weekdays)
     return " and also ".join(filter(None, (by_date, by_weekday)))
@@ -122,7 +122,7 @@ def _weekdays(weekdays: Values) -> str:
     if len(plain) > 2 and _is_run(plain):
         parts.append(f"{_DAYS[plain[0]]} to {_DAYS[plain[-1]]}")
     elif plain:
-        # A week is read from Monday on.
+        # Weeks begin on Monday.
         parts.append("on " + _joined([_DAYS[day] for day in sorted(plain, key=lambda d: d or 7)]))
     rare = [f"the {_nth(n)} {_DAYS[day]}" for day, n in sorted(weekdays.nth_weekdays)]
     rare += [f"the last {_DAYS[day]}" for day in sorted(weekdays.last_weekdays)]
@@ -145,6 +145,6 @@ def _nth(number: int) -> str:
 
 
 def _joined(words: Sequence[str]) -> str:
-    if len(words) > VALUES_NAMED:
-        words = [*words[: VALUES_NAMED - 1], f"{len(words) - VALUES_NAMED + 1} more"]
+    if len(words) > MAX_NAMED_VALUES:
+        words = [*words[: MAX_NAMED_VALUES - 1], f"{len(words) - MAX_NAMED_VALUES + 1} more"]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

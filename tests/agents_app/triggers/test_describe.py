@@ -5,10 +5,10 @@ import pytest
 from agents_app.triggers import (
     CronTrigger,
     IntervalTrigger,
+    describe_cron,
+    describe_interval,
     parse_cron,
     parse_trigger,
-    spoken_cron,
-    spoken_interval,
 )
 
 
@@ -41,17 +41,17 @@ from agents_app.triggers import (
     ],
 )
 def test_a_cron_expression_is_said_in_words(expression: str, said: str):
-    assert spoken_cron(parse_cron(expression)) == said
+    assert describe_cron(parse_cron(expression)) == said
 
 
 def test_a_phrase_is_said_as_what_it_means():
     trigger = parse_trigger("every week on mon and fri at 18:30")
     assert isinstance(trigger, CronTrigger)
-    assert spoken_cron(trigger) == "at 18:30, on Monday and Friday"
+    assert describe_cron(trigger) == "at 18:30, on Monday and Friday"
 
 
 def test_a_long_list_is_not_read_out_to_its_end():
-    said = spoken_cron(parse_cron("1,2,4,7,11,13,17,19,23,29 * * * *"))
+    said = describe_cron(parse_cron("1,2,4,7,11,13,17,19,23,29 * * * *"))
     assert said == "at :01, :02, :04, :07, :11, :13, :17 and 3 more of every hour, every day"
 
 
@@ -69,4 +69,4 @@ def test_a_long_list_is_not_read_out_to_its_end():
 def test_an_interval_is_said_in_words(text: str, said: str):
     trigger = parse_trigger(text)
     assert isinstance(trigger, IntervalTrigger)
-    assert spoken_interval(trigger) == said
+    assert describe_interval(trigger) == said

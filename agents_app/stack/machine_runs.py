@@ -1,4 +1,4 @@
-"""The runs of this machine's workers while the stack stops; needs Django, so import it late."""
+"""The runs of this machine's workers, for the stop of the stack; needs Django."""
 
 from datetime import UTC, datetime
 

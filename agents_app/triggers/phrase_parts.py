@@ -1,19 +1,19 @@
-"""The small parts of a phrase: a time of day, weekdays, a day of the month, a span of time."""
+"""Reads parts of a phrase: a time of day, weekdays, a day of the month, a duration."""
 
 import re
 from datetime import time, timedelta
 
 from agents_app.triggers.words import WordReader
 
-NINE = time(9)
+DEFAULT_TIME = time(9)
 MONDAY = 1
-# Counted as cron counts them.
+# Numbered as in cron.
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 WEEKDAYS = {name[:size]: day for day, name in enumerate(_DAYS) for size in (3, len(name))}
 LAST_DAY = "L"
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
-# Letters take no plural: "5 ms" would be read as milliseconds by some and as minutes by others.
+# Single letters have no plural: "5 ms" could mean milliseconds or minutes.
 _SHORT = {
     "second": ("s", "sec", "secs"),
     "minute": ("m", "min", "mins"),
@@ -32,12 +32,12 @@ _NAMED_TIMES = {"noon": time(12), "midnight": time(0)}
 
 
 def take_at(reader: WordReader) -> time:
-    """`at 17:00`, or nine o'clock when nothing is said."""
+    """Read `at 17:00`; 09:00 if no time is given."""
     if reader.take("at"):
         return take_time(reader)
     if _read_time(reader.word, reader.following):
         raise reader.error(f'write "at" before a time: "at {reader.word}"')
-    return NINE
+    return DEFAULT_TIME
 
 
 def take_time(reader: WordReader) -> time:
@@ -53,7 +53,7 @@ def take_time(reader: WordReader) -> time:
 
 
 def _read_time(word: str, following: str) -> tuple[time, int] | None:
-    """The time and how many words it takes."""
+    """The time and the number of its words, or None."""
     found = _TIME.fullmatch(word)
     if found is None:
         return None
@@ -67,14 +67,14 @@ def _time_of(hour: int, minute: str | None, half: str) -> time | None:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + 12 * (half == "pm")
-    elif minute is None:  # "at 9" may be meant for the evening
+    elif minute is None:  # "at 9" may mean the morning or the evening
         return None
     minutes = int(minute or 0)
     return time(hour, minutes) if hour < 24 and minutes < 60 else None
 
 
 def take_weekdays(reader: WordReader) -> tuple[int, ...]:
-    """One or more: `monday`, `mon and fri`, `monday, wednesday and friday`."""
+    """Read one or more weekdays: `monday`, `mon and fri`, `monday, wednesday and friday`."""
     days = [take_weekday(reader)]
     while reader.word in (",", "and"):
         reader.take(",")
@@ -92,7 +92,7 @@ def take_weekday(reader: WordReader) -> int:
 
 
 def take_day_of_month(reader: WordReader) -> str:
-    """As cron writes it: `1` to `31`, or L for the last."""
+    """Read a day of the month; returns the cron value, `1` to `31`, or L for the last day."""
     reader.take("the")
     if reader.word == "last" and reader.following == "day":
         reader.skip(2)
@@ -105,7 +105,7 @@ def take_day_of_month(reader: WordReader) -> str:
 
 
 def take_span(reader: WordReader) -> timedelta:
-    """`30 minutes`: a whole number and a unit, two words."""
+    """Read `30 minutes`: a whole number and a unit, as two words."""
     number, unit = reader.word, reader.following
     if glued := _GLUED.fullmatch(number):
         raise reader.error(f'write the number and the unit apart: "{glued[1]} {glued[2]}"')
@@ -118,13 +118,13 @@ def take_span(reader: WordReader) -> timedelta:
     try:
         span = timedelta(seconds=int(number) * _UNIT_SECONDS[unit])
     except OverflowError:
-        raise reader.error("that is longer than time itself; use a smaller number") from None
+        raise reader.error("the duration is too long; use a smaller number") from None
     reader.skip(2)
     return span
 
 
 def take_one(reader: WordReader) -> timedelta | None:
-    """`a minute`, `an hour`: one of a unit that is written out."""
+    """Read `a minute` or `an hour`: one unit that is written out; else None."""
     if reader.word not in ("a", "an") or reader.following not in _UNITS:
         return None
     seconds = _UNITS[reader.following]
