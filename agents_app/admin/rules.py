@@ -59,7 +59,7 @@ SILENCE = Verb(
     "notifications_off",
     _silence,
     lambda book: not book.is_silent(utc_now()),
-    asks_until="Until, for example in 2 hours",
+    asks_until="Until, e.g. in 2 hours",
 )
 END_SILENCE = Verb(
     "end_silence",

@@ -78,7 +78,7 @@ PAUSE = Verb(
     _pause,
     lambda s: s.state == S.ACTIVE,
     asks="Reason (optional)",
-    asks_until="Until, for example tomorrow at 09:00",
+    asks_until="Until, e.g. tomorrow at 09:00",
 )
 RESUME = Verb("resume", "Resume", "resume", _resume, lambda s: s.state == S.PAUSED)
 RESUME_NOW = Verb(

@@ -46,7 +46,12 @@ def read_cause_tree(run: Run) -> Cause:
     while items:
         items = _read_level(tree, items)
     work = Cause(
-        f"Work {item.pk}", "workitem", item.pk, item.state, item.reason, below=_runs(tree, item)
+        f"Work item {item.pk}",
+        "workitem",
+        item.pk,
+        item.state,
+        item.reason,
+        below=_runs(tree, item),
     )
     return _origin(item, work)
 
@@ -83,7 +88,7 @@ def _origin(item: WorkItem, work: Cause) -> Cause:
         return Cause(f"Run {key}", "run", key, detail=said, below=below)
     if item.trigger == "message" and (sent := Message.objects.filter(work_item=item).first()):
         return Cause(f"Message {sent.pk}", "message", sent.pk, detail=said, below=below)
-    return Cause(f"Asked by {said}" if said else item.trigger.capitalize(), below=below)
+    return Cause(f"Started by {said}" if said else item.trigger.capitalize(), below=below)
 
 
 # --- the tree -------------------------------------------------------------------------------

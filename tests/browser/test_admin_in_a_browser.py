@@ -21,9 +21,7 @@ def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStac
 
 
 @pytest.mark.slow
-def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(
-    page: Page, stack: PrivateStack
-):
+def test_every_page_of_the_menu_obeys_its_policy_and_is_accessible(page: Page, stack: PrivateStack):
     """What the policy hinders is complained about on the console, which fails the test."""
     links = page.locator("#nav-sidebar a, #nav-sidebar-apps a, aside a").evaluate_all(
         "all => all.map(a => a.href)"
@@ -37,11 +35,11 @@ def test_every_page_of_the_menu_works_under_its_policy_and_for_everybody(
         # Alpine has started, and with it the switch between light and dark.
         assert page.evaluate("typeof window.Alpine") == "object", link
         # What comes after the page has come.
-        expect(page.get_by_text("Looking …")).to_have_count(0)
+        expect(page.get_by_text("Loading …")).to_have_count(0)
         assert_accessible(page)
 
 
-def test_what_shuts_somebody_out_is_found(page: Page):
+def test_an_accessibility_problem_is_found(page: Page):
     pale = "<p style='color: #bbb; background: #fff'>pale</p>"
     page.evaluate("(text) => document.body.insertAdjacentHTML('beforeend', text)", pale)
     assert any(found.startswith("color-contrast (serious): <p style=") for found in findings(page))
@@ -49,7 +47,7 @@ def test_what_shuts_somebody_out_is_found(page: Page):
         assert_accessible(page)
 
 
-def test_whoever_may_only_look_is_offered_nothing_to_press(viewer: Page, stack: PrivateStack):
+def test_a_read_only_user_sees_no_buttons(viewer: Page, stack: PrivateStack):
     expect(viewer.locator("#fleet")).to_contain_text("greeter")
     expect(viewer.get_by_role("button", name="Run now")).to_have_count(0)
     assert_accessible(viewer)
@@ -82,13 +80,13 @@ def test_rules_are_followed_on_every_page(page: Page, stack: PrivateStack):
     rules = stack.project / "scheduler.rules"
     rules.write_text('[oh-no] every 1s => run "echo oh no; exit 3"\nevery 5x => pause greeter\n')
     toasts = page.locator(".dv-toasts")
-    expect(toasts).to_contain_text("scheduler.rules has lines that are no rules", timeout=25_000)
+    expect(toasts).to_contain_text("scheduler.rules has lines with errors", timeout=25_000)
     expect(toasts).to_contain_text("A rule failed", timeout=25_000)
-    expect(page.locator("#dv-sch")).to_have_text("SCH 1 !1")
+    expect(page.locator("#dv-sch")).to_have_text("SCH 1 !2")
     page.locator("#dv-sch").click()
     expect(page.locator("#dv-rule-errors")).to_contain_text("every 5x => pause greeter")
     expect(page.locator(".dv-rules tr", has_text="oh-no")).to_contain_text("!1 bk")
-    page.get_by_placeholder("Until, for example in 2 hours").fill("in 2 hours")
+    page.get_by_placeholder("Until, e.g. in 2 hours").fill("in 2 hours")
     page.get_by_role("button", name="Silence messages").click()
     expect(page.locator("#dv-rules")).to_contain_text("(by admin)")
     assert_accessible(page)
@@ -101,8 +99,8 @@ def test_rules_are_followed_on_every_page(page: Page, stack: PrivateStack):
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_nothing_is_wider_than_the_window(page: Page, look: Literal["light", "dark"]):
     page.emulate_media(color_scheme=look)
-    schedules = ("agents_app/schedule/", "agents_app/firing/", "agents_app/schedule/add/")
-    for path in ("", "agents_app/agent/", "agents_app/run/", "agents_app/rulestate/", *schedules):
+    schedules = ("schedules/", "firings/", "schedules/add/")
+    for path in ("", "agents/", "runs/", "rules/", *schedules):
         page.goto(page.url.partition("/admin/")[0] + f"/admin/{path}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     page.goto(page.url.partition("/admin/")[0] + "/admin/")

@@ -96,7 +96,7 @@ def test_an_agent_is_paused_resumed_and_scaled_in_place(page: Page, stack: Priva
     assert stack.manage("resume", "talker").returncode == 0
 
 
-def test_whoever_may_only_look_is_offered_no_act_on_an_agent(viewer: Page, stack: PrivateStack):
+def test_a_read_only_user_sees_no_verbs_of_an_agent(viewer: Page, stack: PrivateStack):
     open_agent(viewer, stack)
     expect(viewer.locator(".dv-prose")).to_be_visible()
     expect(viewer.locator("form[action*='/act/']")).to_have_count(0)
@@ -108,7 +108,7 @@ def test_whoever_may_only_look_is_offered_no_act_on_an_agent(viewer: Page, stack
     assert refused.status == 403
 
 
-def test_an_agent_s_page_is_for_everybody_in_any_colours_and_width(
+def test_an_agent_page_is_accessible_in_any_colours_and_width(
     dark_phone: Page, stack: PrivateStack
 ):
     page = dark_phone

@@ -74,7 +74,7 @@ def test_a_delivery_says_why_and_its_replay_is_seen_to_run(
 ):
     go(page, change(deliveries[0]))
     reviewer = page.locator(".dv-decisions tr", has_text="reviewer")
-    expect(reviewer).to_contain_text("labels wanted bug, found nothing")
+    expect(reviewer).to_contain_text("labels expected bug, got nothing")
     expect(page.locator(".dv-headers")).to_contain_text("(not shown)")
     expect(page.get_by_role("region", name="Indented body")).to_contain_text('"title": "It broke"')
     page.get_by_role("button", name="Replay").click()
@@ -95,7 +95,7 @@ def test_several_are_replayed_from_the_list(page: Page, stack: PrivateStack, del
     page.select_option("select[name=action]", "replay_selected")
     page.get_by_role("button", name="Run", exact=True).click()
     for delivery in deliveries:
-        expect(page.locator("#main")).to_contain_text(f"delivery {delivery} was replayed")
+        expect(page.locator("#main")).to_contain_text(f"delivery {delivery} replayed")
     replayed = "SELECT count(*) AS n FROM drover_delivery WHERE replays > 0"
     assert stack.rows(replayed) == [{"n": len(deliveries)}]
 
@@ -120,13 +120,13 @@ def test_a_payload_is_tried_and_nothing_runs(
 ):
     work = stack.rows("SELECT count(*) AS n FROM drover_work_item")
     go(page, change(deliveries[1]))
-    page.get_by_role("link", name="Test it against the filters of today").click()
+    page.get_by_role("link", name="Test with current filters").click()
     expect(page.locator("#id_body")).to_have_value(json.dumps(ISSUE).replace("It broke", PLANTED))
     page.get_by_role("button", name="Test", exact=True).click()
     decisions = page.locator(".dv-decisions")
     expect(decisions.locator("tr", has_text="triage")).to_contain_text("matched")
-    expect(decisions.locator("tr", has_text="reviewer")).to_contain_text("found nothing")
-    page.get_by_text("What it was understood as").click()
+    expect(decisions.locator("tr", has_text="reviewer")).to_contain_text("got nothing")
+    page.get_by_text("Parsed payload").click()
     expect(page.locator(".dv-headers", has_text="sender")).to_contain_text(PLANTED)
     assert "planted" not in page.title()
     page.fill("#id_headers", "")
@@ -135,7 +135,7 @@ def test_a_payload_is_tried_and_nothing_runs(
     assert stack.rows("SELECT count(*) AS n FROM drover_work_item") == work
 
 
-def test_nobody_is_shut_out_of_these_pages(dark_phone: Page, deliveries: list[int]):
+def test_the_pages_are_accessible(dark_phone: Page, deliveries: list[int]):
     page = dark_phone
     for path in (DELIVERIES, change(deliveries[0]), f"{DELIVERIES}test/?delivery={deliveries[0]}"):
         assert_accessible(go(page, path))
@@ -145,7 +145,7 @@ def test_nobody_is_shut_out_of_these_pages(dark_phone: Page, deliveries: list[in
     assert_accessible(page)
 
 
-def test_whoever_may_only_look_sees_everything_and_replays_nothing(
+def test_a_read_only_user_sees_everything_and_replays_nothing(
     viewer: Page, stack: PrivateStack, deliveries: list[int], watched: Watch
 ):
     go(viewer, change(deliveries[1]))

@@ -206,13 +206,13 @@ def test_a_run_is_stopped_and_run_again_from_its_page(page: Page, stack: Private
     run = started(stack, "sleeper")
     open_run(page, stack, run)
     expect(page.locator("#dv-log")).to_contain_text("asleep")
-    expect(page.locator("#dv-run-facts")).to_contain_text("killed after")
+    expect(page.locator("#dv-run-facts")).to_contain_text("kills them after")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("#dv-facts")).to_contain_text("stopped", timeout=20_000)
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     expect(page.locator("#dv-run-facts")).to_contain_text("stopped by admin")
     page.get_by_role("button", name="Rerun").click()
-    expect(page.locator("#main")).to_contain_text(f"run {run} is run again")
+    expect(page.locator("#main")).to_contain_text("Rerun queued: run")
     asked = f"admin, rerun of run {run}"
     (again,) = stack.wait_for_rows("SELECT id FROM drover_run WHERE requested_by = ?", asked)
     open_run(page, stack, again["id"])
@@ -237,7 +237,7 @@ def test_a_tree_of_calls_appears_as_they_are_made_and_leads_to_each(
     expect(here).to_have_text(re.compile("planner, run"))
 
 
-def test_whoever_may_only_look_sees_it_all_and_presses_nothing(
+def test_a_read_only_user_sees_the_whole_run_and_no_buttons(
     viewer: Page, stack: PrivateStack, painted: int
 ):
     open_run(viewer, stack, painted)
@@ -251,7 +251,7 @@ def test_whoever_may_only_look_sees_it_all_and_presses_nothing(
     assert refused.status == 403
 
 
-def test_a_run_s_page_is_for_everybody_in_any_colours_and_width(
+def test_a_run_page_is_accessible_in_any_colours_and_width(
     dark_phone: Page, stack: PrivateStack, painted: int
 ):
     page = dark_phone

@@ -108,7 +108,7 @@ def test_what_cannot_be_guessed_is_answered_with_all_that_can_be_written(page: P
     expect(understood(page)).to_contain_text("At 09:00, on Monday")
 
 
-def test_fires_are_shown_on_the_clock_of_whoever_looks(in_tokyo: Page):
+def test_fires_are_shown_in_the_time_zone_of_the_browser(in_tokyo: Page):
     go(in_tokyo, f"{SCHEDULES}add/")
     in_tokyo.fill("#id_timezone", "UTC")
     in_tokyo.fill("#id_text", "every day at 09:00")
@@ -172,10 +172,10 @@ def test_a_schedule_says_why_it_does_not_run_and_why_it_did_not(page: Page, stac
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#dv-why")).to_contain_text("The schedule is paused: holidays")
     page.fill("#dv-at", "2 days ago")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Explain").click()
     expect(page.locator("#dv-answer")).to_contain_text("It did not exist then")
     page.fill("#dv-at", "whenever")
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Explain").click()
     expect(page.locator("#dv-answer .dv-error")).to_contain_text("Cannot read")
     page.locator("form[action$='/act/resume/'] button").click()
     expect(page.locator("#dv-why")).to_contain_text("It is active and fires next at")
@@ -194,7 +194,7 @@ def test_the_ledger_follows_what_fires(page: Page, stack: PrivateStack):
 # --- everybody ------------------------------------------------------------------------------
 
 
-def test_nobody_is_shut_out_of_these_pages(dark_phone: Page, stack: PrivateStack):
+def test_the_pages_are_accessible(dark_phone: Page, stack: PrivateStack):
     page = dark_phone
     for path in (SCHEDULES, page_of(stack, "ticks"), f"{SCHEDULES}calendar/", LEDGER):
         assert_accessible(go(page, path))
@@ -208,7 +208,7 @@ def test_nobody_is_shut_out_of_these_pages(dark_phone: Page, stack: PrivateStack
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_whoever_may_only_look_sees_everything_and_changes_nothing(
+def test_a_read_only_user_sees_everything_and_changes_nothing(
     viewer: Page, stack: PrivateStack, watched: Watch
 ):
     go(viewer, page_of(stack, "ticks"))

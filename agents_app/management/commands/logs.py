@@ -33,7 +33,7 @@ class Command(DroverCommand):
         ("logs", "The newest run of all."),
         ("logs reporter -f", "What its newest run prints, until that ends."),
         ("logs reporter greeter -f", "Both, also the runs to come, until Ctrl-C."),
-        ("logs --all -f --times", "Everybody, with the time of each line."),
+        ("logs --all -f --times", "All agents, with the time of each line."),
         ("logs 42 --json", "Run 42, for a program."),
     )
 

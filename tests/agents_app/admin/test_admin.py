@@ -151,7 +151,7 @@ def test_flower_is_linked_for_those_on_the_server(
 
 
 @pytest.mark.parametrize("host", ["drover.example:8080", "192.0.2.7", "localhost.example"])
-def test_flower_is_told_in_words_to_those_who_are_somewhere_else(
+def test_the_port_of_flower_is_shown_to_browsers_on_other_machines(
     boss: Client, fleet: Fleet, settings: Any, host: str
 ):
     settings.ALLOWED_HOSTS = ["*"]
@@ -163,7 +163,7 @@ def test_flower_is_told_in_words_to_those_who_are_somewhere_else(
         assert FLOWER_WORDS in shown
 
 
-def test_flower_in_the_menu_is_for_those_who_may_see_workers(db: None):
+def test_flower_in_the_menu_requires_the_permission_to_see_workers(db: None):
     answer = who_may("view_tenant").get(table("tenant"), headers={"host": "localhost"})
     assert answer.status_code == 200
     assert FLOWER_LINK not in answer.content.decode()
@@ -222,7 +222,7 @@ def test_the_links_of_the_cards_lead_to_what_they_count(boss: Client, fleet: Fle
 # --- who may see ----------------------------------------------------------------------------
 
 
-def test_nobody_sees_anything_without_logging_in(client: Client, fleet: Fleet):
+def test_every_page_requires_a_login(client: Client, fleet: Fleet):
     fill(fleet)
     run = page_of_first("run")
     output = reverse("admin:agents_app_run_text", args=[Run.objects.earliest("id").pk])
@@ -251,7 +251,7 @@ def test_a_visitor_sees_everything_and_is_offered_no_act(visitor: Client, fleet:
         assert 'name="action"' not in shown, url
 
 
-def test_records_can_be_added_changed_or_deleted_by_nobody(boss: Client, fleet: Fleet):
+def test_no_user_can_add_change_or_delete_records(boss: Client, fleet: Fleet):
     fill(fleet)
     for noun in set(NOUNS) - {"schedule"}:
         assert boss.get(reverse(f"admin:agents_app_{noun}_add")).status_code == 403

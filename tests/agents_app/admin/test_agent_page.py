@@ -78,7 +78,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("noun", [None, *SAID])
-def test_each_part_is_for_those_who_may_see_its_rows(fleet: Fleet, noun: str | None):
+def test_each_part_requires_the_permission_to_see_its_table(fleet: Fleet, noun: str | None):
     """Guard: messages and work may say more than everybody who looks at agents should know."""
     agent = fleet.agent(scale=1)
     fleet.schedule(agent, "0 9 * * 1", next_fire_at=utc_now() + timedelta(days=1))
@@ -100,7 +100,7 @@ def test_a_visitor_sees_every_part_and_no_form(visitor: Client, fleet: Fleet):
         assert "dv-prompt" not in shown
 
 
-def test_the_parts_of_the_page_are_for_those_who_may_see_agents(
+def test_the_parts_of_the_page_require_the_permission_to_see_agents(
     client: Client, fleet: Fleet, django_user_model
 ):
     agent = fleet.agent()

@@ -101,6 +101,6 @@ def test_many_schedules_need_no_more_queries_and_no_more_room(
     assert "and 10 more" in page.content.decode()
 
 
-def test_the_calendar_is_for_those_who_may_see_schedules(visitor: Client, client: Client):
+def test_the_calendar_requires_the_permission_to_see_schedules(visitor: Client, client: Client):
     shown(visitor)
     assert client.get(CALENDAR)["Location"].startswith("/admin/login/")

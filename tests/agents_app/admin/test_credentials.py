@@ -55,7 +55,7 @@ def test_several_fields_are_a_json_object(boss: Client, fleet: Fleet):
     [
         ({"new_value": "short"}, "at least 8 characters"),
         ({"type": "a b"}, "is not a valid credential name"),
-        ({"type": "path"}, "is Drover"),
+        ({"type": "path"}, "is reserved"),
         ({"type": "aws"}, "enter a JSON object with the fields access_key_id"),
         ({"new_value": ""}, "This field is required"),
     ],

@@ -65,7 +65,7 @@ def test_the_page_leads_to_the_work_and_the_runs_it_made(boss: Client, fleet: Fl
     assert reverse("admin:agents_app_run_change", args=[run.pk]) in shown
 
 
-def test_a_delivery_that_concerned_nobody_says_why(boss: Client, fleet: Fleet):
+def test_a_delivery_that_matched_no_agent_says_why(boss: Client, fleet: Fleet):
     shown = page(boss, received(fleet))
     assert "No agent listens" in shown
     assert "the delivery matched no agent" in shown
@@ -160,7 +160,7 @@ def test_too_many_at_once_are_refused_and_nothing_is_replayed(
     assert not Delivery.objects.filter(replays__gt=0).exists()
 
 
-def test_whoever_may_only_look_replays_nothing(visitor: Client, fleet: Fleet):
+def test_a_read_only_user_replays_nothing(visitor: Client, fleet: Fleet):
     delivery = received(fleet)
     url = reverse("admin:agents_app_delivery_act", args=[delivery.pk, "replay"])
     assert visitor.post(url).status_code == 403

@@ -72,7 +72,7 @@ def test_the_sidebar_shows_how_much_was_wrong_for_a_while(
     assert doctor._LAST.text(utc_now() + timedelta(hours=1)) == ""
 
 
-def test_only_who_may_see_all_that_is_quoted_sees_the_doctor(visitor: Client, fleet: Fleet):
+def test_the_doctor_requires_the_permission_to_see_all_quoted_tables(visitor: Client, fleet: Fleet):
     """Guard: findings quote notes of pauses, names of credentials and lines of rules."""
     fleet.agent()
     clerk = who_may(*(f"view_{noun}" for noun in doctor._QUOTED if noun != "credential"))
@@ -92,7 +92,7 @@ def test_the_tables_that_findings_quote_are_tables():
 # --- the machines ---------------------------------------------------------------------------
 
 
-def test_the_curves_of_the_machines_are_only_for_those_who_may_see_them(
+def test_the_charts_of_machines_require_the_permission_to_see_workers(
     client: Client, visitor: Client
 ):
     url = reverse("admin:agents_app_worker_charts")
@@ -135,7 +135,7 @@ def test_an_empty_list_says_why_and_a_filtered_one_that_nothing_fits(boss: Clien
 # --- the stream of events -------------------------------------------------------------------
 
 
-def test_only_who_may_read_the_stream_is_told_to_listen(
+def test_only_users_who_may_read_the_stream_listen_to_it(
     boss: Client, visitor: Client, client: Client
 ):
     client.force_login(User.objects.create_user("new", is_staff=True))

@@ -146,7 +146,7 @@ def test_triggers_that_are_not_known_have_no_badge():
 
 
 @pytest.mark.parametrize("noun", [None, "tenant", "agent", "rulestate"])
-def test_a_warning_is_for_those_who_may_see_what_it_quotes(fleet: Fleet, noun: str | None):
+def test_a_warning_requires_the_permission_to_see_what_it_quotes(fleet: Fleet, noun: str | None):
     warn_of_everything(fleet)
     said = shown(who_may(*([f"view_{noun}"] if noun else [])))["warnings"]
     quotes = {"tenant": "moving out", "agent": "x/SKILL.md", "rulestate": "scheduler.rules"}

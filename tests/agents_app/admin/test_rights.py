@@ -172,7 +172,7 @@ def test_who_may_look_is_refused_every_act_and_changes_nothing(visitor: Client, 
 
 
 @pytest.mark.parametrize(("noun", "verb"), VERBS, ids=[f"{n}-{v.name}" for n, v in VERBS])
-def test_no_verb_works_for_who_may_only_look(visitor: Client, whole: Fleet, noun: str, verb: Verb):
+def test_no_verb_works_for_a_read_only_user(visitor: Client, whole: Fleet, noun: str, verb: Verb):
     rows = list(apps.get_model("agents_app", noun)._default_manager.all())
     assert rows
     before = everything()
@@ -184,9 +184,7 @@ def test_no_verb_works_for_who_may_only_look(visitor: Client, whole: Fleet, noun
 
 
 @pytest.mark.parametrize("verb", FILE_VERBS, ids=[verb.name for verb in FILE_VERBS])
-def test_no_verb_on_all_rules_works_for_who_may_only_look(
-    visitor: Client, whole: Fleet, verb: Verb
-):
+def test_no_verb_on_all_rules_works_for_a_read_only_user(visitor: Client, whole: Fleet, verb: Verb):
     before = everything()
     url = reverse("admin:agents_app_rulestate_file_act", args=[verb.name])
     assert visitor.post(url).status_code == 403
@@ -197,7 +195,7 @@ def test_no_verb_on_all_rules_works_for_who_may_only_look(
 
 
 @pytest.mark.parametrize(("noun", "verb"), VERBS, ids=[f"{n}-{v.name}" for n, v in VERBS])
-def test_every_act_leaves_who_did_it_in_the_journal(
+def test_every_verb_writes_an_event_with_the_user(
     boss: Client, whole: Fleet, noun: str, verb: Verb
 ):
     if earlier := FIRST.get((noun, verb.name)):
@@ -209,7 +207,7 @@ def test_every_act_leaves_who_did_it_in_the_journal(
     assert not LogEntry.objects.exists()
 
 
-def test_every_act_on_all_rules_leaves_who_did_it_in_the_journal(boss: Client, whole: Fleet):
+def test_every_verb_on_all_rules_writes_an_event_with_the_user(boss: Client, whole: Fleet):
     for verb in FILE_VERBS:
         last = RunEvent.objects.latest("pk").pk
         boss.post(reverse("admin:agents_app_rulestate_file_act", args=[verb.name]))

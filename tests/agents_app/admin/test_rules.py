@@ -43,7 +43,7 @@ def test_without_rules_the_page_says_how_to_write_one(boss: Client):
     assert "SCH --" in page
 
 
-def test_rules_that_nobody_has_read_yet_are_not_none(boss: Client):
+def test_rules_that_beat_has_not_read_yet_are_announced(boss: Client):
     CONF.project.mkdir(parents=True, exist_ok=True)
     file = CONF.project / "scheduler.rules"
     file.write_text("every 1m => summon forge")
@@ -117,7 +117,7 @@ def test_the_page_of_a_rule_says_whether_it_would_fire(boss: Client, fleet: Flee
     assert EVIL not in page
 
 
-def test_the_page_of_a_rule_that_nobody_named_can_be_seen(boss: Client, fleet: Fleet):
+def test_a_rule_without_a_name_has_a_page(boss: Client, fleet: Fleet):
     """Its text does not have the name, and of two that say the same one has a number."""
     text = "every 1m => pause forge"
     row = RuleState.objects.create(

@@ -70,7 +70,7 @@ def test_the_facts_of_a_run_are_said_in_words(boss: Client, fleet: Fleet):
 
 
 @pytest.mark.parametrize("rights", [[], ["view_workitem"]])
-def test_the_prompt_is_for_those_who_may_see_the_work(fleet: Fleet, rights: list[str]):
+def test_the_prompt_requires_the_permission_to_see_work_items(fleet: Fleet, rights: list[str]):
     run = started(fleet)
     WorkItem.objects.filter(pk=run.work_item_id).update(prompt="find the leak")
     client = who_may("view_run", *rights)
@@ -79,7 +79,7 @@ def test_the_prompt_is_for_those_who_may_see_the_work(fleet: Fleet, rights: list
 
 
 @pytest.mark.parametrize("rights", [[], ["view_runevent"]])
-def test_what_happened_is_for_those_who_may_see_events(fleet: Fleet, rights: list[str]):
+def test_events_require_the_permission_to_see_events(fleet: Fleet, rights: list[str]):
     run = started(fleet)
     client = who_may("view_run", *rights)
     for url in (page_of(run), reverse("admin:agents_app_run_events", args=[run.pk])):
@@ -93,7 +93,7 @@ def test_a_visitor_sees_no_button_in_any_part_of_the_page(visitor: Client, fleet
     assert visitor.post(f"/admin/runs/{run.pk}/act/stop/").status_code == 403
 
 
-def test_what_happened_is_told_newest_first(boss: Client, fleet: Fleet):
+def test_events_are_listed_newest_first(boss: Client, fleet: Fleet):
     shown = text_of(boss, page_of(started(fleet)))
     assert shown.index("run.started") < shown.index("run.admitted")
 
@@ -115,7 +115,7 @@ def test_a_run_of_a_schedule_shows_the_schedule_its_work_and_every_attempt(fleet
     item.refresh_from_db()
     assert flat(read_cause_tree(second)) == [
         "Schedule main  due 2026-03-02 12:00:00 UTC",
-        f"  Work {item.pk} {item.state} {item.reason}".rstrip(),
+        f"  Work item {item.pk} {item.state} {item.reason}".rstrip(),
         f"    reporter, run {first.run_id} failed",
         f"    reporter, run {second.pk} succeeded attempt 2",
     ]
@@ -132,8 +132,8 @@ def test_calls_are_below_their_caller_whichever_run_is_asked(fleet: Fleet, from_
     tree = read_cause_tree(child if from_below else run)
     waiting = WorkItem.objects.latest("id")
     assert flat(tree) == [
-        "Asked by ann",
-        f"  Work {run.work_item_id} admitted",
+        "Started by ann",
+        f"  Work item {run.work_item_id} admitted",
         f"    planner, run {run.pk} running",
         f"      free, run {child.pk} pending",
         f"      free, work item {waiting.pk} queued",
@@ -169,7 +169,7 @@ def test_work_of_a_rule_leads_back_to_it_as_long_as_there_is_one(boss: Client, f
     link = f'href="{page_of(rule)}">Rule keep</a>'
     assert link in text_of(boss, page_of(run))
     rule.delete()
-    assert "<span>Asked by rule keep</span>" in text_of(boss, page_of(run))
+    assert "<span>Started by rule keep</span>" in text_of(boss, page_of(run))
 
 
 def test_the_tree_is_nested_lists_with_links_and_names_where_one_is(boss: Client, fleet: Fleet):

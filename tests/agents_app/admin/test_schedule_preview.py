@@ -25,7 +25,7 @@ def shown(client: Client, text: str, timezone: str = "UTC", **policies: str) -> 
 # --- next fires -----------------------------------------------------------------------------
 
 
-def test_the_form_is_told_the_next_five_fires_in_both_zones(boss: Client):
+def test_the_preview_has_the_next_five_fires_in_both_zones(boss: Client):
     answer = shown(boss, "0 9 * * *", "Asia/Tokyo")
     assert answer.count("09:00 JST") == answer.count("00:00 UTC") == 5
 
@@ -46,7 +46,7 @@ def test_a_phrase_that_fires_once_shows_one_fire(boss: Client):
         ("every 15 minutes", "Every 15 minutes, counted from its creation, by elapsed time"),
     ],
 )
-def test_the_form_is_told_in_words_what_was_understood(boss: Client, text: str, said: str):
+def test_the_preview_describes_the_trigger_in_words(boss: Client, text: str, said: str):
     assert said in shown(boss, text, "Asia/Tokyo")
 
 
@@ -104,7 +104,7 @@ def test_nothing_is_said_about_clocks_that_never_change(boss: Client):
 # --- what cannot be read --------------------------------------------------------------------
 
 
-def test_the_form_is_told_what_is_wrong_without_markup_of_the_writers(boss: Client):
+def test_the_preview_escapes_the_text_in_an_error(boss: Client):
     assert "&lt;script&gt;" in shown(boss, "<script> * * * *")
     assert "Unknown time zone" in shown(boss, "@daily", "Mars/Olympus")
 
@@ -128,14 +128,14 @@ def test_what_cannot_be_read_is_answered_with_every_accepted_form(boss: Client):
         assert form in answer
 
 
-def test_an_empty_form_is_told_what_to_write_and_nothing_is_called_wrong(boss: Client):
+def test_the_preview_of_an_empty_form_has_examples_and_no_error(boss: Client):
     answer = shown(boss, "")
     assert "Enter a schedule, for example" in answer
     assert "Examples" in answer
     assert "dv-wrong" not in answer
 
 
-def test_the_preview_is_for_those_who_may_see_schedules(client: Client, visitor: Client):
+def test_the_preview_requires_the_permission_to_see_schedules(client: Client, visitor: Client):
     assert "UTC" in shown(visitor, "@daily")
     assert client.get(PREVIEW)["Location"].startswith("/admin/login/")
 

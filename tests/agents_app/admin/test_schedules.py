@@ -106,7 +106,7 @@ def test_a_phrase_that_fires_once_is_kept_as_written_and_as_the_instant_it_means
     assert schedule.next_fire_at == at(minutes=30)
 
 
-def test_what_nobody_says_is_the_usual(boss: Client, fleet: Fleet):
+def test_omitted_fields_have_their_defaults(boss: Client, fleet: Fleet):
     agent = fleet.agent()
     recurring = add(boss, agent, name="", text="every weekday at 09:00")
     assert (recurring.name, recurring.overlap) == ("every-weekday-at-09-00", "skip")

@@ -105,11 +105,11 @@ def test_a_source_is_switched_off_and_on(boss: Client, fleet: Fleet):
 
 
 @pytest.mark.parametrize("noun", ["delivery", "webhooksource", "webhooksecret"])
-def test_an_empty_list_can_be_seen_by_whoever_may_look(visitor: Client, noun: str):
+def test_a_read_only_user_sees_an_empty_list(visitor: Client, noun: str):
     assert visitor.get(reverse(f"admin:agents_app_{noun}_changelist")).status_code == 200
 
 
-def test_whoever_may_only_look_changes_nothing(visitor: Client, fleet: Fleet):
+def test_a_read_only_user_changes_nothing(visitor: Client, fleet: Fleet):
     delivery = received(fleet)
     url = reverse("admin:agents_app_delivery_act", args=[delivery.pk, "replay"])
     assert visitor.post(url).status_code == 403

@@ -67,7 +67,9 @@ def test_what_is_no_time_is_said_to_be_none(boss: Client, fleet: Fleet, text: st
     assert said.lower() in answer.lower()
 
 
-def test_the_question_is_for_those_who_may_see_schedules(visitor: Client, client: Client, db: None):
+def test_the_explanation_requires_the_permission_to_see_schedules(
+    visitor: Client, client: Client, db: None
+):
     url = reverse("admin:agents_app_schedule_why", args=[1])
     assert visitor.get(url).status_code == 404
     assert client.get(url)["Location"].startswith("/admin/login/")

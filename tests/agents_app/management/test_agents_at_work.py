@@ -45,7 +45,7 @@ def test_locks_are_listed_and_broken(durable_fleet: Fleet):
     assert (said.code, "there is no lock" in said.err) == (1, True)
 
 
-def test_an_agent_is_told_something(durable_fleet: Fleet):
+def test_a_message_is_sent_to_an_agent(durable_fleet: Fleet):
     durable_fleet.agent("b")
     sent = call("message", "b", "look at this", "--json").json
     assert sent["work_item_id"] == Message.objects.get().work_item_id

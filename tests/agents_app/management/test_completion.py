@@ -104,7 +104,7 @@ def test_a_name_is_offered_quoted_and_never_run(
     assert not (stack.data / "owned").exists()
 
 
-def test_nobody_is_disturbed_when_there_is_no_database(
+def test_completion_prints_nothing_without_a_database(
     offered: Callable[[str], list[str]], stack: PrivateStack, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(stack.env, "DATABASE_URL", f"sqlite:///{stack.data}/none.sqlite3")

@@ -88,7 +88,7 @@ def test_a_secret_is_no_argument(durable_fleet: Fleet):
     assert "unrecognized arguments" in said.err
 
 
-def test_they_are_listed_with_who_set_them_and_who_uses_them(durable_fleet: Fleet, pipe):
+def test_credentials_are_listed_with_their_author_and_agents(durable_fleet: Fleet, pipe):
     assert "has no credentials" in call("credential", "list").out
     durable_fleet.agent(credentials=["github_token"])
     pipe(CANARY, "set", "github_token")

@@ -60,7 +60,7 @@ def test_what_is_not_there_is_said_so(delivery: Delivery):
     )
 
 
-def test_a_dry_run_says_who_would_be_told_and_stores_nothing(delivery: Delivery, tmp_path: Path):
+def test_a_dry_run_names_the_matching_agents_and_stores_nothing(delivery: Delivery, tmp_path: Path):
     body = tmp_path / "issue.json"
     body.write_text(json.dumps(ISSUE))
     said = call("webhook", "test", str(body), "--event", "push")

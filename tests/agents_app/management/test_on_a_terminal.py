@@ -127,7 +127,7 @@ def test_a_pipe_gets_the_names_without_colours(stack: PrivateStack):
     assert said.stderr.splitlines() == ["greeter: run 1 succeeded", "reporter: run 2 failed"]
 
 
-def test_a_bar_shows_how_far_a_long_act_is_and_only_to_who_watches(stack: PrivateStack):
+def test_a_progress_bar_is_shown_on_a_terminal_only(stack: PrivateStack):
     with on_terminal(stack, "rerun", "1", "2", "--json") as terminal:
         assert terminal.wait() == 0
         assert "queuing" in terminal.text and "2/2" in terminal.text
@@ -136,7 +136,7 @@ def test_a_bar_shows_how_far_a_long_act_is_and_only_to_who_watches(stack: Privat
     assert "2/2" not in said.stderr
 
 
-def test_whoever_stops_reading_ends_the_command_without_a_traceback(stack: PrivateStack):
+def test_a_closed_pipe_ends_the_command_without_a_traceback(stack: PrivateStack):
     read, write = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "manage.py", "stat", "-w", "--every", "0.2"],

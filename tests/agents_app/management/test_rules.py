@@ -196,7 +196,7 @@ def test_where_there_is_no_file_there_are_no_rules(fleet: Fleet, project: Path):
 
 
 @pytest.mark.parametrize(("lines", "said"), [(1, "1 rule"), (2, "2 rules")])
-def test_rules_that_nobody_has_read_yet_are_not_none(
+def test_rules_that_beat_has_not_read_yet_are_announced(
     fleet: Fleet, project: Path, lines: int, said: str
 ):
     (project / FILE).write_text("every 1m => summon forge\n" * lines)

@@ -198,7 +198,7 @@ def test_what_stands_in_its_way_is_said_beside_the_result(fleet: Fleet):
     assert "the agent's scale is 0: give it a scale above 0" in said.err
 
 
-def test_the_journal_knows_who_made_it(fleet: Fleet):
+def test_an_event_names_the_user_who_created_it(fleet: Fleet):
     fleet.agent()
     create("@daily", "--name", "mine")
     assert RunEvent.objects.get(name="schedule.created").detail.startswith("mine: ")

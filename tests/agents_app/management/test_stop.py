@@ -31,7 +31,7 @@ def test_a_pending_run_ends_on_the_spot(durable_fleet: Fleet):
     assert run.state == "stopped" and run.error.startswith("stopped by ")
 
 
-def test_a_running_run_is_told_once(durable_fleet: Fleet):
+def test_a_running_run_is_stopped_once(durable_fleet: Fleet):
     run_id = durable_fleet.start(durable_fleet.ask(durable_fleet.agent())).run_id
     assert call("stop", str(run_id)).out == f"run {run_id} is being stopped\n"
     first = Run.objects.get(pk=run_id).stop_requested_at

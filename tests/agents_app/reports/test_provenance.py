@@ -46,7 +46,7 @@ def test_a_deleted_cause_becomes_null_and_the_text_remains(fleet: Fleet):
     for item in (of_delivery, of_rule):
         item.refresh_from_db()
         assert (item.delivery_id, item.rule_id) == (None, None)
-        assert read_cause_tree(item.runs.get()).label == f"Asked by {item.requested_by}"
+        assert read_cause_tree(item.runs.get()).label == f"Started by {item.requested_by}"
 
 
 def test_retention_of_a_run_leaves_its_reruns_without_a_cause(fleet: Fleet):

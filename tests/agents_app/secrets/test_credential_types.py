@@ -92,13 +92,17 @@ def test_several_lines_of_any_other_type_are_a_file_as_well():
         ("github_token", {"value": "with\0a nul"}, "without NUL"),
         ("github_token", {"value": "x" * 200_000}, "at most 100000 bytes"),
         ("github_token", {"token": TOKEN}, "has no field 'token'; its fields are value"),
-        ("lines", {"value": "one\ntwo\nthree"}, "one must have 16 characters"),
+        (
+            "lines",
+            {"value": "one\ntwo\nthree"},
+            "one of the lines must have at least 16 characters",
+        ),
         ("aws", {"access_key_id": "AKIA0000"}, "secret_access_key is missing"),
         ("path", {"value": TOKEN}, "the variable PATH is reserved"),
         ("drover-run-token", {"value": TOKEN}, "the variable DROVER_RUN_TOKEN is reserved"),
     ],
 )
-def test_what_a_run_could_not_be_given_is_refused_and_not_repeated(name, values, said):
+def test_an_invalid_value_is_refused_and_not_repeated(name, values, said):
     with pytest.raises(Refused, match=said) as refused:
         checked_values(parse_name(name), values)
     assert TOKEN not in str(refused.value)

@@ -118,7 +118,8 @@ def test_doctor_names_what_is_missing_and_the_command_for_it(fleet: Fleet):
     ]
     Credential.objects.update(key_id="gone")
     assert (
-        "its key is gone" in [f for f in doctor.examine(NOON) if f.check == "credentials"][1].detail
+        "its key is missing"
+        in [f for f in doctor.examine(NOON) if f.check == "credentials"][1].detail
     )
 
 

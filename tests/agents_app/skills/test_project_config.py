@@ -98,8 +98,8 @@ def test_notification_targets_are_read_with_failures_as_the_default():
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ('url = "http://2130706433/"', "notify.1.url: is not an allowed URL: an address"),
-        ('url = "ftp://x"', "notify.1.url: is not an allowed URL: only http"),
+        ('url = "http://2130706433/"', "notify.1.url: is not an allowed URL: an IPv4 address"),
+        ('url = "ftp://x"', "notify.1.url: is not an allowed URL: the URL must begin with http"),
         (
             'url = "https://x"\nsecrt = "env:X"',
             "notify.1.secrt: unknown field; did you mean",

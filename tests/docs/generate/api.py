@@ -11,7 +11,8 @@ from tests.docs.generate.markdown import code, page, table
 Document = dict[str, Any]
 _INTRODUCTION = """
 The control API is below `/v1`. A running installation serves the OpenAPI 3 document at
-`/v1/openapi.json` and a page to try it at `/v1/docs`. [Use the API](../guides/api.md) explains
+`/v1/openapi.json` and a page to try it at `/v1/docs`; the document of this version is
+[openapi.json](openapi.json). [Use the API](../guides/api.md) explains
 tokens, pages, idempotency keys, errors and streams. [Signals](signals.md) are listed on their own
 page.
 """

@@ -41,7 +41,7 @@ def told(name: str) -> list[str]:
 # --- agents ---------------------------------------------------------------------------------
 
 
-def test_an_agent_is_run_with_a_prompt_by_the_person_who_asked(boss: Client, fleet: Fleet):
+def test_an_agent_is_run_with_a_prompt_and_the_name_of_the_user(boss: Client, fleet: Fleet):
     agent = fleet.agent()
     assert "started" in act(boss, agent, "run", text="  look at\r\nthis\0 ")
     item = agent.work_items.get()
@@ -89,9 +89,7 @@ def test_all_runs_of_an_agent_are_stopped(boss: Client, fleet: Fleet):
     assert "no run" in act(boss, fleet.agent("idle"), "stop")
 
 
-def test_several_agents_are_paused_in_the_list_and_one_that_refuses_holds_up_nobody(
-    boss: Client, fleet: Fleet
-):
+def test_several_agents_are_paused_in_the_list_although_one_refuses(boss: Client, fleet: Fleet):
     agents = [fleet.agent("a"), fleet.agent("b", paused_at=NOON), fleet.agent("c")]
     said = act_on_selected(boss, "pause", *agents)
     assert "b: already paused" in said

@@ -109,7 +109,9 @@ def test_a_delivery_too_big_to_be_typed_is_not_put_into_the_form(boss: Client, f
     assert boss.get(TEST, {"delivery": delivery.pk}).context["form"].initial == {}
 
 
-def test_whoever_may_see_deliveries_may_try_one(visitor: Client, client: Client, fleet: Fleet):
+def test_a_user_who_may_see_deliveries_may_test_a_payload(
+    visitor: Client, client: Client, fleet: Fleet
+):
     gh = source(fleet.tenant)
     assert outcomes(tried(visitor, f"source:{gh.pk}")) == [("gh", "unmatched")]
     assert client.get(TEST)["Location"].startswith("/admin/login/")
