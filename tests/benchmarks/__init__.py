@@ -1,1 +1,1 @@
-"""How fast Drover is, beside a plain Celery on the same machine at the same time."""
+"""Benchmarks of Drover beside a plain Celery on the same machine at the same time."""

@@ -1,4 +1,4 @@
-"""The real parts that all benchmarks lie on: one Redis, one PostgreSQL, migrated databases."""
+"""The servers and databases of the benchmarks: one Redis, one PostgreSQL, private stacks."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ S = TypeVar("S", bound=PrivateStack)
 
 
 class Bed:
-    """Makes private Drovers and private peers; everything is gone when it is left."""
+    """Creates private stacks and private peers, and removes them at the end."""
 
     def __init__(self, rounds: int) -> None:
         self.rounds = rounds
@@ -40,11 +40,11 @@ class Bed:
             self._directory = Path(
                 parts.enter_context(tempfile.TemporaryDirectory(prefix="drover-bench-"))
             )
-            # Another user's runs pass through it.
+            # Runs of another user must be able to enter it.
             self._directory.chmod(0o711)
             self._redis = RedisServer(find_server(), self._directory).start()
             parts.callback(self._redis.stop)
-            # With fsync, as SQLite has it: numbers without durability would flatter.
+            # With fsync, as with SQLite: numbers without durability would be too good.
             self._postgres = PostgresServer(free_port(), fsync=True).create()
             parts.callback(self._postgres.remove)
             self._migrate_templates()
@@ -55,7 +55,7 @@ class Bed:
         self._parts.close()
 
     def drover(self, on: str, *, own_redis: bool = False, **env: str) -> PrivateStack:
-        """Nothing runs in it yet. The variables of tests, which hurry, are back at the defaults."""
+        """A stack that is not started, with default settings instead of the short ones of tests."""
         defaults = {
             "DROVER_CONCURRENCY": "16", "DROVER_RECONCILE_SECONDS": "10", "DROVER_FLOWER": "yes"
         }  # fmt: skip
@@ -103,7 +103,7 @@ def inside(stack: PrivateStack, function: str, **arguments: Any) -> Any:
 
 
 def medians(rounds: int, subjects: Mapping[str, Callable[[], Numbers]]) -> dict[str, Numbers]:
-    """Each subject once a round, so that a noisy minute hits all of them; medians by name."""
+    """Measure each subject once per round, so that noise affects all; returns medians by name."""
     taken: dict[str, list[Numbers]] = {name: [] for name in subjects}
     for number in range(1, rounds + 1):
         for name, measure in subjects.items():
@@ -118,7 +118,7 @@ def medians(rounds: int, subjects: Mapping[str, Callable[[], Numbers]]) -> dict[
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent of them do not exceed."""
+    """The smallest value that this percentage of the values does not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 

@@ -1,4 +1,4 @@
-"""A run that prints a gigabyte: how fast it is read, and how the worker's memory grows."""
+"""A run that prints a gigabyte: reading speed and memory of the worker."""
 
 import subprocess
 import time

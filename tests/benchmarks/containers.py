@@ -1,4 +1,4 @@
-"""A run in a container, one after the other, beside a bare `docker run` through the SDK."""
+"""Runs in containers, one after the other, beside plain containers through the SDK."""
 
 import time
 from functools import partial

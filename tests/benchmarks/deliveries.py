@@ -27,7 +27,7 @@ _STARTS = """
 SELECT d.delivery_id, o.data FROM drover_delivery d
 JOIN drover_work_item w ON w.idempotency_key = 'delivery:' || d.id || ':agent0'
 JOIN drover_run r ON r.work_item_id = w.id JOIN drover_run_output o ON o.run_id = r.id"""
-# A number for each request: what repeats is a duplicate, and costs less.
+# A number per request: a repeated delivery is a duplicate and costs less.
 _SCRIPT = """
 local number = 0
 function request()
@@ -81,7 +81,7 @@ def _rows(on: str, found: dict[str, Numbers], started: dict[str, Numbers]) -> li
     return [rate, slowest, *after]
 
 
-# --- how many -------------------------------------------------------------------------------
+# --- throughput -----------------------------------------------------------------------------
 
 
 def _accepted(bed: Bed, on: str) -> Numbers:
@@ -90,7 +90,7 @@ def _accepted(bed: Bed, on: str) -> Numbers:
         stack.start("gateway")
         numbers = load(stack)
         with reader(stack) as read:
-            # wrk forgets what was on its way when time was up.
+            # wrk does not count requests that were unanswered at the end.
             assert read(_STORED) >= numbers["requests"]
     return numbers
 
@@ -117,11 +117,11 @@ def load(stack: PrivateStack, prefix: str = "bench") -> Numbers:
     return {**found, "per_second": found["requests"] / found["seconds"]}
 
 
-# --- how soon -------------------------------------------------------------------------------
+# --- latency --------------------------------------------------------------------------------
 
 
 def _started(bed: Bed, on: str) -> Numbers:
-    """One at a time on an idle machine; `date` says itself when it ran."""
+    """One delivery at a time on an idle machine; the program `date` prints when it ran."""
     with bed.drover(on, HOOK_SECRET=SECRET) as stack:
         inside(stack, "hooks:write", command=COMMAND, scale=8)
         for name in ("worker-1", "gateway"):
@@ -135,7 +135,7 @@ def _started(bed: Bed, on: str) -> Numbers:
 
 
 async def _send_slowly(port: int) -> dict[str, float]:
-    """When each was answered; a program may well run before that."""
+    """The time of each answer; a program may run before that."""
     answered = {}
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for number in range(-5, ANSWERS):

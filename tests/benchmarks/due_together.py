@@ -12,7 +12,7 @@ from tests.benchmarks.looking import reader, time_reached
 from tests.benchmarks.table import Row
 
 LIMITS = {1_000: 0.3, 10_000: 2.0}
-# The peer sends one message per loop, which takes it minutes for more than this.
+# The peer sends one message per loop, so more would take minutes.
 PEER_SCHEDULES = 1_000
 AGENTS, SCALE = 100, 1
 HISTORY = 20_000
@@ -55,7 +55,7 @@ def _measure(bed: Bed, count: int) -> list[Row]:
 
 
 def _drover(bed: Bed, on: str, count: int) -> Numbers:
-    """Beat and a worker that executes what the firings start, as on a small machine."""
+    """Beat, and a worker that executes the runs of the firings, as on a small machine."""
     with bed.drover(on) as stack:
         inside(stack, "fleet:write_agents", count=AGENTS, scale=SCALE, command=["/bin/true"])
         inside(stack, "fleet:write_schedules", count=count)
@@ -70,11 +70,11 @@ def _drover(bed: Bed, on: str, count: int) -> Numbers:
 
 
 def _peer(bed: Bed) -> Numbers:
-    """django-celery-beat's scheduler: a firing counts from when its message is in Redis."""
+    """The scheduler of django-celery-beat; a firing counts when its message is in Redis."""
     with bed.peer(SQLITE) as stack:
         inside(stack, "periodic:write", count=PEER_SCHEDULES)
         stack.start("beat")
-        # It looks for changed rows every five seconds.
+        # The peer reads changed rows every five seconds.
         due_at = inside(stack, "periodic:arm", in_seconds=7)
         return {"p99": _lateness(stack.waiting, due_at, math.ceil(PEER_SCHEDULES * 0.99))}
 

@@ -29,7 +29,7 @@ def measure(bed: Bed) -> list[Row]:
     stacks = {on: bed.drover(on, own_redis=True) for on in DATABASES}
     peer = bed.peer(SQLITE, own_redis=True, DROVER_CONCURRENCY="16")
     for stack in stacks.values():
-        # As `make run` has it. With a password given, each start spends 0.3 s on its hash.
+        # As in `make run`. With a password, each start would spend 0.3 s on its hash.
         del stack.env["DROVER_ADMIN_PASSWORD"]
         _up(stack)  # a cold file cache and a first start are not what is measured
         stack.close()
@@ -56,7 +56,7 @@ def _drover(stack: PrivateStack) -> Numbers:
 
 
 def _up(stack: PrivateStack) -> float:
-    """Until the banner is printed and /readyz says yes."""
+    """Seconds until the banner is printed and /readyz returns 200."""
     began = time.monotonic()
     stack.up()
     wait_for(lambda: _answers(f"{stack.url}/readyz"), 30, "/readyz never said yes")
@@ -75,7 +75,7 @@ def _peer(stack: PeerStack) -> Numbers:
     with stack:
         began = time.monotonic()
         stack.start("redis")
-        # Together, as `up` does it.
+        # At the same time, as `up` does.
         with ThreadPoolExecutor() as pool:
             list(pool.map(stack.start, ("worker", "beat", "gateway", "flower")))
         ready = time.monotonic() - began
@@ -92,5 +92,5 @@ def _idle(stack: PrivateStack) -> Numbers:
 
 
 def _pss(processes: list[psutil.Process]) -> float:
-    """Proportional: a page that processes share is counted once, not once for each."""
+    """Proportional set size: a page that processes share is counted once."""
     return sum(process.memory_full_info().pss for process in processes) / 1e6

@@ -1,4 +1,4 @@
-"""Looking at a stack from outside while it works: its database, its processes."""
+"""Observes the database and the processes of a running stack from outside."""
 
 import contextlib
 import math
@@ -17,7 +17,7 @@ GIVE_UP_SECONDS = 60.0
 
 
 def seconds_of(moment: Any) -> float:
-    """A time column as seconds: SQLite keeps it as text in UTC."""
+    """A time column as seconds; SQLite stores it as text in UTC."""
     if isinstance(moment, str):
         return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
     assert isinstance(moment, datetime)
@@ -38,7 +38,7 @@ def _connect(url: str) -> Any:
 
 
 def time_reached(count: Callable[[], int], wanted: int, every_seconds: float) -> float:
-    """When the growing count was first seen there, late by at most one look; never is infinite."""
+    """When the count was first reached, at most one poll late; infinite if never."""
     give_up_at = time.monotonic() + GIVE_UP_SECONDS
     while time.monotonic() < give_up_at:
         seen = count()
@@ -49,7 +49,7 @@ def time_reached(count: Callable[[], int], wanted: int, every_seconds: float) ->
 
 
 def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
-    """Of all of them and of the children they have buried."""
+    """CPU seconds of the processes and of their reaped children."""
     spent = 0.0
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""For tuning: what a run costs in CPU on one thread, without Celery, Redis or other threads."""
+"""For tuning: CPU time of a run on one thread, without Celery, Redis and other threads."""
 
 from tests.benchmarks.bed import DATABASES, PEER, Bed, Numbers, inside, medians
 from tests.benchmarks.table import Row

@@ -1,4 +1,4 @@
-"""A hundred thousand schedules of which none is due: a tick, an edit, and beat's memory."""
+"""A hundred thousand schedules that are not due: a tick, an edit, and memory of beat."""
 
 import time
 
@@ -9,7 +9,7 @@ from tests.benchmarks.table import Row
 from tests.parts.stack_part import PrivateStack
 
 SCHEDULES = 100_000
-# It holds all rows in memory and reads all of them again after any edit: more would take minutes.
+# The peer reads all rows again after any edit: more would take minutes.
 PEER_SCHEDULES = 10_000
 TICKS, EDITS, PEER_EDITS = 200, 50, 3
 SETTLE_SECONDS = 5.0
@@ -55,7 +55,7 @@ def _peer(stack: PrivateStack) -> Numbers:
 
 
 def _beat_megabytes(stack: PrivateStack) -> float:
-    """Resident, of a real beat process that has looked at its schedules a few times."""
+    """Resident memory of a real beat process after a few ticks."""
     beat = stack.start("beat")
     time.sleep(SETTLE_SECONDS)
     resident = psutil.Process(beat.pid).memory_info().rss

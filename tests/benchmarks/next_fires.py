@@ -1,4 +1,4 @@
-"""Next fires a second, beside croniter and cronsim with the same zones; and phrases read."""
+"""Next fires per second, beside croniter and cronsim with the same zones; parsed phrases."""
 
 import random
 import time
@@ -94,7 +94,7 @@ def check_that_all_agree() -> None:
         assert len(set(answers.values())) == 1, f"{expression} after {at}: {answers}"
 
 
-# --- the three of them ----------------------------------------------------------------------
+# --- Drover, croniter, cronsim --------------------------------------------------------------
 
 
 def _drover_walk(expression: str, at: datetime) -> Iterator[object]:
@@ -141,7 +141,7 @@ def _fires(walk: Walk, fresh: Fresh, rounds: Iterator[int]) -> Numbers:
 
 
 def _questions(start: datetime, seconds: int, times: int) -> list[tuple[str, datetime]]:
-    """Every expression in every zone so many times, each time at another second."""
+    """Every expression in every zone, each time at another second."""
     chance = random.Random(start.year)
     moments = iter(chance.sample(range(seconds), len(PAIRS) * times))
     asked = [
@@ -184,7 +184,7 @@ def _phrase(chance: random.Random, number: int) -> str:
 
 
 def _per_second(number: int, work: Callable[[], object]) -> float:
-    """Of CPU time: whatever else the machine does meanwhile would hit one of them only."""
+    """CPU time, so that other load of the machine does not affect only one subject."""
     began = time.process_time()
     work()
     return number / (time.process_time() - began)

@@ -1,4 +1,4 @@
-"""What a run costs above the bare program, as a process and as another user; many live at once."""
+"""Overhead of a run over the bare program, as a process and as another user; many at once."""
 
 import subprocess
 import time
@@ -51,7 +51,7 @@ def _overhead(bed: Bed) -> list[Row]:
 
 
 def _drover(bed: Bed, on: str, runtime: dict[str, str]) -> Numbers:
-    """One slot, so that they go one after the other; from the first start to the last end."""
+    """One slot, so that runs are sequential; from the first start to the last end."""
     with bed.drover(on) as stack:
         stack.data.parent.chmod(0o711)
         fleet = {"agents": 1, "scale": 1, "command": COMMAND, "items": RUNS, "runtime": runtime}

@@ -1,4 +1,4 @@
-"""The dashboard of a large fleet: every page with 100,000 runs of 1,000 agents behind it."""
+"""The pages of a large fleet with 100,000 runs of 1,000 agents."""
 
 from tests.benchmarks.bed import DATABASES, Bed, inside, medians
 from tests.benchmarks.table import Row

@@ -1,4 +1,4 @@
-"""An idle machine: from the instant a schedule is due to the moment its program runs.
+"""The delay on an idle machine from the due time of a schedule to the start of its program.
 
 The program is `date`: it says itself, in nanoseconds, when it ran. That includes loading it."""
 
@@ -49,7 +49,7 @@ def _drover(bed: Bed, on: str) -> Numbers:
 
 
 def _peer(bed: Bed) -> Numbers:
-    """django-celery-beat's beat and a bare worker: no rows are written before the program runs."""
+    """The beat of django-celery-beat and a plain worker, which write no rows before the program."""
     with bed.peer(SQLITE, DROVER_CONCURRENCY="16") as stack:
         inside(stack, "periodic:write", count=FIRINGS, task="run_date")
         for name in ("worker", "beat"):

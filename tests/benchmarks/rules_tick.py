@@ -1,4 +1,4 @@
-"""A thousand rules about a thousand agents, all of them due: what one look costs."""
+"""One tick of a thousand rules about a thousand agents, all of them due."""
 
 from tests.benchmarks.bed import DATABASES, Bed, inside, medians
 from tests.benchmarks.table import Row

@@ -80,7 +80,7 @@ def _measured(bed: Bed, on: str) -> Numbers:
 
 
 def _tell(stack: PrivateStack, tenant_id: int, over: Callable[[], bool]) -> dict[int, float]:
-    """When each entry was committed."""
+    """The commit time of each entry."""
     told = {}
     time.sleep(FIRST_SECONDS)
     with _writer(stack) as tell:
@@ -93,7 +93,7 @@ def _tell(stack: PrivateStack, tenant_id: int, over: Callable[[], bool]) -> dict
 
 @contextlib.contextmanager
 def _writer(stack: PrivateStack) -> Iterator[Callable[[int], tuple[int, float]]]:
-    """Waiting for SQLite's lock is not the stream's fault: the clock starts with the commit."""
+    """Time counts from the commit, so that waiting for SQLite's lock is not measured."""
     on_sqlite = stack.database_url.startswith("sqlite")
     connection: Any = (
         sqlite3.connect(stack.database_url.removeprefix("sqlite://"), timeout=60)
@@ -114,7 +114,7 @@ def _writer(stack: PrivateStack) -> Iterator[Callable[[int], tuple[int, float]]]
         yield tell
 
 
-# --- those who listen -----------------------------------------------------------------------
+# --- subscribers ----------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""One line of the result, what it must reach, and how all of them are shown."""
+"""The result lines of the benchmarks, their limits, and the printed table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _PLAIN_WIDTH = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A number of Drover's and the same of its peer; at most one of the limits is set."""
+    """A measurement of Drover and its peer; at most one of the limits is set."""
 
     what: str
     on: str
@@ -58,7 +58,7 @@ class Row:
 
 
 def show(rows: Sequence[Row], console: Console) -> None:
-    """Lines and colours on a terminal, plain columns in a pipe."""
+    """Print with lines and colours on a terminal, in plain columns to a pipe."""
     table = Table(box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False)
     for header in ("what", "on"):
         table.add_column(header)

@@ -1,4 +1,4 @@
-"""Runs per second, from rows that wait to rows that have ended, and what one costs in CPU."""
+"""Runs per second, from queued to finished rows, and CPU time of a run."""
 
 import json
 
@@ -43,7 +43,7 @@ def measure(bed: Bed) -> list[Row]:
 
 
 def _drover(bed: Bed, on: str) -> Numbers:
-    """A real worker with its guard and a real Redis; from the first admission to the last end."""
+    """A worker with its guard and a Redis; from the first admission to the last end."""
     with bed.drover(on, DROVER_CONCURRENCY=THREADS) as stack:
         fleet = {"agents": AGENTS, "scale": SCALE, "command": COMMAND, "items": RUNS}
         inside(stack, "fleet:write_work", **fleet)
@@ -58,7 +58,7 @@ def _drover(bed: Bed, on: str) -> Numbers:
 
 
 def _peer(bed: Bed) -> Numbers:
-    """A bare task on the same Redis: all messages wait there when its worker becomes ready."""
+    """A plain task on the same Redis; all messages are queued before its worker is ready."""
     with bed.peer(DROVER_CONCURRENCY=THREADS, PEER_EXPECTED=str(RUNS)) as stack:
         stack.send_runs(RUNS)
         stack.start("worker")

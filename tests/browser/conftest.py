@@ -16,7 +16,7 @@ from tests.browser.chromium import chromium, chromium_path, log_in
 from tests.browser.watch import Watch
 from tests.parts.missing import missing
 from tests.parts.stack_part import PrivateStack
-from tests.parts.waiting import PATIENCE
+from tests.parts.waiting import BUSY_FACTOR
 
 GREETER = """---
 description: Says hello, a little at a time
@@ -34,7 +34,7 @@ user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"
 
 OpenPage = Callable[..., Page]
 
-expect.set_options(timeout=5_000 * PATIENCE)
+expect.set_options(timeout=5_000 * BUSY_FACTOR)
 
 
 # Not of the session: while it is open, no other test of this process could use asyncio.

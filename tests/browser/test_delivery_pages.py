@@ -109,7 +109,7 @@ def test_the_list_follows_what_arrives_but_not_below_a_choice(
     expect(rows).to_have_count(before + 1, timeout=20_000)
     chosen = page.locator(f"input.action-select[value='{arrived}']")
     chosen.check()
-    with page.expect_response(lambda answer: "/delivery/" in answer.url, timeout=20_000):
+    with page.expect_response(lambda answer: "/deliveries/" in answer.url, timeout=20_000):
         post(stack, ISSUE, 4)
     expect(rows).to_have_count(before + 1)
     expect(chosen).to_be_checked()

@@ -52,7 +52,7 @@ def test_a_run_appears_moves_and_ends_without_the_page_being_loaded_again(
     press_run(other, "walker")
     bar = page.get_by_role("group", name="walker: 1 run").get_by_role("link")
     expect(bar).to_have_class(re.compile("dv-running"))
-    expect(bar).to_have_accessible_name(re.compile(r"^walker: run \d+ is running, since \d\d:"))
+    expect(bar).to_have_accessible_name(re.compile(r"^walker: run \d+ running since \d\d:"))
     expect(page.locator(".dv-card", has_text="Running")).to_contain_text("1")
     stop_file.touch()
     expect(bar).to_have_class(re.compile("dv-succeeded"))

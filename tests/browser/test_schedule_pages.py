@@ -131,7 +131,7 @@ def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page):
     expect(remark).to_have_count(1)
     page.select_option("#id_gap", "skip")
     page.select_option("#id_overlap_hour", "both")
-    skipped_or_both = re.compile("and skipped|the second time")
+    skipped_or_both = re.compile("and is skipped|the second time")
     expect(understood(page).locator(".dv-below", has_text=skipped_or_both)).to_be_visible()
 
 

@@ -1,4 +1,4 @@
-"""A real Docker engine of a test session, private, with an image made from nothing."""
+"""A private Docker engine for a test session, with an image built from files of this machine."""
 
 import contextlib
 import os
@@ -25,14 +25,14 @@ def docker_binary(name: str) -> str:
 
 
 class DockerEngine:
-    """Start it, stop it, kill it, freeze it; its address and its images stay."""
+    """Starts, stops, kills and freezes the engine; its address and its images stay."""
 
     def __init__(self) -> None:
         self._dockerd = docker_binary("dockerd")
         docker_binary("containerd")
         if os.getuid() != 0:
             missing("a Docker engine of our own", "run the tests as root")
-        # Short: sockets of containerd lie far below it.
+        # Short, because sockets of containerd are deep below it.
         self.directory = Path(tempfile.mkdtemp(prefix="dd-"))
         self.url = f"unix://{self.directory}/d.sock"
         self.process: subprocess.Popen[bytes] | None = None
@@ -68,13 +68,13 @@ class DockerEngine:
         return (self.directory / "log").read_text()
 
     def stop(self) -> None:
-        """As its service manager does it: it ends its containers first."""
+        """Stop the engine as its service manager does; it stops its containers first."""
         if self.process is not None and self.process.poll() is None:
             self.thaw()
             stop_process(self.process, 30)
 
     def kill(self) -> None:
-        """It and its containerd, which a crash may leave alone; the containers live on."""
+        """Kill the engine and its containerd; the containers keep running."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -97,7 +97,7 @@ class DockerEngine:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def import_image(self, image: str, *programs: str) -> None:
-        """Busybox, and programs of this machine with the files they need."""
+        """Build an image of busybox and programs of this machine with the files they need."""
         name, _, tag = image.partition(":")
         answer = self.client().import_image_from_data(root_tree(programs), name, tag)
         assert "error" not in str(answer), answer

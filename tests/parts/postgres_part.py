@@ -1,4 +1,4 @@
-"""A real PostgreSQL cluster of a test session, private and on a port of its own."""
+"""A private PostgreSQL cluster for a test session, on its own port."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ from tests.parts.missing import missing
 
 
 def server_binaries() -> Path:
-    """The newest installed server, else the one of a wheel."""
+    """The newest installed server, else that of a wheel."""
     installed = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
     )
@@ -34,7 +34,7 @@ class PostgresServer:
         self.port = port
         self.fsync = fsync
         self.binaries = server_binaries()
-        # Not below pytest's own directory, which another user may not enter.
+        # Not below pytest's directory, which other users cannot enter.
         self.directory = Path(tempfile.mkdtemp(prefix="drover-pg-"))
         self._databases = 0
 
@@ -58,7 +58,7 @@ class PostgresServer:
         return self
 
     def stop(self, mode: str = "fast") -> None:
-        """fast, or immediate, which is what a crash looks like."""
+        """Stop the server; mode `immediate` is like a crash."""
         self._run("pg_ctl", "-w", "-m", mode, "stop")
 
     def remove(self) -> None:
@@ -66,7 +66,7 @@ class PostgresServer:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def new_database(self, template: str = "template1") -> str:
-        """The address of a database nobody else uses."""
+        """Create a database and return its address."""
         self._databases += 1
         name = f"test_{os.getpid()}_{self._databases}"
         self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
@@ -83,7 +83,7 @@ class PostgresServer:
         argv = [str(self.binaries / program), "-D", str(self.directory / "data"), *arguments]
         if os.getuid() == 0:
             argv = ["runuser", "-u", "postgres", "--", *argv]
-        # Not a pipe: the server would keep it open and the read would never end.
+        # Not a pipe: the server would keep it open, and reading it would never end.
         with (self.directory / "setup.log").open("ab") as log:
             done = subprocess.run(argv, stdout=log, stderr=log, cwd="/", check=False)
         assert done.returncode == 0, (self.directory / "setup.log").read_text()

@@ -1,4 +1,4 @@
-"""Real processes of a test: whether one is gone, and how to end what the test itself started."""
+"""Checks and ends processes that a test has started."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from tests.parts.waiting import wait_for
 
 
 def is_gone(pid: int) -> bool:
-    """Zombies count as gone: process 1 may take seconds to reap them."""
+    """Whether a process is gone; zombies count as gone, because process 1 may reap them late."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -25,7 +25,7 @@ def all_gone(pids: Iterable[int]) -> bool:
 
 
 def tree_of(pid: int) -> list[int]:
-    """The process and everything below it."""
+    """The process and all its descendants."""
     try:
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
     except psutil.NoSuchProcess:
@@ -33,7 +33,7 @@ def tree_of(pid: int) -> list[int]:
 
 
 def stop_by_pid(pid: int, seconds: float = 10.0) -> None:
-    """TERM, then KILL; only for processes that the test started."""
+    """Send TERM, then KILL; only for processes that the test started."""
     for signum in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signum)
@@ -43,7 +43,7 @@ def stop_by_pid(pid: int, seconds: float = 10.0) -> None:
 
 
 def stop_process(process: subprocess.Popen[bytes], seconds: float = 10.0) -> int:
-    """TERM, then KILL, and the exit status."""
+    """Send TERM, then KILL; returns the exit status."""
     process.terminate()
     try:
         return process.wait(seconds)

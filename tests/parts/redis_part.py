@@ -1,4 +1,4 @@
-"""A real Redis or Valkey server of a test, on a Unix socket of its own."""
+"""A private Redis or Valkey server for a test, on its own Unix socket."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ BINARIES = {"valkey": valkey_binary, "redis": redis_binary}
 
 
 class RedisServer:
-    """Start it, stop it, kill it, freeze it; its address stays the same."""
+    """Starts, stops, kills and freezes the server; its address stays the same."""
 
     def __init__(self, binary: Path, data: Path) -> None:
         self.binary = binary
@@ -77,7 +77,7 @@ class RedisServer:
         self.process.wait()
 
     def freeze(self) -> None:
-        """Connections stay open and nothing is answered."""
+        """Freeze the server: connections stay open and get no answer."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:

@@ -1,4 +1,4 @@
-"""A whole private Drover, or single processes of it, for tests that look from outside."""
+"""A private stack, or single processes of it, for tests from outside."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 class PrivateStack:
-    """Its own data and project directories, database, Redis and ports; ends what it started."""
+    """A stack with its own directories, database, Redis and ports; ends its processes."""
 
     def __init__(self, directory: Path, database_url: str = "", redis_url: str = "", **env: str):
         self.data = directory / "data"
@@ -41,7 +41,7 @@ class PrivateStack:
             "DROVER_DATA": str(self.data),
             "DROVER_PROJECT": str(self.project),
             "DROVER_PORT": str(free_port()),
-            # Few look at it, and it takes as long to start as all the rest.
+            # Few tests use Flower, and it takes as long to start as all other processes.
             "DROVER_FLOWER": "no",
             "DROVER_FLOWER_PORT": str(free_port()),
             "DROVER_ADMIN_PASSWORD": "secret-for-tests",
@@ -62,7 +62,7 @@ class PrivateStack:
         return f"http://127.0.0.1:{self.conf.port}"
 
     def write_agent(self, name: str, skill: str, **files: str) -> Path:
-        """An agent's directory; `files` by name, with `_` for the dot (config_toml=...)."""
+        """Write the directory of an agent; `files` are named as in config_toml=..."""
         directory = self.project / "agents" / name
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "SKILL.md").write_text(skill)
@@ -71,7 +71,7 @@ class PrivateStack:
         return directory
 
     def up(self, seconds: float = 30) -> subprocess.Popen[bytes]:
-        """`manage.py up`, ready."""
+        """Start `manage.py up` and wait until it is ready."""
         ready = self.log("up").count("Drover is ready")
         process = self.begin_up()
         wait_for(
@@ -86,7 +86,7 @@ class PrivateStack:
         return self._spawn("up", [sys.executable, "manage.py", "up"], self.env)
 
     def start(self, name: str, seconds: float = 30) -> subprocess.Popen[bytes]:
-        """One process by its role's name: redis, worker-1, beat, gateway or flower; ready."""
+        """Start one role (redis, worker-1, beat, gateway or flower) and wait until it is ready."""
         role = self._role(name)
         if role.ready_file is not None:
             role.ready_file.unlink(missing_ok=True)
@@ -101,7 +101,7 @@ class PrivateStack:
         return stop_process(self.processes.pop(name), seconds)
 
     def kill(self, name: str) -> None:
-        """As `kill -9` does; what is below it must end by itself."""
+        """Send SIGKILL to the process; its children must end by themselves."""
         process = self.processes.pop(name)
         below = tree_of(process.pid)
         process.kill()
@@ -134,7 +134,7 @@ class PrivateStack:
         assert done.returncode == 0, done.stderr
 
     def rows(self, sql: str, *parameters: Any) -> list[Row]:
-        """Straight from the database; parameters as `?`."""
+        """Query the database directly; parameters are written as `?`."""
         if self.database_url.startswith("sqlite"):
             path = self.database_url.removeprefix("sqlite://")
             with contextlib.closing(sqlite3.connect(path, timeout=20)) as lite:
@@ -149,7 +149,7 @@ class PrivateStack:
         return wait_for(lambda: self.rows(sql, *parameters), seconds, f"no rows: {sql}")
 
     def close(self) -> None:
-        # Redis last: the others take longer to end without it.
+        # Redis last: without it the other processes take longer to end.
         for name in sorted(self.processes, key=lambda name: name == "redis"):
             below = tree_of(self.processes[name].pid)
             self.stop(name)
@@ -189,7 +189,7 @@ def _is_ready(role: Role) -> bool:
 
 
 def copy_of(template: Path, target: Path) -> str:
-    """A migrated SQLite file in place, and its address."""
+    """Copy a migrated SQLite file and return its address."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(template, target)
     return f"sqlite:///{target}"

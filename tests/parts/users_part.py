@@ -1,4 +1,4 @@
-"""Other users of this host, made for a test session and removed after it; only root can."""
+"""Other users of this host, created for a test session and removed after it; needs root."""
 
 import os
 import pickle
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class Users:
-    """Two of them: one that a worker may be, and one that its agents run as."""
+    """Two users: one for a worker, and one for its agents."""
 
     def __init__(self) -> None:
         if os.geteuid() != 0 or not shutil.which("useradd"):
             missing("a root user with useradd", "run the tests as root")
         mark = secrets.token_hex(4)
-        # Not below pytest's own directories: those are closed to others.
+        # Not below pytest's directories, which other users cannot enter.
         self.place = Path(tempfile.mkdtemp(prefix="drover-users-"))
         self.place.chmod(0o755)
         self.worker, self.agent = f"drw{mark}", f"dra{mark}"
@@ -36,7 +36,7 @@ class Users:
         self._sudoers = Path("/etc/sudoers.d") / f"drover-test-{mark}"
 
     def allow(self, shim: Path) -> None:
-        """Once in the shell of root: the worker may run this one program as the agent's user."""
+        """Let the worker run one program as the user of agents, with a sudoers rule."""
         if not shutil.which("sudo"):
             missing("sudo", "apt-get install sudo")
         self._sudoers.write_text(f"{self.worker} ALL=({self.agent}) NOPASSWD: {shim}\n")
@@ -67,7 +67,7 @@ def uid_of(name: str) -> int:
 
 
 def as_user(name: str, act: Callable[[], T]) -> T:
-    """In a child process that has become that user for good; what it returns comes back."""
+    """Call a function in a child process as this user and return its result."""
     user = pwd.getpwnam(name)
     read_end, write_end = os.pipe()
     pid = os.fork()

@@ -6,18 +6,18 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# A busy machine is no failure: what is awaited may take this much longer than it should.
-PATIENCE = 3
+# A busy machine may need this many times the expected time.
+BUSY_FACTOR = 3
 
 
 def wait_for(
     what: Callable[[], T], seconds: float = 10.0, message: str | Callable[[], str] = ""
 ) -> T:
-    """The first true answer of `what`; fails the test when there is none in time."""
-    give_up_at = time.monotonic() + seconds * PATIENCE
+    """The first true result of `what`; fails the test if there is none in time."""
+    give_up_at = time.monotonic() + seconds * BUSY_FACTOR
     while not (answer := what()):
         if time.monotonic() > give_up_at:
             said = message if isinstance(message, str) else message()
-            raise AssertionError(said or f"not true after {seconds * PATIENCE:g} s: {what}")
+            raise AssertionError(said or f"not true after {seconds * BUSY_FACTOR:g} s: {what}")
         time.sleep(0.02)
     return answer

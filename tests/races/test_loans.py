@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.parts.waiting import PATIENCE
+from tests.parts.waiting import BUSY_FACTOR
 from tests.races.arena import Arena
 
 SECONDS = 5
@@ -14,7 +14,7 @@ def test_places_on_loan_are_never_doubled_and_all_come_back(
 ):
     arena.do("make_agents", count=agents, cap=cap, scale=1, max_call_depth=6)
     workers = [("call_around", {"seconds": SECONDS, "seed": seed}) for seed in range(4)]
-    for _ in range(PATIENCE):
+    for _ in range(BUSY_FACTOR):
         *errors, most = arena.race(*workers, ("most_working", {"seconds": SECONDS}), seconds=90)
         assert [error for found in errors for error in found] == []
         assert most["of_agent"] <= 1

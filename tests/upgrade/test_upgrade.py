@@ -135,7 +135,7 @@ def seconds_of(text: str | None) -> int | None:
     return None if text is None else int(datetime.fromisoformat(text).astimezone(UTC).timestamp())
 
 
-def test_tokens_open_what_they_opened_before(running: Running) -> None:
+def test_tokens_have_the_same_rights_as_before(running: Running) -> None:
     assert running.client("bootstrap").get("/v1/tenants")["tenants"]
     assert running.client("dashboard").get("/v1/scheduler")
     # A token that may only read, a revoked one, and one of a disabled tenant.

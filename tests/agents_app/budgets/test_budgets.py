@@ -42,7 +42,7 @@ def told(name: str) -> list[str]:
 # --- adding up ------------------------------------------------------------------------------
 
 
-def test_what_a_run_reports_is_added_to_it_and_to_its_agents_day(fleet: Fleet):
+def test_reported_usage_is_added_to_the_run_and_to_the_day_of_its_agent(fleet: Fleet):
     run = running(fleet, fleet.agent())
     holds.record_usage(run.pk, 1, 20, 300, 0.5, NOON)
     spent = holds.record_usage(run.pk, 1, 0, 0, Decimal("0.25"), NOON)
@@ -137,7 +137,7 @@ def test_others_are_not_concerned(fleet: Fleet):
     assert fleet.ask(other).state == "admitted"
 
 
-def test_a_run_that_ends_hands_its_slot_to_nobody(fleet: Fleet):
+def test_a_run_that_ends_over_budget_does_not_hand_over_its_slot(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 100})
     job = fleet.start(fleet.ask(agent))
     fleet.ask(agent)
@@ -160,7 +160,7 @@ def test_it_goes_on_by_itself_when_the_day_turns(fleet: Fleet):
     assert told("agent.within_budget") == [""]
 
 
-def test_what_is_used_after_midnight_belongs_to_the_new_day(fleet: Fleet):
+def test_usage_after_midnight_belongs_to_the_new_day(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 100})
     run = running(fleet, agent)
     use(run, 99, now=at(hours=11.99))
@@ -215,7 +215,7 @@ def test_a_project_goes_on_when_its_month_turns(fleet: Fleet):
     assert told("tenant.within_budget") == [""]
 
 
-def test_a_cap_that_nobody_looked_at_when_it_was_passed_is_found_by_the_sweep(fleet: Fleet):
+def test_the_sweep_finds_a_cap_that_was_exceeded_unnoticed(fleet: Fleet):
     """The worker may have died between the report and the look at the project's sum."""
     cap_project(fleet, tokens_per_month=10)
     run = running(fleet, fleet.agent())

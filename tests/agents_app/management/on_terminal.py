@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from agents_app.conf import ROOT
 from tests.parts.stack_part import PrivateStack
-from tests.parts.waiting import PATIENCE, wait_for
+from tests.parts.waiting import BUSY_FACTOR, wait_for
 
 # What moves the cursor, colours, and hides: everything that is not text.
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-Z0-9])")
@@ -46,7 +46,7 @@ class Terminal:
         os.write(self._master, b"\x03")
         return self.wait()
 
-    def wait(self, seconds: float = 20 * PATIENCE) -> int:
+    def wait(self, seconds: float = 20 * BUSY_FACTOR) -> int:
         code = self.process.wait(seconds)
         self._reader.join(seconds)
         return code

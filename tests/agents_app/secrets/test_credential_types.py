@@ -69,7 +69,7 @@ def test_a_type_may_have_several_fields_not_all_of_them_secret():
     assert got.secrets == ("AKIA0000", TOKEN)
 
 
-def test_a_key_for_git_is_a_file_that_git_is_told_about():
+def test_a_key_for_git_is_a_file_with_variables_for_git():
     got = provided_secrets(Name("git_ssh"), {"value": KEY})
     (file,) = got.files
     assert (got.env, file.text, got.secrets) == ({}, KEY, (KEY,))

@@ -35,7 +35,7 @@ def give(fleet: Fleet, name: str = "github_token", value: str = CANARY, **fields
 # --- what people do -------------------------------------------------------------------------
 
 
-def test_the_value_is_in_no_row_and_who_set_it_is_noted(fleet: Fleet):
+def test_the_value_is_in_no_row_and_the_journal_names_the_user(fleet: Fleet):
     assert give(fleet)
     kept = Credential.objects.get()
     assert (kept.changed_by, kept.changed_at, kept.key_id) == ("ann", NOON, keys().first_id)
@@ -44,7 +44,7 @@ def test_the_value_is_in_no_row_and_who_set_it_is_noted(fleet: Fleet):
     assert (event.name, event.detail) == ("credential.set", "ann: github_token")
 
 
-def test_setting_it_again_replaces_it(fleet: Fleet):
+def test_setting_a_credential_again_replaces_it(fleet: Fleet):
     give(fleet)
     assert not set_credential(
         fleet.tenant, parse_name("github_token"), {"value": "another-token"}, "bob", at(5)
@@ -108,7 +108,7 @@ def test_a_new_key_is_noticed_without_a_restart(fleet: Fleet, monkeypatch):
     keys.cache_clear()
 
 
-def test_doctor_names_what_is_missing_and_the_command_for_it(fleet: Fleet):
+def test_doctor_names_missing_credentials_and_the_command_for_them(fleet: Fleet):
     fleet.agent(credentials=["github_token", "aws:prod"])
     give(fleet)
     found = [f for f in doctor.examine(NOON) if f.check == "credentials"]

@@ -24,7 +24,7 @@ def test_a_text_copied_into_another_row_opens_nothing(tenant, name):
         unseal(Keys((OLD,)), sealed, tenant, name)
 
 
-def test_without_its_key_it_stays_shut_and_the_message_says_what_to_do():
+def test_a_secret_without_its_key_is_refused_with_a_remedy():
     sealed = seal(Keys((OLD,)), 1, "main", "geheim")
     with pytest.raises(BrokenSeal, match="DROVER_CREDENTIAL_KEYS"):
         unseal(Keys((NEW,)), sealed, 1, "main")

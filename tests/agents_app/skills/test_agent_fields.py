@@ -145,7 +145,7 @@ def test_a_config_may_hold_webhooks_and_dates():
     assert spec.params == {"on": "2026-01-31"}
 
 
-def test_the_project_fills_in_what_the_agent_leaves_open():
+def test_fields_that_the_agent_leaves_out_come_from_the_project():
     defaults = project(
         'command = ["claude", "-p"]\nimage = "acme"\ntimezone = "Asia/Tokyo"\nmaxReruns = 1\n'
         "maxCallDepth = 2\nworkQueueSize = 3\n[local]\ntimeout = 60\n"

@@ -11,7 +11,7 @@ from agents_app.stack.first_start import ADMIN, ensure_admin, migrate
 pytestmark = pytest.mark.django_db
 
 
-def test_a_password_is_made_up_once_and_never_told_again() -> None:
+def test_a_password_is_generated_and_returned_once() -> None:
     made_up = ensure_admin("")
     assert len(made_up) >= 16
     assert authenticate(username=ADMIN, password=made_up) is not None
@@ -19,7 +19,7 @@ def test_a_password_is_made_up_once_and_never_told_again() -> None:
     assert authenticate(username=ADMIN, password=made_up) is not None
 
 
-def test_a_given_password_is_used_and_not_told() -> None:
+def test_a_given_password_is_used_and_not_returned() -> None:
     assert ensure_admin("given") == ""
     admin = authenticate(username=ADMIN, password="given")
     assert admin is not None

@@ -33,7 +33,7 @@ def hold(data: Path, child_seconds: float = 60) -> tuple[subprocess.Popen[bytes]
     return process, int(process.stdout.readline())
 
 
-def test_a_second_one_is_told_who_has_it(tmp_path: Path) -> None:
+def test_a_second_up_is_refused_with_the_process_id_of_the_first(tmp_path: Path) -> None:
     holder, child = hold(tmp_path)
     try:
         with pytest.raises(Refused, match=f"already runs .* as process {holder.pid}"):
@@ -52,7 +52,7 @@ def test_it_is_free_again_afterwards(tmp_path: Path) -> None:
         pass
 
 
-def test_it_waits_for_what_a_killed_one_left_behind(tmp_path: Path) -> None:
+def test_the_lock_waits_for_the_processes_of_a_killed_up(tmp_path: Path) -> None:
     holder, _child = hold(tmp_path, child_seconds=1)
     holder.kill()
     holder.wait()
@@ -74,7 +74,7 @@ def test_what_never_closes_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
         os.kill(child, 9)
 
 
-def test_a_stale_file_names_nobody(tmp_path: Path) -> None:
+def test_a_stale_lock_file_names_no_process(tmp_path: Path) -> None:
     up_lock.lock_path(tmp_path).write_text(f"{os.getpid()}\n")
     assert up_lock.running_up(tmp_path) is None
     assert up_lock.running_up(tmp_path / "nothing") is None
@@ -85,7 +85,7 @@ def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> Non
         up_lock.hold_lock(tmp_path / "missing").__enter__()
 
 
-def test_the_lock_file_may_be_asked_while_it_is_held(tmp_path: Path) -> None:
+def test_the_holder_can_be_read_while_the_lock_is_held(tmp_path: Path) -> None:
     """Asking takes a shared lock for a moment; that must not make a starting `up` fail."""
     with up_lock.hold_lock(tmp_path):
         wait_for(lambda: up_lock.running_up(tmp_path) == os.getpid(), 1)

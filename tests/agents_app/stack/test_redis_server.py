@@ -18,7 +18,7 @@ from agents_app.installation.broker import transport_options
 from tests.parts.redis_part import BINARIES, RedisServer
 
 
-def test_it_keeps_what_it_was_told_across_a_restart(redis_server: RedisServer) -> None:
+def test_the_server_keeps_its_data_across_a_restart(redis_server: RedisServer) -> None:
     redis_server.client().set("kept", "yes")
     redis_server.stop()
     redis_server.start()
@@ -33,7 +33,7 @@ def test_it_never_forgets_to_make_room_and_writes_no_snapshots(redis_server: Red
     assert config["protected-mode"] == "yes"
 
 
-def test_it_listens_on_no_port_and_lets_nobody_else_in(redis_server: RedisServer) -> None:
+def test_the_server_listens_on_no_port_and_admits_no_other_user(redis_server: RedisServer) -> None:
     connections = psutil.Process(redis_server.pid).net_connections("inet")
     assert connections == []
     socket = subject.redis_socket_path(redis_server.data)
@@ -61,7 +61,7 @@ def test_celery_sends_and_receives_over_its_address(redis_server: RedisServer) -
 
 
 @pytest.mark.parametrize(("first", "second"), [("valkey", "redis"), ("redis", "valkey")])
-def test_each_server_reads_what_the_other_wrote(tmp_path: Path, first: str, second: str) -> None:
+def test_each_server_reads_the_data_of_the_other(tmp_path: Path, first: str, second: str) -> None:
     """A server may appear on PATH, or vanish, between two starts of one installation."""
     one = RedisServer(BINARIES[first](), tmp_path).start()
     one.client().rpush("queue", "a", "b")
@@ -116,7 +116,7 @@ def test_two_long_data_directories_do_not_share_a_socket(tmp_path: Path) -> None
     assert len(paths) == 2
 
 
-def test_somebody_elses_directory_is_refused(
+def test_a_directory_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subject, "_SHORT_ROOT", tmp_path)
@@ -160,7 +160,7 @@ def test_a_redis_that_was_named_is_used(given: str, celery: str) -> None:
     assert subject.redis_url(read_conf({"REDIS_URL": given})) == celery
 
 
-def test_redis_py_gets_the_spelling_it_knows() -> None:
+def test_the_url_is_converted_for_redis_py() -> None:
     assert subject.client_url("redis+socket:///run/redis.sock") == "unix:///run/redis.sock"
     assert subject.client_url("redis://host:1/2") == "redis://host:1/2"
 

@@ -30,7 +30,7 @@ def test_a_worker_and_beat_without_supervisor_run_an_agent(new_stack: NewStack) 
     assert stack.stop("worker-1") == 0
 
 
-def test_a_guard_told_to_quit_takes_the_worker_and_its_run_along(new_stack: NewStack) -> None:
+def test_a_guard_that_gets_sigquit_ends_the_worker_and_its_run(new_stack: NewStack) -> None:
     stack = new_stack()
     stack.write_agent("waiter", WAITER.format(file="/nowhere"))
     for name in ("redis", "worker-1", "beat"):

@@ -160,7 +160,7 @@ def test_long_and_binary_lines_are_shortened_and_cleaned() -> None:
     assert lines[3] == "noisy | café end"
 
 
-def test_a_quiet_start_is_heard_only_if_it_fails(tmp_path: Path) -> None:
+def test_the_output_of_a_quiet_start_is_shown_only_if_it_fails(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     code = f"open({str(ready)!r}, 'w'); time.sleep(0.3); print('later', flush=True); {SLEEPS}"
     works = role("works", code, ready_file=ready, quiet_start=True)

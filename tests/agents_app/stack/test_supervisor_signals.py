@@ -49,7 +49,7 @@ def test_term_and_hangup_drain_like_ctrl_c(tmp_path: Path, signum: signal.Signal
         assert all_gone(children)
 
 
-def test_a_drain_has_no_time_limit_and_says_what_it_waits_for(tmp_path: Path) -> None:
+def test_a_drain_has_no_time_limit_and_prints_the_number_of_runs(tmp_path: Path) -> None:
     drains = role("worker", ends_slowly(1.5), stop_timeout_seconds=None)
     with ToyStack(tmp_path, drains) as stack:
         stack.wait_for_text("listening")
@@ -59,7 +59,7 @@ def test_a_drain_has_no_time_limit_and_says_what_it_waits_for(tmp_path: Path) ->
     assert not (tmp_path / "interrupted").exists()
 
 
-def test_a_second_ctrl_c_interrupts_then_kills_what_does_not_end(tmp_path: Path) -> None:
+def test_a_second_ctrl_c_interrupts_and_then_kills_the_remaining_processes(tmp_path: Path) -> None:
     deaf = role("worker", IGNORES_TERM, stop_timeout_seconds=None, kill_signal="SIGQUIT")
     with ToyStack(tmp_path, deaf) as stack:
         stack.wait_for_text("deaf")
@@ -127,7 +127,7 @@ def test_a_supervisor_killed_while_it_starts_leaves_no_orphan(tmp_path: Path) ->
         wait_for(lambda: all_gone(children), 2)
 
 
-def test_ctrl_c_while_starting_stops_what_has_started(tmp_path: Path) -> None:
+def test_ctrl_c_while_starting_stops_the_started_processes(tmp_path: Path) -> None:
     never = role("b", SLEEPS, ready_file=str(tmp_path / "never"), start_stage=1)
     with ToyStack(tmp_path, role("a", SLEEPS), never) as stack:
         wait_for(lambda: stack.output().count("pid") == 2)

@@ -76,7 +76,7 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
         assert password not in again
 
 
-def test_flower_sees_the_workers_and_lets_only_those_with_the_password_in(
+def test_flower_sees_the_workers_and_requires_the_password(
     new_stack: NewStack,
 ) -> None:
     stack = new_stack(DROVER_WORKERS="2", DROVER_FLOWER="yes")
@@ -92,7 +92,7 @@ def test_flower_sees_the_workers_and_lets_only_those_with_the_password_in(
     assert '"name": "drover"' in get(f"{url}/api/queues/length", login)[1]
 
 
-def test_no_secret_stands_in_arguments_or_reaches_children_that_need_it_not(
+def test_secrets_are_neither_in_arguments_nor_in_children_that_do_not_need_them(
     new_stack: NewStack,
 ) -> None:
     stack = new_stack(
@@ -112,7 +112,7 @@ def test_no_secret_stands_in_arguments_or_reaches_children_that_need_it_not(
     assert "canary" not in stack.log("up")
 
 
-def test_a_second_up_says_who_has_the_directory(new_stack: NewStack) -> None:
+def test_a_second_up_names_the_process_that_uses_the_directory(new_stack: NewStack) -> None:
     stack = new_stack()
     process = stack.up()
     second = stack.manage("up")
@@ -123,7 +123,7 @@ def test_a_second_up_says_who_has_the_directory(new_stack: NewStack) -> None:
 
 
 @pytest.mark.slow
-def test_killed_it_leaves_nothing_and_starts_again(new_stack: NewStack) -> None:
+def test_a_killed_up_leaves_no_process_and_starts_again(new_stack: NewStack) -> None:
     stack = new_stack()
     stack.write_agent("waiter", WAITER.format(file="/nowhere"))
     process = stack.up()

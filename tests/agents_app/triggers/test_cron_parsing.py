@@ -79,12 +79,12 @@ def test_the_message_says_what_is_wrong_where_and_what_to_do():
     assert caught.value.position == 4
 
 
-def test_six_fields_are_told_that_there_are_no_seconds():
+def test_the_error_of_six_fields_says_that_there_is_no_field_for_seconds():
     with pytest.raises(TriggerParseError, match=r"got 6; there is no field for seconds"):
         parse_cron("0 0 9 * * *")
 
 
-def test_an_unknown_macro_is_told_the_known_ones():
+def test_the_error_of_an_unknown_macro_lists_the_known_ones():
     with pytest.raises(TriggerParseError, match="@hourly, @daily, @midnight, @weekly"):
         parse_cron("@fortnightly")
 

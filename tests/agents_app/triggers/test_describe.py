@@ -40,11 +40,11 @@ from agents_app.triggers import (
         ("@yearly", "at 00:00, on the 1st of the month, in January"),
     ],
 )
-def test_a_cron_expression_is_said_in_words(expression: str, said: str):
+def test_a_cron_expression_is_described_in_words(expression: str, said: str):
     assert describe_cron(parse_cron(expression)) == said
 
 
-def test_a_phrase_is_said_as_what_it_means():
+def test_a_phrase_is_described_by_its_meaning():
     trigger = parse_trigger("every week on mon and fri at 18:30")
     assert isinstance(trigger, CronTrigger)
     assert describe_cron(trigger) == "at 18:30, on Monday and Friday"
@@ -66,7 +66,7 @@ def test_a_long_list_is_not_read_out_to_its_end():
         ("0.25s", "every 250 milliseconds"),
     ],
 )
-def test_an_interval_is_said_in_words(text: str, said: str):
+def test_an_interval_is_described_in_words(text: str, said: str):
     trigger = parse_trigger(text)
     assert isinstance(trigger, IntervalTrigger)
     assert describe_interval(trigger) == said

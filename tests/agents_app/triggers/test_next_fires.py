@@ -38,7 +38,7 @@ def around(change: ClockChange) -> list[tuple[str, str]]:
 # --- the next few ---------------------------------------------------------------------------
 
 
-def test_fires_are_told_in_the_zone_and_in_utc():
+def test_fires_are_formatted_in_the_zone_and_in_utc():
     seen = preview_fires("0 9 * * *", "Asia/Tokyo", NOON)
     assert len(seen.fires) == 5
     first = seen.fires[0]
@@ -95,7 +95,7 @@ def test_of_a_saved_schedule_the_armed_fire_comes_first():
     ]
 
 
-def test_a_saved_one_shot_fires_when_it_is_armed_whatever_its_words_would_mean_now():
+def test_a_saved_one_shot_keeps_its_stored_time():
     assert local_times("in 30 minutes", armed=at(minutes=5)) == ["Mon 02 Mar 2026 12:05 UTC"]
     assert local_times("at 2026-03-02T11:00Z", armed=NOON) == ["Mon 02 Mar 2026 12:00 UTC"]
 
@@ -226,7 +226,7 @@ def test_half_an_hour_is_a_change_too():
         ("0 9 1 4 *", BERLIN),
     ],
 )
-def test_nothing_is_said_where_no_change_comes_between_fires(text: str, timezone: str):
+def test_there_is_no_note_without_a_change_between_fires(text: str, timezone: str):
     assert preview_fires(text, timezone, NOON).change is None
 
 

@@ -79,7 +79,7 @@ def test_a_phrase_fires_when_it_says(phrase, moment, chosen):
 
 @settings(repeatable, max_examples=200)
 @given(phrases, zones, zones_and_instants)
-def test_a_zone_at_the_end_is_the_zone_it_is_read_in(phrase, zone, moment):
+def test_a_zone_at_the_end_is_the_zone_of_the_phrase(phrase, zone, moment):
     named, now = moment
     try:
         plain = parse_when(phrase.text, now, named)
@@ -101,7 +101,7 @@ def check_kept(trigger: Trigger) -> None:
 
 @settings(repeatable, max_examples=300)
 @given(phrases, zones_and_instants, st.timedeltas(timedelta(0), timedelta(microseconds=999_999)))
-def test_a_phrase_is_read_back_from_what_it_is_kept_as(phrase, moment, fraction):
+def test_the_expression_of_a_phrase_parses_to_the_same_trigger(phrase, moment, fraction):
     zone, now = moment
     try:
         check_kept(parse_when(phrase.text, now + fraction, zone).trigger)
@@ -111,7 +111,7 @@ def test_a_phrase_is_read_back_from_what_it_is_kept_as(phrase, moment, fraction)
 
 @settings(repeatable, max_examples=200)
 @given(spans)
-def test_elapsed_time_is_read_back_from_what_it_is_kept_as(span):
+def test_the_expression_of_elapsed_time_parses_to_the_same_trigger(span):
     number, unit = span
     trigger = parse_trigger(f"every {number} {unit}s")
     assert next_fire(trigger, SPRING, BERLIN) == SPRING + number * UNITS[unit]
@@ -120,13 +120,13 @@ def test_elapsed_time_is_read_back_from_what_it_is_kept_as(span):
 
 @settings(repeatable, max_examples=200)
 @given(lines())
-def test_a_cron_line_is_read_back_from_what_it_is_kept_as(line):
+def test_the_expression_of_a_cron_line_parses_to_the_same_trigger(line):
     check_kept(parse_trigger(line.text))
 
 
 @settings(repeatable, max_examples=200)
 @given(st.integers(1, 10**13), st.sampled_from(["s", "m", "h", "d"]), st.integers(0, 6))
-def test_a_duration_is_read_back_from_what_it_is_kept_as(number, unit, digits):
+def test_the_expression_of_a_duration_parses_to_the_same_trigger(number, unit, digits):
     text = f"{number / 10**digits:.{digits}f}{unit}"
     try:
         trigger = parse_trigger(text)
@@ -174,7 +174,7 @@ def check_when(when: When, now: datetime, allow_past: bool) -> None:
 @example("tomorrow", datetime(1, 1, 2, tzinfo=UTC), ZoneInfo("America/New_York"), True)
 @example("in 99999999999999999999 days", datetime(2026, 1, 1, tzinfo=UTC), BERLIN, True)
 @example("every 999999 weeks", datetime(9000, 1, 1, tzinfo=UTC), ZoneInfo("UTC"), True)
-def test_a_text_is_either_understood_or_refused_with_what_is_accepted(text, now, zone, allow_past):
+def test_a_text_is_either_parsed_or_refused_with_the_accepted_forms(text, now, zone, allow_past):
     try:
         when = parse_when(text, now, zone, allow_past=allow_past)
     except TriggerParseError as error:

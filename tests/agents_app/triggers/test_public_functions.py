@@ -40,7 +40,7 @@ def test_the_same_text_is_parsed_once():
 
 
 @pytest.mark.parametrize("text", ["", "  ", "bad", "soon please", "9 am", "-5m", "0 9", "\u00a0"])
-def test_an_unreadable_text_is_refused_with_what_could_be_written(text):
+def test_an_invalid_text_is_refused_with_the_accepted_forms(text):
     with pytest.raises(TriggerParseError) as caught:
         parse_trigger(text)
     assert "15m" in str(caught.value) or "10m" in str(caught.value)

@@ -82,7 +82,7 @@ def test_every_form_that_a_refusal_lists_is_understood(form):
         ("0 9 * * 8", 8),
     ],
 )
-def test_a_refusal_says_where_the_text_went_wrong_and_what_is_accepted(phrase, position):
+def test_a_refusal_has_the_position_and_the_accepted_forms(phrase, position):
     error = refusal(phrase)
     assert (error.position, error.text, error.accepted) == (position, phrase, ACCEPTED)
 

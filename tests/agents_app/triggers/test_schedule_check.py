@@ -19,7 +19,7 @@ def check(
     return check_schedule(schedule, running, at_most, now)
 
 
-def test_the_first_reason_of_several_is_told():
+def test_the_first_of_several_reasons_is_returned():
     """Each step takes away the reason that came before."""
     bad = CheckedSchedule("mine", "chat", enabled=False, status="disabled")
     steps = [

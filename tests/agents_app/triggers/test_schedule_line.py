@@ -18,10 +18,10 @@ def read(text: str) -> ScheduleLine | ScheduleLineError:
 
 
 def created(text: str) -> tuple[str, str]:
-    writ = read(text)
-    assert isinstance(writ, ScheduleLine)
-    assert (writ.op, writ.agent, writ.id) == ("create", "research", None)
-    return writ.phrase, writ.message
+    line = read(text)
+    assert isinstance(line, ScheduleLine)
+    assert (line.op, line.agent, line.id) == ("create", "research", None)
+    return line.phrase, line.message
 
 
 def refused(text: str) -> str:

@@ -74,7 +74,7 @@ def test_the_text_is_kept_and_takes_no_part_in_comparison():
     assert trigger == OnceTrigger("something else", NOW + timedelta(minutes=5))
 
 
-def test_an_instant_can_be_kept_as_it_is():
+def test_an_instant_can_be_stored_unchanged():
     once = OnceTrigger("", datetime(2026, 6, 1, 12, tzinfo=UTC))
     assert once.expression == "at 2026-06-01T12:00:00Z"
     for text in (once.expression, "2026-06-01T14:00+02:00", "on 2026-06-01 12:00Z"):

@@ -1,1 +1,1 @@
-"""What needs Django: each call runs in a process of its own with one stack's settings."""
+"""Functions that need Django; each call runs in a process with the settings of one stack."""

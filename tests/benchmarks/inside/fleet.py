@@ -1,4 +1,4 @@
-"""Agents with waiting work or with schedules, written as rows; releasing the work."""
+"""Creates agents with queued work or schedules as rows, and releases the work."""
 
 import math
 import time
@@ -48,7 +48,7 @@ def write_work(
     items: int,
     runtime: Mapping[str, Any] | None = None,
 ) -> None:
-    """Nothing of it starts before `release`, because the tenant is paused."""
+    """Create queued work; it starts with `release`, because the tenant is paused."""
     write_agents(agents, scale, command, paused=True, runtime=runtime)
     now = datetime.now(UTC)
     owners = list(Agent.objects.order_by("id"))
@@ -67,7 +67,7 @@ def write_work(
 
 
 def release() -> float:
-    """Resumes the tenant and fills all slots; the time at which that began."""
+    """Resume the tenant and fill all slots; returns the start time."""
     agents = list(Agent.objects.values_list("pk", flat=True))
     in_transaction(lambda: Tenant.objects.filter(name=TENANT).update(paused_at=None))
     began_at = time.time()
@@ -78,7 +78,7 @@ def release() -> float:
 
 
 def write_schedules(count: int) -> None:
-    """Spread over the agents there are; due a second after each other, from tomorrow on."""
+    """Create schedules of the existing agents; due one second apart, from tomorrow."""
     owners = list(Agent.objects.order_by("id"))
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     schedules = [
@@ -95,7 +95,7 @@ def write_schedules(count: int) -> None:
 
 
 def arm(in_seconds: float, apart_seconds: float = 0.0) -> float:
-    """Makes every schedule due soon, once: all in the same second, or one after the other."""
+    """Make every schedule due once: all in the same second, or one after the other."""
     first = datetime.fromtimestamp(math.ceil(time.time() + in_seconds), UTC)
     if not apart_seconds:
         in_transaction(lambda: Schedule.objects.update(next_fire_at=first))
@@ -107,7 +107,7 @@ def arm(in_seconds: float, apart_seconds: float = 0.0) -> float:
 
 
 def write_history(items: int) -> None:
-    """Finished work of the schedules there are: an empty database flatters."""
+    """Create finished work of the existing schedules: an empty database would be too fast."""
     now = datetime.now(UTC)
     owners = list(Schedule.objects.order_by("id")[:1000])
     work = [
@@ -127,5 +127,5 @@ def write_history(items: int) -> None:
 
 
 def _expression(number: int, due_at: datetime) -> str:
-    """Half a year from now, so that nothing fires twice; 1440 kinds, or a cache would flatter."""
+    """A time in half a year, so that nothing fires twice; 1440 values against cache effects."""
     return f"{number % 60} {number // 60 % 24} 1 {(due_at.month + 5) % 12 + 1} *"

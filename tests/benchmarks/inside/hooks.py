@@ -1,4 +1,4 @@
-"""A webhook source with an agent that listens to it; and the table of the peer's view."""
+"""Creates a webhook source with an agent, and the table of the peer's view."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Two loops on one thread, for tuning: runs through Drover's whole path, and bare subprocesses."""
+"""Two loops on one thread, for tuning: whole runs of Drover, and plain subprocesses."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ COMMAND = ["/bin/true"]
 def drover(runs: int) -> dict[str, float]:
     write_work(agents=1, scale=1, command=COMMAND, items=runs)
     Tenant.objects.update(paused_at=None)
-    # One slot that never goes back through the queue: nothing but the way of a run is measured.
+    # One slot that is handed over: only the path of a run is measured.
     execute.MAX_RUNS_IN_A_ROW, execute.MAX_SECONDS_IN_A_ROW = runs + 1, 1e9
     relay.hint = lambda *_: None
     lease = Lease("loop", 1)

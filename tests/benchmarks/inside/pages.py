@@ -1,4 +1,4 @@
-"""A fleet with a long history as rows, and how long the pages of the dashboard take with it."""
+"""Creates a fleet with a long history as rows, and measures the pages of the dashboard."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ from tests.benchmarks.inside.fleet import write_agents, write_schedules
 
 LISTS = ("agent", "run", "schedule", "firing", "delivery", "worker", "workitem", "runevent",
          "rulestate", "message", "usage")  # fmt: skip
-# The newest goes on and has a log; the others are as good as any.
+# The newest run is running and has a log.
 ROWS = {"run": "-pk", "agent": "pk", "schedule": "pk", "delivery": "pk", "workitem": "pk",
         "worker": "pk", "rulestate": "pk"}  # fmt: skip
 RULES, RUNNING = 200, 20
@@ -38,7 +38,7 @@ EVERY_SECONDS = 30
 
 
 def write(agents: int, runs: int) -> None:
-    """One row of each kind as the application writes it, and then copies of it, which is quick."""
+    """Write one row of each kind through the application, and copy it in SQL, which is fast."""
     write_agents(agents, 1, ["/bin/true"])
     write_schedules(agents)
     now = datetime.now(UTC)
@@ -62,7 +62,7 @@ def write(agents: int, runs: int) -> None:
 
 
 def measure(times: int) -> dict[str, float]:
-    """Milliseconds by page: the median of so many, after one that fills the caches."""
+    """Median milliseconds by page, after one request that fills the caches."""
     user, _ = User.objects.get_or_create(username="bench", is_staff=True, is_superuser=True)
     client = Client(HTTP_HOST="127.0.0.1")
     client.force_login(user)
@@ -93,7 +93,7 @@ def _median_ms(client: Client, url: str, times: int) -> float:
 
 
 def _copy(row: Model, source: str, **own: str) -> None:
-    """A copy for each line of the source, which is called `s`; the row itself is `t`."""
+    """SQL that copies a row `t` for each row of the source `s`."""
     table = row._meta.db_table
     columns = [field.column for field in row._meta.concrete_fields if not field.primary_key]
     values = ", ".join(own.get(column, f"t.{column}") for column in columns)
@@ -132,7 +132,7 @@ def _first_run(now: datetime) -> tuple[WorkItem, Run]:
 
 
 def _write_the_rest(run: Run, now: datetime) -> None:
-    """What waits, what came due, what was received, and a log of the newest run."""
+    """Create queued work, firings, deliveries, and a log of the newest run."""
     agents = "SELECT id FROM drover_agent"
     many = "SELECT a.id AS a, b.id AS b FROM drover_agent a, drover_agent b LIMIT 20000"
     same: dict[str, Any] = {"tenant": run.tenant}

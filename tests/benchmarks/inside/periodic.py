@@ -1,4 +1,4 @@
-"""Schedules of the peer: django-celery-beat's own rows."""
+"""Creates schedules of the peer: rows of django-celery-beat."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def write(count: int, task: str = "noop") -> None:
 
 
 def arm(in_seconds: float, apart_seconds: float = 0.0) -> float:
-    """Makes every row due soon, once, because it ran last exactly a day before that."""
+    """Make every row due once, by setting its last run to a day before."""
     first = datetime.fromtimestamp(math.ceil(time.time() + in_seconds), UTC)
     if apart_seconds:
         for number, row in enumerate(PeriodicTask.objects.filter(name__startswith="row")):

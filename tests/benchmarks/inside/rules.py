@@ -1,4 +1,4 @@
-"""Rules that are all due at every look, about agents that all run and print; one look, timed."""
+"""Measures one tick of rules that are all due, about agents that all run and print."""
 
 import tempfile
 import time
@@ -11,7 +11,7 @@ from agents_app.rules.engine.tick import evaluate_rules
 from agents_app.rules.language.source import FILE_NAME
 
 PIECES = 20
-# One of each kind, half of them true.
+# One rule of each kind; half of the conditions hold.
 RULES = (
     "every 1m if not alive({agent}) => summon {agent}",
     "every 1m if idle({agent}) > 1h => release {{idle}}",
@@ -78,4 +78,4 @@ def look(rules: int, agents: int, times: int) -> dict[str, float]:
 
 
 def _nobody(*_: object) -> None:
-    """What rules do is done meanwhile, by others."""
+    """Actions are not performed: they run on other threads in a real beat."""

@@ -1,4 +1,4 @@
-"""Runs that go on without a worker, and the tokens that they would signal with."""
+"""Creates running runs without a worker, and their tokens."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""A token for those who listen, and whose entries they hear."""
+"""Creates the token of the subscribers, and finds the tenant of the entries."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What beat does in one tick, timed in this process: Drover's claim and its peer's heap."""
+"""Measures one tick of beat in this process, for Drover and for the peer."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def drover(ticks: int, edits: int) -> dict[str, float]:
 
 
 def _tick() -> None:
-    """Twice, as beat does: what is there to do, and how long to sleep."""
+    """Query the next due time twice, as beat does: to find due entries, and to sleep."""
     for _ in range(2):
         upcoming = due.next_due_at()
         assert upcoming is not None and upcoming > datetime.now(UTC)

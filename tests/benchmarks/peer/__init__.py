@@ -1,1 +1,1 @@
-"""The peer: plain Celery and django-celery-beat, doing what they do without Drover."""
+"""The peer: plain Celery and django-celery-beat."""

@@ -1,4 +1,4 @@
-"""The peer's Celery application: bare tasks, early acknowledgement, no database of its own.
+"""The Celery application of the peer: plain tasks, early acknowledgement, no database.
 
 With DJANGO_SETTINGS_MODULE in the environment (the peer's beat) Celery itself loads Django."""
 
@@ -34,7 +34,7 @@ _began: dict[str, float] = {}
 @app.task(name="peer.run_true")
 def run_true() -> None:
     subprocess.run(["/bin/true"], check=False)
-    # In memory, because anything else would cost the peer time that a bare task does not need.
+    # In memory, because a file would cost the peer time that a plain task does not need.
     if next(_finished) == EXPECTED:
         spent = {name: value - _began[name] for name, value in _spent().items()}
         REPORT.write_text(json.dumps(spent))

@@ -1,4 +1,4 @@
-"""What people write first: a view that saves what it gets, one row a request, and says so."""
+"""A simple webhook view that saves one row per request and answers."""
 
 from django.db import models
 from django.http import HttpRequest, JsonResponse

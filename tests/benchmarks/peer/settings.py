@@ -1,4 +1,4 @@
-"""The Django of the peer's beat and gateway: the admin and django-celery-beat, nothing else."""
+"""Django settings of the peer's beat and gateway: the admin and django-celery-beat."""
 
 from agents_app.conf import CONF, database_settings
 
@@ -35,7 +35,7 @@ TEMPLATES = [
         },
     }
 ]
-# The tables are there: a database of Drover's has those of django-celery-beat too.
+# The tables exist: a database of Drover has those of django-celery-beat, too.
 DATABASES = {"default": database_settings(CONF.database_url)}
 if "postgresql" in DATABASES["default"]["ENGINE"]:
     # As Django advises under ASGI; a new connection for each request would be half as fast.

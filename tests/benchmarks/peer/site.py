@@ -1,4 +1,4 @@
-"""The peer's addresses: the admin, one page that says it is alive, and one that saves a row."""
+"""URLs of the peer: the admin, a health page, and the webhook view."""
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse

@@ -30,7 +30,7 @@ class PeerStack(PrivateStack):
         return self.data / "report"
 
     def reported(self) -> str:
-        """What its tasks wrote; nothing before they did."""
+        """The values that its tasks have written so far."""
         return self.report.read_text() if self.report.exists() else ""
 
     def send_runs(self, count: int) -> None:
@@ -38,12 +38,12 @@ class PeerStack(PrivateStack):
         subprocess.run(argv, cwd=ROOT, env=self._plain_env(), check=True)
 
     def waiting(self) -> int:
-        """Messages in Redis that nobody has taken."""
+        """The number of messages in Redis that no worker has taken."""
         with contextlib.closing(redis.Redis.from_url(client_url(redis_url(self.conf)))) as client:
             return int(client.llen(f"{self.env['DROVER_REDIS_PREFIX']}peer"))
 
     def _plain_env(self) -> dict[str, str]:
-        """Without Django, which a bare task does not need."""
+        """Start a worker without Django, which a plain task does not need."""
         plain = {key: self.env[key] for key in self.env if key != "DJANGO_SETTINGS_MODULE"}
         return plain | {"PEER_REPORT": str(self.report)}
 
@@ -83,6 +83,6 @@ def _celery(command: str) -> tuple[str, ...]:
 
 
 def _worker_options(concurrency: str) -> tuple[str, ...]:
-    """As Drover's own, but silent: no events, no line per task."""
+    """As in Drover, but without events and log lines per task."""
     quiet = ("--without-gossip", "--without-mingle", "-l", "warning")
     return ("-P", "threads", "-c", concurrency, *quiet)
