@@ -6,6 +6,7 @@ Opening a log at a line reads the numbers of about 15 rows and the rows that hol
 from collections.abc import Iterator
 
 from django.db.models import Max, QuerySet
+from django.db.models.functions import Length
 
 from agents_app.models import RunOutput
 from agents_app.output.lines import (
@@ -23,6 +24,8 @@ from agents_app.text import TextDecoder
 
 # Up to 64 kB each.
 ROWS_AT_ONCE = 32
+# Rows whose lengths are read to decide how many rows an excerpt needs.
+ROWS_MEASURED = 100
 # Of an excerpt that ends with a given line, unless the lines in it need more.
 MOST_ROWS = 1000
 _COLUMNS = ("seq", "stream", "at", "data", "first_line", "carried")
@@ -145,8 +148,7 @@ def stored_lines(run_id: int, *, ended: bool) -> Iterator[LogLine]:
 
 def last_lines(run_id: int, most: int, *, ended: bool) -> Excerpt:
     """Up to `most` terminal lines at the end of a log; `ended` when no row will follow."""
-    last = _rows(run_id).aggregate(last=Max("seq"))["last"] or 0
-    return _lines_up_to(run_id, last, most, ended=ended)
+    return _lines_up_to(run_id, None, most, ended=ended)
 
 
 def lines_before(run_id: int, before: int, most: int) -> Excerpt:
@@ -172,31 +174,49 @@ def _weigh_much(lines: list[LogLine]) -> bool:
 
 
 def _lines_up_to(
-    run_id: int, last_seq: int, most: int, *, before: int | None = None, ended: bool = False
+    run_id: int, last_seq: int | None, most: int, *, before: int | None = None, ended: bool = False
 ) -> Excerpt:
     """The last terminal lines in the rows up to `last_seq`, or of these the lines before a number.
 
-    Reads four times as many rows with each step back, until they hold enough lines.
+    Two queries, unless the rows hold fewer terminal lines than line numbers: a progress bar has
+    many numbers. Then four times as many rows are read with each further step.
     """
     rows: list[OutputRow] = []
-    first_seq, count = last_seq + 1, 2
+    until = None if last_seq is None else last_seq + 1
+    share = 1
     while True:
-        wanted = max(1, last_seq - count + 1)
-        rows[:0] = _output_rows(_rows(run_id, seq__gte=wanted, seq__lt=first_seq))
-        first_seq = wanted
+        first_seq = _first_row(run_id, until, share * most, share * MOST_WEIGHT)
+        found = _rows(run_id, seq__gte=first_seq)
+        rows[:0] = _output_rows(found if until is None else found.filter(seq__lt=until))
         cutter = LineCutter(StoredLines(run_id, terminal=True), terminal=True)
         lines = [line for row in rows for line in cutter.feed(row)]
         if before is None:
             lines += cutter.unfinished(ended=ended)
         else:
             lines = [line for line in lines if line.number < before]
-        is_enough = len(lines) >= most or count >= MOST_ROWS or _weigh_much(lines)
+        is_enough = len(lines) >= most or len(rows) >= MOST_ROWS or _weigh_much(lines)
         if first_seq == 1 or (lines and is_enough):
             break
-        count *= 4
+        until = first_seq
+        share *= 4
     shown = tuple(limited(reversed(lines[-most:])))[::-1]
     is_first = first_seq == 1 and len(shown) == len(lines)
     return Excerpt(shown, 0 if is_first else shown[0].number, is_last=before is None)
+
+
+def _first_row(run_id: int, until: int | None, lines: int, weight: int) -> int:
+    """The `seq` of the first of the rows before `until` that hold as many lines or as many bytes.
+
+    Reads the numbers and lengths of rows, not their data. `until` None: up to the last row.
+    """
+    rows = _rows(run_id) if until is None else _rows(run_id, seq__lt=until)
+    columns = ("seq", "first_line", Length("data"))
+    newest: list[tuple[int, int, int]] = list(rows.reverse().values_list(*columns)[:ROWS_MEASURED])
+    for seq, first_line, length in newest:
+        weight -= length
+        if newest[0][1] - first_line >= lines or weight <= 0:
+            return seq
+    return newest[-1][0] if newest else 1
 
 
 # --- text -----------------------------------------------------------------------------------

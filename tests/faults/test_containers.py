@@ -191,7 +191,7 @@ def test_work_waits_without_losing_an_attempt_while_the_engine_is_down(
     fleet.stack.wait_for_rows(sql, "docker_unavailable: %")
     time.sleep(4 * RECONCILE_SECONDS)
     assert len(fleet.runs("waiting")) <= 2  # not one for each time it was tried
-    assert "waiting: the Docker daemon" in doctor(fleet)
+    assert "waiting: Docker is not reachable at" in doctor(fleet)
     assert 1 <= fleet.stack.log("worker-1").count("docker.unavailable") <= 2
     let_go(fleet, "waiting")  # its directory is there as soon as a run was prepared
     engine.start()

@@ -33,7 +33,7 @@ from agents_app.models import (
 )
 from agents_app.secrets.credentials import set_credential
 from agents_app.secrets.types import parse_name
-from tests.agents_app.admin.test_acts import url_of
+from tests.agents_app.admin.test_verbs import url_of
 from tests.agents_app.admin.visitors import fill
 from tests.agents_app.fleet import NOON, Fleet, at
 

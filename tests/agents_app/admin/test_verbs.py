@@ -86,7 +86,7 @@ def test_all_runs_of_an_agent_are_stopped(boss: Client, fleet: Fleet):
     assert Run.objects.get(pk=running.run_id).stop_requested_at is not None
     pending.refresh_from_db()
     assert (pending.state, pending.error) == ("stopped", "stopped by ann")
-    assert "no run" in act(boss, fleet.agent("idle"), "stop")
+    assert "nothing was running" in act(boss, fleet.agent("idle"), "stop")
 
 
 def test_several_agents_are_paused_in_the_list_although_one_refuses(boss: Client, fleet: Fleet):
@@ -111,7 +111,7 @@ def test_the_scale_is_changed_on_the_page_and_noted(boss: Client, fleet: Fleet):
     assert (agent.scale, told("agent.scaled")) == (2, ["ann: 2"])
     # The waiting one takes the new slot at once.
     assert work_states(agent) == ["admitted", "admitted"]
-    assert "is disabled" in act(boss, agent, "scale", text="0")
+    assert "disabled: " in act(boss, agent, "scale", text="0")
 
 
 @pytest.mark.parametrize("scale", ["-1", "10001", "many", "", "1.5", "99999999999999999999"])
@@ -162,9 +162,9 @@ def test_waiting_work_is_dropped_and_restored(boss: Client, fleet: Fleet):
     busy, waiting = fleet.start(fleet.ask(agent)), fleet.ask(agent)
     assert "dropped" in act(boss, waiting, "drop")
     assert (waiting.state, waiting.reason) == ("dropped", "dropped by ann")
-    assert "only waiting work" in act(boss, waiting, "drop")
+    assert "only queued work items can be dropped" in act(boss, waiting, "drop")
     fleet.finish(busy)
-    assert "back in the queue" in act(boss, waiting, "restore")
+    assert "restored to the queue" in act(boss, waiting, "restore")
     # The slot is free by now, so it does not even wait.
     assert waiting.state == WorkItem.State.ADMITTED
     assert "only dropped or cleared" in act(boss, waiting, "restore")
@@ -189,7 +189,7 @@ def test_a_schedule_is_paused_and_resumed_without_firing_at_once(boss: Client, f
 def test_a_tenant_is_paused_and_resumed(boss: Client, fleet: Fleet):
     assert "All agents of default paused" in act(boss, fleet.tenant, "pause", text="night")
     assert fleet.tenant.pause_note == "night"
-    assert "go on" in act(boss, fleet.tenant, "resume")
+    assert "resumed" in act(boss, fleet.tenant, "resume")
     assert fleet.tenant.paused_at is None
 
 

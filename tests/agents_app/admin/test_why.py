@@ -39,7 +39,7 @@ def test_a_time_that_is_over_is_answered_with_what_became_of_it(boss: Client, fl
     started, skipped = asked(boss, schedule, "12:00"), asked(boss, schedule, "30 minutes ago")
     assert "It was due at Mon 02 Mar 2026 12:00 UTC: started, a slot was free" in started
     assert reverse("admin:agents_app_run_change", args=[run.pk]) in started
-    assert "skipped, its work from before was not finished" in skipped
+    assert "earlier work was not finished" in skipped
 
 
 @time_machine.travel(NOON, tick=False)

@@ -28,8 +28,8 @@ def test_rules_that_are_not_obeyed_or_silent_are_found(fleet: Fleet, project: Pa
         silent_until=at(hours=1),
     )
     assert findings(fleet_checks.check_rules) == [
-        ("wrong", "no rule is obeyed: it broke"),
-        ("warning", "ann silenced their messages, until 2026-03-02 13:00 UTC"),
+        ("wrong", "no rule is evaluated: it broke"),
+        ("warning", "ann silenced the messages of rules until 2026-03-02 13:00 UTC"),
         ("ok", "0 in scheduler.rules"),
     ]
 

@@ -17,7 +17,7 @@ def test_a_tenant_is_made_with_a_token_to_keep(durable_fleet: Fleet):
     token = find_token(secret)
     assert token is not None and (token.tenant.name, token.scope) == ("acme", "admin")
     assert said.err == "store the tokens now: they cannot be shown again\n"
-    assert call("tenant", "create", "acme").err == "there is a tenant 'acme' already\n"
+    assert call("tenant", "create", "acme").err == "a tenant 'acme' exists already\n"
 
 
 def test_tenants_are_listed_with_their_state(durable_fleet: Fleet):

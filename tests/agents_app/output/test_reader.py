@@ -240,7 +240,7 @@ class Cost:
         # Each query is made again, because a query does not say how many rows were fetched.
         with connection.cursor() as cursor:
             for sql in made:
-                if '"data"' in sql:
+                if '"data"' in sql and "LENGTH(" not in sql:
                     self.rows += len(cursor.execute(sql).fetchall())
 
 

@@ -88,7 +88,7 @@ def test_a_third_ctrl_c_kills_at_once(tmp_path: Path) -> None:
     deaf = role("worker", IGNORES_TERM, stop_timeout_seconds=None)
     with ToyStack(tmp_path, deaf) as stack:
         stack.wait_for_text("deaf")
-        for word in ("stopping", "ending", "had to kill"):
+        for word in ("stopping", "stopping running agents", "had to kill"):
             stack.signal(signal.SIGINT)
             stack.wait_for_text(word, seconds=1.5)
         assert stack.exit_code() == 1

@@ -62,7 +62,7 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
         serving = [pid for pid in pids if "agents_app.stack.serve" in commands([pid])]
         told = {environment_of(pid)["DROVER_GATEWAY_URL"] for pid in serving}
         assert told == {f"http://drover.test:{port}"}
-        assert said.count("shown only this once") == 1
+        assert said.count("shown only once") == 1
         names = ("redis", "guard.py", "worker", "beat", "gateway_app", "flower")
         assert all(name in commands(pids) for name in names)
         process.send_signal(signal.SIGINT)

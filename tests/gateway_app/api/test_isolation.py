@@ -181,9 +181,9 @@ def test_every_operation_with_a_body_has_one_to_be_walked_with():
     assert set(needed) <= set(BODIES)
 
 
-def test_rows_are_found_through_one_door_only():
-    """And by whom a session belongs to, which is asked before there is a caller."""
-    doors = {"owned.py", "auth.py"}
-    files = (ROOT / "gateway_app" / "api").glob("*.py")
-    users = {path.name for path in files if ".objects" in path.read_text()}
-    assert users == doors
+def test_only_two_modules_of_the_api_query_rows():
+    """One limits every query to a tenant, the other finds the tenant of a session."""
+    packages = ("api", "access")
+    files = [path for each in packages for path in (ROOT / "gateway_app" / each).glob("*.py")]
+    found = {path.name for path in files if ".objects" in path.read_text()}
+    assert found == {"tenant_rows.py", "auth.py"}
