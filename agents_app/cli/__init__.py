@@ -29,8 +29,8 @@ from agents_app.cli.lookup import (
 from agents_app.cli.option_values import seconds_of, whole_of
 from agents_app.cli.schedule_arguments import NAME_HELP, AnyOrder, add_create, draft_of
 from agents_app.cli.schedule_values import schedule_as_json, with_distance
-from agents_app.cli.screen import Part, cell, grid, shortened
 from agents_app.cli.secret_input import read_values
+from agents_app.cli.tables import Part, cell, grid, shortened
 
 __all__ = [
     "LONGEST_BODY",

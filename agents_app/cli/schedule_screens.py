@@ -19,7 +19,8 @@ from agents_app.cli.schedule_values import (
     schedule_row,
     with_distance,
 )
-from agents_app.cli.screen import Screen, cell
+from agents_app.cli.screen import Screen
+from agents_app.cli.tables import cell
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
 from agents_app.schedules import HistoryEntry, Work, read_history, read_retried_work

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from agents_app.cli.screen import shortened
+from agents_app.cli.tables import shortened
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
 from agents_app.schedules import LATE, HistoryEntry, fire_after_pause, format_lateness

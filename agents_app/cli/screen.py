@@ -1,9 +1,9 @@
 """Output of commands: tables on a terminal, plain columns in a pipe, JSON."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,27 +11,9 @@ from typing import Any
 from django.core.management.base import OutputWrapper
 from django.utils.termcolors import colorize
 
-from agents_app.clock import iso, local
+from agents_app.cli.tables import Part, Show, grid, plain_lines
+from agents_app.clock import iso
 from agents_app.text import harmless
-
-Rows = Sequence[Sequence[object]]
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table without layout."""
-
-    columns: Sequence[str]
-    cells: Sequence[Sequence[str]]
-
-
-# A sentence, or a table.
-Part = str | Grid
-Show = Callable[[Sequence[Part]], None]
-
-
-def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
-    return Grid(columns, [[cell(value) for value in row] for row in rows])
 
 
 class Screen:
@@ -89,28 +71,6 @@ class Screen:
     def _show_below(self, parts: Sequence[Part]) -> None:
         self.show([*parts, ""])
         self._out.flush()
-
-
-def cell(value: object) -> str:
-    """One line without control characters."""
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, datetime):
-        return local(value)
-    return " ".join(harmless(str(value)).split())
-
-
-def plain_lines(rows: Rows) -> list[str]:
-    widths = [max(len(str(value)) for value in column) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(str(v).ljust(width) for v, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-def shortened(text: str, width: int = 60) -> str:
-    line = cell(text) if text else ""
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def _plain(value: Any) -> Any:

@@ -118,7 +118,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class StopRequest:
+class StopCommand:
     reason: str
     grace_seconds: float | None = None
 
@@ -152,7 +152,7 @@ class RunControl:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wake: tuple[int, int] | None = None
-        self.request: StopRequest | None = None
+        self.request: StopCommand | None = None
         self.pid: int | None = None
         # Set when another worker could adopt the container: it runs and has its prompt.
         self.container = ""
@@ -172,7 +172,7 @@ class RunControl:
         The first reason is kept; a later call can only shorten the grace period."""
         with self._lock:
             first = self.request.reason if self.request else reason
-            self.request = StopRequest(first, grace_seconds)
+            self.request = StopCommand(first, grace_seconds)
             if self._wake is not None:
                 os.write(self._wake[1], _ONE)
 
@@ -184,7 +184,7 @@ class RunControl:
                 os.write(self._wake[1], _ONE)
             return self._wake[0]
 
-    def take(self) -> StopRequest | None:
+    def take(self) -> StopCommand | None:
         """For runners: reset the descriptor and return the stop request."""
         with self._lock:
             if self._wake is not None:

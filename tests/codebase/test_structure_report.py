@@ -245,11 +245,13 @@ def test_the_report_is_a_command_that_needs_no_settings(new_checkout):
 
 # The highest number allowed by its label in the report. Lower a limit when the number falls.
 LIMITS = {
-    "database branches outside agents_app/database": 31,
-    "class names defined more than once": 31,
+    "modules in the root of agents_app": 8,
+    "modules in the root of gateway_app": 5,
+    "database branches outside agents_app/database": 0,
+    "class names defined more than once": 0,
     "functions over 40 lines": 0,
-    "imports inside functions, of Drover's own modules": 17,
-    "import cycles": 2,
+    "imports inside functions, of Drover's own modules": 12,
+    "import cycles": 0,
 }
 
 

@@ -8,7 +8,8 @@ from django.core.management import call_command
 from django.core.management.base import OutputWrapper
 
 from agents_app.cli.command import DroverCommand
-from agents_app.cli.screen import Screen, cell, plain_lines, shortened
+from agents_app.cli.screen import Screen
+from agents_app.cli.tables import cell, plain_lines, shortened
 from agents_app.clock import iso, local
 from tests.agents_app.management.calling import Terminal
 

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-from agents_app.runners.base import RunControl, StopRequest
+from agents_app.runners.base import RunControl, StopCommand
 from tests.agents_app.runners.conftest import open_fds
 
 
@@ -21,7 +21,7 @@ def test_a_stop_before_the_start_is_kept_and_wakes_the_runner_at_once():
     control.stop("too late")
     fd = control.open()
     assert os.read(fd, 8)
-    assert control.request == StopRequest("too late")
+    assert control.request == StopCommand("too late")
     control.close()
 
 
@@ -42,7 +42,7 @@ def test_the_first_reason_stays_and_the_last_grace_counts():
     control = RunControl()
     control.stop("a person asked")
     control.stop("the lease is gone", grace_seconds=0)
-    assert control.request == StopRequest("a person asked", 0)
+    assert control.request == StopCommand("a person asked", 0)
 
 
 def test_control_works_without_eventfd(monkeypatch):
@@ -51,7 +51,7 @@ def test_control_works_without_eventfd(monkeypatch):
     control = RunControl()
     control.open()
     control.stop("now")
-    assert control.take() == StopRequest("now")
+    assert control.take() == StopCommand("now")
     control.close()
     assert open_fds() == before
 
