@@ -51,7 +51,7 @@ def findings(request: HttpRequest) -> HttpResponse:
     """Runs all checks; the database invariants only with `?rows=1`."""
     _check_rights(request)
     now, rows = utc_now(), request.GET.get("rows") == "1"
-    found = examine(now)
+    found = examine(utc_now)
     _LAST.keep(found, now)
     shown = found + examine_rows(now) if rows else found
     context: dict[str, Any] = {"groups": groups(shown), "now": now, "rows": rows}

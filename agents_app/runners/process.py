@@ -58,7 +58,9 @@ class ProcessRunner:
             return Outcome("spawn_failed", None, spawn_error(spec, error)), None
         self._strays.set_leader(spec.run_id, child.pid)
         confinement = self._confine(spec, child)
-        control.pid, control.started_at = child.pid, time.time()
+        # The number last: a reader that finds it finds the time as well.
+        control.started_at = time.time()
+        control.pid = child.pid
         supervisor = _ProcessSupervisor(spec, control, sink, self._strays, child, wake)
         try:
             supervisor.supervise()

@@ -91,9 +91,9 @@ def test_a_postgresql_address_is_taken_apart():
     [
         ("mysql://root:canary@db/x", "starts with 'mysql'"),
         ("canary", "starts with '\\(nothing\\)'"),
-        ("sqlite:///", "names no file"),
+        ("sqlite:///", "has no file name"),
         ("postgresql://u:canary@db:99999/x", "ort"),
-        ("postgresql://u:canary@db", "names no database"),
+        ("postgresql://u:canary@db", "has no database name"),
     ],
 )
 def test_a_database_address_that_cannot_be_used_is_refused_without_its_password(url, message):

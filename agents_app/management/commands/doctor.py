@@ -24,7 +24,7 @@ class Command(DroverCommand):
         )
 
     def handle(self, *, json: bool, **options: Any) -> None:
-        findings = doctor.examine(self.now)
+        findings = doctor.examine(lambda: self.now)
         if options["invariants"]:
             findings += doctor.examine_rows(self.now)
         wrong = any(finding.verdict == WRONG for finding in findings)

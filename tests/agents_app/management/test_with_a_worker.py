@@ -79,7 +79,7 @@ def test_following_shows_a_run_while_it_goes_on_and_ends_with_it(stack: PrivateS
 def test_stopping_an_agent_ends_everything_its_runs_started(stack: PrivateStack):
     for _ in range(2):
         stack.manage("run", "sleeper")
-    wait_for(lambda: len(running(stack)) == 2, 10)
+    wait_for(lambda: len(running(stack)) == 2, 10, lambda: stack.log("worker-1"))
     pids = running(stack)
     done = stack.manage("stop", "sleeper", "--timeout", "10")
     assert (done.returncode, done.stdout) == (0, "sleeper: stopping 2 runs\n")
@@ -91,7 +91,7 @@ def test_stopping_an_agent_ends_everything_its_runs_started(stack: PrivateStack)
 def test_a_shutdown_waits_for_what_runs_and_fails_at_its_limit(stack: PrivateStack):
     for _ in range(3):
         stack.manage("run", "sleeper")
-    wait_for(lambda: len(running(stack)) == 2, 10)
+    wait_for(lambda: len(running(stack)) == 2, 10, lambda: stack.log("worker-1"))
     refused = stack.manage("stop", "--timeout", "1")
     assert refused.returncode == 1
     assert "after 1 s 2 runs are still running" in refused.stderr

@@ -41,7 +41,7 @@ def test_a_kill_from_outside_is_not_called_a_stop(shell: Shell):
 def test_the_control_has_pid_and_start_time_while_the_program_runs(shell: Shell):
     before = time.time()
     program = shell("echo $$ > pid; sleep 60").start()
-    assert program.noted_pid() == program.control.pid
+    assert program.noted_pid() == program.pid()
     assert before <= (program.control.started_at or 0) <= time.time()
     program.control.stop("done", grace_seconds=0)
     program.join()

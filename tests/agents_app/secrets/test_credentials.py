@@ -111,7 +111,7 @@ def test_a_new_key_is_noticed_without_a_restart(fleet: Fleet, monkeypatch):
 def test_doctor_names_missing_credentials_and_the_command_for_them(fleet: Fleet):
     fleet.agent(credentials=["github_token", "aws:prod"])
     give(fleet)
-    found = [f for f in doctor.examine(NOON) if f.check == "credentials"]
+    found = [f for f in doctor.examine(lambda: NOON) if f.check == "credentials"]
     assert [(f.verdict, f.advice) for f in found] == [
         ("wrong", "manage.py credential set aws:prod"),
         ("ok", ""),
@@ -119,7 +119,7 @@ def test_doctor_names_missing_credentials_and_the_command_for_them(fleet: Fleet)
     Credential.objects.update(key_id="gone")
     assert (
         "its key is missing"
-        in [f for f in doctor.examine(NOON) if f.check == "credentials"][1].detail
+        in [f for f in doctor.examine(lambda: NOON) if f.check == "credentials"][1].detail
     )
 
 

@@ -279,4 +279,4 @@ def test_messages_on_stdin_are_refused_for_a_harness_that_reads_its_prompt_there
     assert agent("harness: shell\nmessages: stdin").messages == "stdin"
     assert agent("").messages == "inbox"
     said = problem(agent, "harness: codex\nmessages: stdin")
-    assert "the harness 'codex' reads its prompt there" in said
+    assert "the harness 'codex' reads its prompt from standard input" in said
