@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint docs bench openapi screenshots agent-command clean
+.PHONY: run test lint docs bench bench-compare openapi screenshots agent-command clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -34,6 +34,10 @@ docs: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.benchmarks
+
+# `make bench-compare REV=HEAD~1` measures this checkout and a commit alternately.
+bench-compare: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.benchmarks.compare $(or $(REV),HEAD~1) $(NAMES)
 
 # Written aside first: a document that cannot be built must not replace the old one.
 openapi: $(VENV)/.installed
