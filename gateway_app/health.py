@@ -1,4 +1,4 @@
-"""Is the gateway alive, and is the whole ready for work?"""
+"""The health checks: /healthz of this process, /readyz of the whole installation."""
 
 from datetime import UTC, datetime
 
@@ -9,13 +9,14 @@ from agents_app.runs import missing_processes
 
 
 def healthz(_request: HttpRequest) -> JsonResponse:
-    """This process answers; says nothing of the others."""
+    """200 as long as this process responds; the other processes are not checked."""
     return JsonResponse({"ok": True})
 
 
 def readyz(_request: HttpRequest) -> JsonResponse:
+    """503 with the names of the missing processes, or of the database."""
     try:
-        report = missing_processes(datetime.now(UTC))
+        missing = missing_processes(datetime.now(UTC))
     except DatabaseError:
         return JsonResponse({"ready": False, "missing": ["database"]}, status=503)
-    return JsonResponse({"ready": not report, "missing": report}, status=503 if report else 200)
+    return JsonResponse({"ready": not missing, "missing": missing}, status=503 if missing else 200)

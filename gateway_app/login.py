@@ -15,17 +15,18 @@ from agents_app.accounts import logins
 @never_cache
 @sensitive_post_parameters("password")
 def login(request: HttpRequest) -> HttpResponseBase:
+    """Counts each attempt before the password is checked; 429 after too many failures."""
     if request.method != "POST":
         return admin.site.login(request)
     name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
     try:
-        tried = logins.begin_attempt(name, address, _utc_now())
+        attempt = logins.begin_attempt(name, address, _utc_now())
     except logins.Locked as locked:
         return _locked(request, locked.retry_after_seconds)
     response = admin.site.login(request)
-    # Django shows the form again when anything was wrong with it.
+    # Django redirects after a successful login, and else shows the form again.
     succeeded = response.status_code == 302
-    (logins.record_success if succeeded else logins.record_failure)(tried, _utc_now())
+    (logins.record_success if succeeded else logins.record_failure)(attempt, _utc_now())
     return response
 
 

@@ -1,4 +1,4 @@
-"""/metrics for Prometheus: open while only this machine can ask, else for a token of `default`."""
+"""/metrics for Prometheus: without a token for this machine, else with a token of `default`."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from agents_app.models import DEFAULT_TENANT
 from gateway_app.access import READ, Forbidden, admit, caller_with_token, problem
 
 PREFIX = "drover_"
-# Whoever came through a proxy is somewhere else, wherever the proxy is.
+# A request with one of these headers came through a proxy: its client may be on another machine.
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 
 
@@ -33,52 +33,53 @@ def metrics(request: HttpRequest) -> HttpResponse:
     try:
         if not is_local(request, CONF.host):
             _admit(request)
-        found = read_metrics(datetime.now(UTC))
+        values = read_metrics(datetime.now(UTC))
     except DroverError as error:
         return _refusal(error)
     except DatabaseError:
         return problem(503, "unavailable", "the database does not answer: try again")
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    answer = HttpResponse(encode(_MetricFamilies(found)), content_type=content_type)
-    answer["Cache-Control"] = "no-store"
-    return answer
+    response = HttpResponse(encode(_MetricFamilies(values)), content_type=content_type)
+    response["Cache-Control"] = "no-store"
+    return response
 
 
-# --- who may look ---------------------------------------------------------------------------
+# --- access ---------------------------------------------------------------------------------
 
 
-class NoToken(DroverError):
-    """Nobody is known by what was sent."""
+class MissingToken(DroverError):
+    """The request has no valid bearer token."""
 
     code = "unauthorized"
     http_status = 401
 
 
 def is_local(request: HttpRequest, listens_on: str) -> bool:
+    """Whether the gateway listens on this machine only and the request came directly to it."""
     if any(name in request.headers for name in FORWARDED):
         return False
-    asked_for, _ = split_domain_port(request.get_host())
-    return is_loopback(listens_on) and is_loopback(asked_for)
+    host, _ = split_domain_port(request.get_host())
+    return is_loopback(listens_on) and is_loopback(host)
 
 
 def _admit(request: HttpRequest) -> None:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     caller = caller_with_token(secret.strip()) if scheme.lower() == "bearer" else None
     if caller is None:
-        raise NoToken("missing or invalid bearer token")
+        raise MissingToken("missing or invalid bearer token")
     admit(caller, READ)
     if caller.tenant.name != DEFAULT_TENANT:
-        raise Forbidden(f"only a token of the tenant {DEFAULT_TENANT!r} may see this")
+        raise Forbidden(f"only a token of the tenant {DEFAULT_TENANT!r} may read the metrics")
 
 
 def _refusal(error: DroverError) -> HttpResponse:
-    answer = problem(error.http_status, error.code, str(error))
-    if error.http_status == NoToken.http_status:
-        answer["WWW-Authenticate"] = "Bearer"
-    return answer
+    response = problem(error.http_status, error.code, str(error))
+    if error.http_status == MissingToken.http_status:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
 
 
-# --- as Prometheus reads them ---------------------------------------------------------------
+# --- the format of Prometheus ---------------------------------------------------------------
 
 
 class _MetricFamilies(Collector):

@@ -1,6 +1,6 @@
-"""The gateway on a port and a socket, as `up` starts it: `python -m gateway_app.serve HOST PORT`.
+"""Serves the gateway on a port and on the socket of runs: `python -m gateway_app.serve HOST PORT`.
 
-uvicorn's own command line takes one or the other.
+The command line of uvicorn accepts a port or a socket, but not both.
 """
 
 import fcntl
@@ -25,8 +25,9 @@ from gateway_app.asgi import GatewayProtocol
 log = structlog.get_logger("drover.gateway")
 
 
-class RunsDoor:
-    """The socket, which one gateway of a data directory has at a time: the one with the lock."""
+class RunSocket:
+    """The Unix socket for runs; only the gateway that holds gateway.lock of the data directory
+    serves it."""
 
     def __init__(self, data: Path) -> None:
         self.path = gateway_socket_path(data)
@@ -34,11 +35,12 @@ class RunsDoor:
         self._lock = open_private_file(data / "gateway.lock")
 
     def open(self) -> socket.socket | None:
+        """None if another gateway holds the lock."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return None
-        # With the lock ours, this can only be what a killed one left behind.
+        # While this process holds the lock, only a killed gateway can have left a socket behind.
         self.path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(os.fspath(self.path))
@@ -46,18 +48,18 @@ class RunsDoor:
         return listener
 
     def close(self) -> None:
-        """A run that finds no socket tries the port; one that nobody serves would mislead it."""
+        """Removes the socket: a run uses the port only if there is no socket."""
         self.path.unlink(missing_ok=True)
 
 
 class Gateway(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, door: RunsDoor | None) -> None:
+    def __init__(self, config: uvicorn.Config, run_socket: RunSocket | None) -> None:
         super().__init__(config)
-        self.door = door
+        self.run_socket = run_socket
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self.door:
-            self.door.close()
+        if self.run_socket:
+            self.run_socket.close()
         await super().shutdown(sockets)
 
 
@@ -66,7 +68,7 @@ def configured(host: str, port: int, proxies: tuple[str, ...]) -> uvicorn.Config
         "scheduler_project.asgi:application",
         host=host,
         port=port,
-        # An open event stream would keep it from stopping.
+        # Without a limit, an open event stream would keep the server from stopping.
         timeout_graceful_shutdown=5,
         access_log=False,
         log_level="warning",
@@ -74,7 +76,7 @@ def configured(host: str, port: int, proxies: tuple[str, ...]) -> uvicorn.Config
         lifespan="off",
         server_header=False,
         http=GatewayProtocol,
-        # Its default believes whatever anybody on this machine says of where it came from.
+        # The default of uvicorn trusts the forwarding headers of every process on this machine.
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
     )
@@ -82,30 +84,33 @@ def configured(host: str, port: int, proxies: tuple[str, ...]) -> uvicorn.Config
 
 def serve(host: str, port: int, data: Path) -> int:
     config = configured(host, port, CONF.trusted_proxies)
-    # The port first: whoever does not get it must leave the socket alone.
+    # The port first: a gateway that cannot bind it must not replace the socket.
     sockets = [config.bind_socket()]
     config.load()
-    door, listener = _open_door(data)
+    run_socket, listener = _open_run_socket(data)
     if listener is not None:
         sockets.append(listener)
-    gateway = Gateway(config, door if listener else None)
+    gateway = Gateway(config, run_socket if listener else None)
     gateway.run(sockets)
     return 0 if gateway.started else 3
 
 
-def _open_door(data: Path) -> tuple[RunsDoor | None, socket.socket | None]:
-    """The gateway serves without it, too: only runs without a network would miss it."""
+def _open_run_socket(data: Path) -> tuple[RunSocket | None, socket.socket | None]:
+    """Without the socket the gateway serves the port alone; runs without a network cannot send
+    signals then."""
     try:
-        door = RunsDoor(data)
-        listener = door.open()
+        run_socket = RunSocket(data)
+        listener = run_socket.open()
     except (OSError, ConfigError) as error:
         log.warning("gateway.socket_failed", path=str(gateway_socket_path(data)), error=str(error))
         return None, None
     if listener is None:
-        log.warning("gateway.socket_taken", path=str(door.path))
-    elif not door.path.is_relative_to(data):
-        log.info("gateway.socket_elsewhere", path=str(door.path), reason="the path is too long")
-    return door, listener
+        log.warning("gateway.socket_taken", path=str(run_socket.path))
+    elif not run_socket.path.is_relative_to(data):
+        log.info(
+            "gateway.socket_elsewhere", path=str(run_socket.path), reason="the path is too long"
+        )
+    return run_socket, listener
 
 
 if __name__ == "__main__":

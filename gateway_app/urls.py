@@ -1,4 +1,4 @@
-"""Addresses outside the admin."""
+"""The URL patterns of the gateway, without those of the admin."""
 
 from django.templatetags.static import static
 from django.urls import path
@@ -9,11 +9,11 @@ from gateway_app.api import API, api_urls
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
-    # Browsers ask for it wherever a page does not name another.
+    # Browsers request this address for pages that name no icon.
     path("favicon.ico", RedirectView.as_view(url=static("drover/icon.svg"))),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
-    # Last: they answer for every address below /v1.
+    # Last: these patterns match every address below /v1.
     *api_urls(API),
 ]

@@ -51,7 +51,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "gateway_app.asgi.refusals.Refusals",
+    "gateway_app.asgi.invalid_values.InvalidValueMiddleware",
 ]
 TEMPLATES = [
     {

@@ -29,7 +29,7 @@ def _revoke(secret: WebhookSecret, act: Act) -> str:
 
 
 def _switch(source: WebhookSource, act: Act, *, on: bool) -> str:
-    if not sources.switch(source, act.by, act.now, on=on):
+    if not sources.set_enabled(source, act.by, act.now, on=on):
         raise Refused(f"already {'enabled' if on else 'disabled'}")
     return f"{source} {'enabled' if on else 'disabled: its deliveries get 404'}"
 

@@ -98,7 +98,7 @@ def _source(key: int) -> Any:
 
 def _hint(result: DryRun, headers: Mapping[str, str]) -> str:
     header = EVENT_HEADERS.get(result.kind, "")
-    if result.reading.outcome == "ignored" and header and header not in headers:
+    if result.match.outcome == "ignored" and header and header not in headers:
         return f"{result.kind} names the event in the header {header}: add it to the headers."
     return ""
 

@@ -6,7 +6,7 @@ Does not belong here: signatures (webhooks.providers), HTTP (gateway_app.webhook
 
 from agents_app.webhooks import deliveries, sources
 from agents_app.webhooks.deliveries import headers_of, work_of
-from agents_app.webhooks.delivery_rows import Arrival, Receipt
+from agents_app.webhooks.delivery_rows import AcceptedDelivery, Receipt
 from agents_app.webhooks.dry_run import EVENT_HEADERS, DryRun, dry_run_delivery, dry_run_provider
 from agents_app.webhooks.source_index import (
     IndexedSource,
@@ -19,7 +19,7 @@ from agents_app.webhooks.sources import SHORTEST_SECRET
 __all__ = [
     "EVENT_HEADERS",
     "SHORTEST_SECRET",
-    "Arrival",
+    "AcceptedDelivery",
     "DryRun",
     "IndexedSource",
     "Receipt",

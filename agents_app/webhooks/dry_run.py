@@ -1,4 +1,4 @@
-"""What a body would be understood as and whom it would start; nothing is stored, nothing runs."""
+"""Matches a body against the filters of agents; stores nothing and starts nothing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,52 +6,52 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.models import WebhookSource
-from agents_app.webhooks.delivery_rows import MOST_DECISIONS, decision_facts
+from agents_app.webhooks.delivery_rows import MOST_DECISIONS, decision_as_dict
 from agents_app.webhooks.providers import (
+    MatchResult,
     Provider,
     RawDelivery,
-    Reading,
-    match_listeners,
+    match_subscriptions,
     provider_for,
 )
-from agents_app.webhooks.source_index import IndexedSource, read_listeners, read_source
+from agents_app.webhooks.source_index import IndexedSource, read_source, read_subscriptions
 
-# Where a provider's event stands that is not in the body.
+# The header with the event, for providers whose body does not name it.
 EVENT_HEADERS = {"github": "x-github-event", "sentry": "sentry-hook-resource"}
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """`source` is empty where a provider was tried that no source is of."""
+    """The result for one source; `source` is empty if the provider has no source."""
 
     source: str
     kind: str
-    reading: Reading
+    match: MatchResult
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        """As those of a delivery that was stored, and as many."""
-        return [decision_facts(each) for each in self.reading.decisions[:MOST_DECISIONS]]
+        """In the stored form, and as many as are stored."""
+        return [decision_as_dict(each) for each in self.match.decisions[:MOST_DECISIONS]]
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What agents would be told of it."""
-        return self.reading.context.as_dict() if self.reading.context else {}
+    def context(self) -> dict[str, Any]:
+        """The context that agents would receive; empty if the delivery has none."""
+        return self.match.context.as_dict() if self.match.context else {}
 
 
 def dry_run_delivery(
     sources: Iterable[IndexedSource], headers: Mapping[str, str], body: bytes, now: datetime
 ) -> list[DryRun]:
-    """As each of these sources would take it today; who signed it is not asked."""
-    listeners = read_listeners()
+    """Matches the body for each source with the current filters; checks no signature."""
+    subscriptions = read_subscriptions()
     return [
         DryRun(
             source.name,
             source.kind,
-            match_listeners(
+            match_subscriptions(
                 source.provider,
-                _letter(source.provider, headers, body, now),
-                listeners.get((source.tenant_id, source.name), ()),
+                _raw_delivery(source.provider, headers, body, now),
+                subscriptions.get((source.tenant_id, source.name), ()),
             ),
         )
         for source in sources
@@ -61,16 +61,17 @@ def dry_run_delivery(
 def dry_run_provider(
     kind: str, headers: Mapping[str, str], body: bytes, now: datetime
 ) -> list[DryRun]:
-    """As all sources of a provider would take it; if there are none, what it would be read as."""
+    """Like `dry_run_delivery` for all sources of a provider; without sources it only parses."""
     rows = WebhookSource.objects.filter(type=kind, removed_at__isnull=True).order_by("name")
     sources = [source for row in rows if (source := read_source(row, ()))]
     if sources:
         return dry_run_delivery(sources, headers, body, now)
     provider = provider_for(kind, {})
-    return [DryRun("", kind, match_listeners(provider, _letter(provider, headers, body, now), ()))]
+    raw = _raw_delivery(provider, headers, body, now)
+    return [DryRun("", kind, match_subscriptions(provider, raw, ()))]
 
 
-def _letter(
+def _raw_delivery(
     provider: Provider, headers: Mapping[str, str], body: bytes, now: datetime
 ) -> RawDelivery:
     return RawDelivery(headers, body, provider.delivery_id(headers, body), now)

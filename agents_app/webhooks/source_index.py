@@ -1,4 +1,4 @@
-"""Who may send and who listens, read from the rows at once; the rest happens in memory."""
+"""Reads all webhook sources, their secrets and the subscriptions of agents into memory."""
 
 import contextlib
 import json
@@ -13,15 +13,15 @@ import structlog
 from agents_app.errors import ConfigError, DroverError
 from agents_app.models import Agent, WebhookSecret, WebhookSource
 from agents_app.secrets import BrokenSeal, keys, read_secret, reload_keys, unseal, value_of
-from agents_app.webhooks.providers import TRIAL_PROVIDERS, Listener, Provider, provider_for
+from agents_app.webhooks.providers import TRIAL_PROVIDERS, Provider, Subscription, provider_for
 
 log = structlog.get_logger("drover.webhooks")
-Listeners = Mapping[tuple[int, str], tuple[Listener, ...]]
+Subscriptions = Mapping[tuple[int, str], tuple[Subscription, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedSource:
-    """A sender that is let in, with all that its signature is checked by."""
+    """A webhook source with its provider and the secrets that verify its signatures."""
 
     id: int
     tenant_id: int
@@ -35,35 +35,37 @@ class IndexedSource:
 @dataclass(frozen=True, slots=True)
 class SourceIndex:
     sources: tuple[IndexedSource, ...]
-    listeners: Listeners
+    subscriptions: Subscriptions
 
     def find(self, kind: str, name: str = "") -> tuple[IndexedSource, ...]:
-        """One by its name, or all of the provider, those that let in everybody last."""
+        """The source with the name, or all sources of the provider, those without secrets last."""
         found = [s for s in self.sources if s.kind == kind and name in ("", s.name)]
         return tuple(sorted(found, key=lambda source: not source.secrets))
 
-    def listening(self, source: IndexedSource) -> tuple[Listener, ...]:
-        return self.listeners.get((source.tenant_id, source.name), ())
+    def subscriptions_of(self, source: IndexedSource) -> tuple[Subscription, ...]:
+        return self.subscriptions.get((source.tenant_id, source.name), ())
 
 
 def read_source_index() -> SourceIndex:
-    """Without disabled sources and tenants: to a sender these do not exist."""
+    """Leaves out disabled sources and sources of disabled tenants: senders get a 404 for them."""
     rows = WebhookSource.objects.filter(
         disabled_at__isnull=True, removed_at__isnull=True, tenant__disabled_at__isnull=True
     )
     secrets = list(WebhookSecret.objects.filter(revoked_at__isnull=True).order_by("-pk"))
     found = (read_source(row, secrets) for row in rows.order_by("pk"))
-    return SourceIndex(tuple(source for source in found if source), read_listeners())
+    return SourceIndex(tuple(source for source in found if source), read_subscriptions())
 
 
 def read_source(row: WebhookSource, secrets: Iterable[WebhookSecret]) -> IndexedSource | None:
-    """None if its settings make no sense, which is said in the log."""
+    """None if the settings of the source are invalid; the reason is logged."""
     try:
         provider = _provider(row.type, json.dumps(row.options, sort_keys=True))
         if row.type in TRIAL_PROVIDERS and not row.allow_unsigned:
-            raise ConfigError("it would let in everybody without being told to")
+            raise ConfigError(
+                f"the provider {row.type} checks no signature: it needs allow_unsigned"
+            )
     except ConfigError as error:
-        _complain("webhook.source_unusable", row.name, str(error))
+        _warn_once("webhook.source_unusable", row.name, str(error))
         return None
     named = _secrets(row, secrets)
     return IndexedSource(
@@ -73,22 +75,22 @@ def read_source(row: WebhookSource, secrets: Iterable[WebhookSecret]) -> Indexed
         kind=row.type,
         provider=provider,
         secrets={label: text for label, text in named.items() if text},
-        # A secret that cannot be found must not open the door.
+        # A source whose secret cannot be read must not accept unsigned requests.
         allow_unsigned=row.allow_unsigned and not named and not row.credential,
     )
 
 
-def read_listeners() -> Listeners:
-    """The agents of each tenant and source, in the order of their names."""
-    found: defaultdict[tuple[int, str], list[Listener]] = defaultdict(list)
+def read_subscriptions() -> Subscriptions:
+    """The subscriptions by tenant and name of the source, in the order of the agents' names."""
+    found: defaultdict[tuple[int, str], list[Subscription]] = defaultdict(list)
     for agent in Agent.objects.exclude(webhooks=[]).order_by("name"):
         by_source: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for trigger in agent.webhooks:
             by_source[trigger["source"]].append(trigger.get("filters", {}))
         for source, filters in by_source.items():
-            listener = Listener(agent.pk, agent.name, tuple(filters), agent.enabled)
-            found[agent.tenant_id, source].append(listener)
-    return {key: tuple(listeners) for key, listeners in found.items()}
+            subscription = Subscription(agent.pk, agent.name, tuple(filters), agent.enabled)
+            found[agent.tenant_id, source].append(subscription)
+    return {key: tuple(subscriptions) for key, subscriptions in found.items()}
 
 
 @lru_cache(maxsize=256)
@@ -99,44 +101,44 @@ def _provider(kind: str, options: str) -> Provider:
 # --- secrets --------------------------------------------------------------------------------
 
 
-def _secrets(row: WebhookSource, kept: Iterable[WebhookSecret]) -> dict[str, str]:
-    """All that count now, each by what people call it; empty where it cannot be had."""
-    found = {ref: _outside(ref, row.name) for ref in row.secret_refs}
-    for secret in kept:
-        mine = secret.source_id == row.pk
+def _secrets(row: WebhookSource, stored: Iterable[WebhookSecret]) -> dict[str, str]:
+    """All valid secrets by their labels; the value is empty if a secret cannot be read."""
+    found = {ref: _referenced_secret(ref, row.name) for ref in row.secret_refs}
+    for secret in stored:
+        own = secret.source_id == row.pk
         shared = secret.tenant_id == row.tenant_id and secret.name == row.credential
-        if mine or shared:
-            label = secret.name if mine else f"{secret.name} of source {secret.source_id}"
-            found[label] = _opened(secret, row.name)
-    if row.credential and (value := _credential(row)):
+        if own or shared:
+            label = secret.name if own else f"{secret.name} of source {secret.source_id}"
+            found[label] = _stored_secret(secret, row.name)
+    if row.credential and (value := _credential_value(row)):
         found[f"credential {row.credential}"] = value
     return found
 
 
-def _credential(row: WebhookSource) -> str:
-    """What runs are given under this name may also be what the sender signs with."""
+def _credential_value(row: WebhookSource) -> str:
+    """The value of the credential of the source, which runs receive under the same name."""
     try:
         return value_of(row.tenant_id, row.credential)
     except DroverError as error:
-        _complain("webhook.secret_missing", row.name, str(error))
+        _warn_once("webhook.secret_missing", row.name, str(error))
         return ""
 
 
-def _outside(ref: str, source: str) -> str:
+def _referenced_secret(ref: str, source: str) -> str:
     text = read_secret(ref)
     if not text:
-        _complain("webhook.secret_missing", source, f"{ref} is not there or empty")
+        _warn_once("webhook.secret_missing", source, f"{ref} is missing or empty")
     return text
 
 
-def _opened(secret: WebhookSecret, source: str) -> str:
-    what = (secret.sealed, secret.tenant_id, secret.name)
+def _stored_secret(secret: WebhookSecret, source: str) -> str:
+    sealed = (secret.sealed, secret.tenant_id, secret.name)
     try:
         with contextlib.suppress(BrokenSeal):
-            return _unsealed(keys(), *what)
-        return _unsealed(reload_keys(), *what)
+            return _unsealed(keys(), *sealed)
+        return _unsealed(reload_keys(), *sealed)
     except (BrokenSeal, ConfigError) as error:
-        _complain("webhook.secret_missing", source, str(error))
+        _warn_once("webhook.secret_missing", source, str(error))
         return ""
 
 
@@ -144,8 +146,8 @@ _unsealed = lru_cache(maxsize=1024)(unseal)
 
 
 @lru_cache(maxsize=1024)
-def _complain(event: str, source: str, error: str) -> None:
-    """Once, although it is found again every second."""
+def _warn_once(event: str, source: str, error: str) -> None:
+    """Logs each problem once, although the index is read every second."""
     if event == "webhook.source_unusable":
         log.warning("webhook.source_unusable", source=source, error=error)
     else:

@@ -1,4 +1,4 @@
-"""What people do to webhook sources and their secrets; each act is noted in the journal."""
+"""Changes webhook sources and their secrets; each change is recorded in the journal."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,9 +18,9 @@ SHORTEST_SECRET = 8
 def add_secret(
     source: WebhookSource, name: str, secret: str, by: str, now: datetime
 ) -> WebhookSecret:
-    """Counts beside those that are there, until they are revoked."""
+    """Adds a secret; the other secrets of the source stay valid until they are revoked."""
     if len(secret) < SHORTEST_SECRET:
-        raise Refused(f"the secret is too short to be one: at least {SHORTEST_SECRET} characters")
+        raise Refused(f"the secret is too short: use at least {SHORTEST_SECRET} characters")
     sealed = seal(keys(), source.tenant_id, name, secret)
 
     def change() -> WebhookSecret:
@@ -32,52 +32,54 @@ def add_secret(
             key_id=keys().first_id,
             created_at=now,
         )
-        _note("webhook.secret_added", source, f"{by}: {source.name}/{name}", now)
+        _record_change("webhook.secret_added", source, f"{by}: {source.name}/{name}", now)
         return row
 
     try:
         return in_transaction(change)
     except IntegrityError:
         raise Refused(
-            f"{source.name} has a secret {name!r}: choose another name, or revoke it first"
+            f"{source.name} already has a secret {name!r}: choose another name, or revoke it first"
         ) from None
 
 
 def revoke_secret(secret: WebhookSecret, by: str, now: datetime) -> bool:
-    """From now on nobody gets in by it; within a second, in every gateway."""
+    """Every gateway refuses the secret within a second; False if it was revoked before."""
     active = WebhookSecret.objects.filter(pk=secret.pk, revoked_at__isnull=True)
 
     def change() -> bool:
         revoked = active.update(revoked_at=now) == 1
         if revoked:
             about = f"{by}: {secret.source.name}/{secret.name}"
-            _note("webhook.secret_revoked", secret.source, about, now)
+            _record_change("webhook.secret_revoked", secret.source, about, now)
         return revoked
 
     return in_transaction(change)
 
 
 def save_source(source: WebhookSource, by: str, now: datetime) -> None:
-    """A person's own, new or changed; those of config.toml keep what is written there."""
+    """Saves a new source or one created in the admin; a source of config.toml is left as is."""
 
     def change() -> None:
         if source.pk is None or source.origin == WebhookSource.Origin.PERSON:
             source.save()
-            _note("webhook.source_saved", source, f"{by}: {source.name}", now)
+            _record_change("webhook.source_saved", source, f"{by}: {source.name}", now)
 
     in_transaction(change)
 
 
-def switch(source: WebhookSource, by: str, now: datetime, *, on: bool) -> bool:
-    """A source that is off does not exist for those who send."""
+def set_enabled(source: WebhookSource, by: str, now: datetime, *, on: bool) -> bool:
+    """Enables or disables a source: senders get a 404 while it is disabled.
+
+    False if the source already was in that state."""
     rows = WebhookSource.objects.filter(pk=source.pk, disabled_at__isnull=not on)
 
     def change() -> bool:
-        switched = rows.update(disabled_at=None if on else now) == 1
-        if switched:
+        changed = rows.update(disabled_at=None if on else now) == 1
+        if changed:
             word = "enabled" if on else "disabled"
-            _note("webhook.source_switched", source, f"{by}: {source.name} {word}", now)
-        return switched
+            _record_change("webhook.source_switched", source, f"{by}: {source.name} {word}", now)
+        return changed
 
     return in_transaction(change)
 
@@ -85,7 +87,8 @@ def switch(source: WebhookSource, by: str, now: datetime, *, on: bool) -> bool:
 def count_refused(
     counts: Mapping[int, int], reasons: Mapping[tuple[str, str], int], now: datetime
 ) -> None:
-    """Of each source: requests that its secrets did not let in; and why, by provider and reason."""
+    """Adds refused requests to the counts of their sources, and to the totals by provider and
+    reason."""
 
     def change() -> None:
         for source_id, count in sorted(counts.items()):
@@ -98,5 +101,5 @@ def count_refused(
         in_transaction(change)
 
 
-def _note(name: str, source: WebhookSource, detail: str, now: datetime) -> None:
+def _record_change(name: str, source: WebhookSource, detail: str, now: datetime) -> None:
     journal.record(journal.JournalEntry(name, now, source.tenant_id, detail=detail))

@@ -28,7 +28,7 @@ from gateway_app.api.fields import (
 )
 from gateway_app.api.idempotency import IdempotencyKey, refuse_other_request, stored_key
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.run_shapes import AcceptedWork, RunShape, accepted_work, run_shape
+from gateway_app.api.run_shapes import AcceptedWorkShape, RunShape, accepted_work, run_shape
 from gateway_app.api.tenant_rows import find_agent, runs_of, schedules_of, work_of
 from gateway_app.api.views import trace_of
 
@@ -77,7 +77,7 @@ class PauseRequest(Payload):
     note: Note = Field(default="", description="The reason, shown to other users.")
 
 
-class Prompt(Payload):
+class RunAgentRequest(Payload):
     prompt: Text = Field(default="", description="The task of the run.")
 
 
@@ -85,17 +85,17 @@ class MessageRequest(Payload):
     text: Text = Field(min_length=1, max_length=messages.MAX_MESSAGE_LENGTH)
 
 
-class Sent(Shape):
+class SentMessageShape(Shape):
     id: int
     agent: str
     work_item_id: int | None = Field(description="null: the message is in the inbox of a run.")
 
 
-class Stopping(Shape):
+class StoppingRunsShape(Shape):
     stopping: int = Field(description="The number of runs that are being stopped.")
 
 
-NO_NOTE, NO_PROMPT = PauseRequest(), Prompt()
+NO_NOTE, NO_PROMPT = PauseRequest(), RunAgentRequest()
 
 
 @router.get("/agents", response=answers(AgentPage), auth=TO_READ)
@@ -138,13 +138,13 @@ def resume_agent(request: HttpRequest, name: str) -> AgentShape:
     return _shown(caller, agent)
 
 
-@router.post("/agents/{name}/run", response=answers(AcceptedWork, 202), auth=TO_OPERATE)
+@router.post("/agents/{name}/run", response=answers(AcceptedWorkShape, 202), auth=TO_OPERATE)
 def run_agent(
     request: HttpRequest,
     name: str,
-    body: Prompt = NO_PROMPT,
+    body: RunAgentRequest = NO_PROMPT,
     idempotency_key: IdempotencyKey = None,
-) -> Answer[AcceptedWork]:
+) -> Answer[AcceptedWorkShape]:
     """Starts at once if a slot is free, else the work is queued. Accepts a `traceparent` header."""
     caller, now = caller_of(request), utc_now()
     agent = find_agent(caller.tenant, name)
@@ -161,21 +161,23 @@ def run_agent(
     return Answer(202, accepted_work(item, repeated=repeated))
 
 
-@router.post("/agents/{name}/messages", response=answers(Sent, 202), auth=TO_OPERATE)
-def send_message(request: HttpRequest, name: str, body: MessageRequest) -> Answer[Sent]:
+@router.post("/agents/{name}/messages", response=answers(SentMessageShape, 202), auth=TO_OPERATE)
+def send_message(request: HttpRequest, name: str, body: MessageRequest) -> Answer[SentMessageShape]:
     """A running run reads the message from its inbox; without one the message starts a run."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
     sent = messages.send(agent, body.text, caller.by, utc_now())
-    return Answer(202, Sent(id=sent.pk, agent=agent.name, work_item_id=sent.work_item_id))
+    return Answer(
+        202, SentMessageShape(id=sent.pk, agent=agent.name, work_item_id=sent.work_item_id)
+    )
 
 
-@router.post("/agents/{name}/stop", response=answers(Stopping), auth=TO_OPERATE)
-def stop_agent(request: HttpRequest, name: str) -> Stopping:
+@router.post("/agents/{name}/stop", response=answers(StoppingRunsShape), auth=TO_OPERATE)
+def stop_agent(request: HttpRequest, name: str) -> StoppingRunsShape:
     """Stops all runs of the agent. Queued work takes the free slots; pause the agent first."""
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
-    return Stopping(stopping=control.stop_agent(agent, caller.by, utc_now()))
+    return StoppingRunsShape(stopping=control.stop_agent(agent, caller.by, utc_now()))
 
 
 def _shown(caller: Caller, agent: Agent) -> AgentShape:
@@ -184,7 +186,7 @@ def _shown(caller: Caller, agent: Agent) -> AgentShape:
     return shape
 
 
-# --- what an agent does now ------------------------------------------------------------------
+# --- agents as JSON --------------------------------------------------------------------------
 
 _SAME = (
     *("name", "description", "scale", "work_queue_size", "pause_note", "definition_error"),

@@ -88,7 +88,7 @@ class DeliveryFilters(PageFilters):
     since: Seconds | None = Field(None, description="Received at this time or later.")
 
 
-class Replayed(Shape):
+class ReplayedDeliveryShape(Shape):
     delivery: int
     matched: int = Field(description="The number of agents that got new work.")
     skipped: int
@@ -119,15 +119,17 @@ def show_delivery(request: HttpRequest, delivery_id: int) -> DeliveryDetailShape
 
 
 @router.post(
-    "/deliveries/{int:delivery_id}/replay", response=answers(Replayed, 202), auth=TO_OPERATE
+    "/deliveries/{int:delivery_id}/replay",
+    response=answers(ReplayedDeliveryShape, 202),
+    auth=TO_OPERATE,
 )
-def replay_delivery(request: HttpRequest, delivery_id: int) -> Answer[Replayed]:
+def replay_delivery(request: HttpRequest, delivery_id: int) -> Answer[ReplayedDeliveryShape]:
     """Matches the delivery again and queues work for the agents that match now."""
     caller = caller_of(request)
     delivery = find_delivery(caller.tenant, delivery_id)
     receipt = deliveries.replay(delivery, caller.by, utc_now(), trace_of(request))
     delivery.refresh_from_db(fields=["replays"])
-    shape = Replayed(
+    shape = ReplayedDeliveryShape(
         delivery=receipt.delivery,
         matched=receipt.matched,
         skipped=receipt.skipped,

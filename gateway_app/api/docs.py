@@ -33,6 +33,8 @@ _PAGE = """<!DOCTYPE html>
 
 
 class SelfHosted(Swagger):
+    """Swagger UI without scripts or styles from other hosts."""
+
     def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
         settings = {**self.settings, "url": self.get_openapi_url(api, kwargs)}
         page = format_html(

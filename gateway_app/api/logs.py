@@ -36,13 +36,13 @@ class LogPage(Shape):
 
 
 class LineFilters(Filters):
-    offset: int = Field(0, ge=0, le=2**31, description="So many lines are left out.")
+    offset: int = Field(0, ge=0, le=2**31, description="The number of lines to skip.")
     limit: int = Field(1000, ge=1, le=10_000)
 
 
 @router.get("/runs/{int:run_id}/logs", response=answers(LogPage), auth=TO_READ)
 def show_lines(request: HttpRequest, run_id: int, filters: Query[LineFilters]) -> LogPage:
-    """Valid text without control characters; a line is shown when it is whole."""
+    """Lines of valid text without control characters; an unfinished line is not included."""
     run = find_run(caller_of(request).tenant, run_id)
     ended = run.finished_at is not None
     stored = _lines_from(run, filters.offset, ended=ended)
@@ -63,7 +63,7 @@ def _lines_from(run: Run, first: int, *, ended: bool) -> Iterator[LogLine]:
         yield from reader.unfinished(ended=True)
 
 
-# --- as they come ---------------------------------------------------------------------------
+# --- as a stream ----------------------------------------------------------------------------
 
 
 class FollowFilters(Filters):
@@ -72,15 +72,15 @@ class FollowFilters(Filters):
     )
     styled: bool = Field(
         False,
-        description="For people who watch: `spans` with colours in place of `text`, a progress bar "
-        "as one line, and lines that still grow, `open` and without an `id`, again when they have. "
-        "Only line feeds end a line here; its number is that of the last plain line in it.",
+        description="For display: `spans` with colours instead of `text`, and a progress bar as "
+        "one line. An unfinished line is sent with `open` and without an `id`, and again when it "
+        "has changed. Only a line feed ends a line; its number is that of its last plain line.",
     )
 
 
 _STREAM = streamed(
-    "`open`, then a `line` each, with its number as `id`, then `end` with how the run ended: a "
-    "client that reconnects after that gets `end` again. A comment in every 30 s of silence."
+    "`open`, then one `line` per line, with its number as `id`, then `end` with the final state of "
+    "the run; a client that reconnects gets `end` again. A comment after 30 s without an event."
 )
 
 
@@ -104,10 +104,10 @@ _RAW: dict[str, Any] = {
         {"in": "header", "name": "Range", "required": False, "schema": {"type": "string"}}
     ],
     "responses": {
-        200: {"description": "All of it", "content": _PLAIN},
-        206: {"description": "The part that `Range: bytes=...` asked for", "content": _PLAIN},
+        200: {"description": "The complete output", "content": _PLAIN},
+        206: {"description": "The part that `Range: bytes=...` names", "content": _PLAIN},
         416: {
-            "description": "There is no such part",
+            "description": "The output has no such part",
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
         },
     },
@@ -116,13 +116,15 @@ _RAW: dict[str, Any] = {
 
 @router.get("/runs/{int:run_id}/output", response=answers(None), auth=TO_READ, openapi_extra=_RAW)
 def show_bytes(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Byte for byte as it was printed, stdout and stderr in order; takes a Range."""
+    """The bytes that the run printed, stdout and stderr in order; accepts a Range header."""
     data = _bytes(find_run(caller_of(request).tenant, run_id))
     part = byte_range(request.headers.get("Range", ""), len(data))
     if part is None:
         response = HttpResponse(data, content_type="text/plain; charset=utf-8")
     elif part.stop <= part.start:
-        response = problem(416, "no_such_range", f"there are {len(data)} bytes")
+        response = problem(
+            416, "no_such_range", f"the output has {len(data)} bytes: request a range within it"
+        )
         response["Content-Range"] = f"bytes */{len(data)}"
     else:
         response = HttpResponse(data[part.start : part.stop], status=206, content_type="text/plain")
@@ -132,7 +134,7 @@ def show_bytes(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 def byte_range(header: str, size: int) -> range | None:
-    """None: the header asks for no part, or is one that a server may ignore. Empty: beyond it."""
+    """None: no range, or one that a server may ignore. Empty: a range after the last byte."""
     found = _RANGE.fullmatch(header.strip())
     if found is None or found.group(1) == found.group(2) == "":
         return None

@@ -32,11 +32,11 @@ class ClearQueueRequest(Payload):
     )
 
 
-class Cleared(Shape):
+class ClearedQueueShape(Shape):
     cleared: int
 
 
-class Restored(Shape):
+class RestoredQueueShape(Shape):
     restored: int
 
 
@@ -67,22 +67,22 @@ def drop_work(request: HttpRequest, item_id: int) -> WorkShape:
     dropped = control.drop_work(item, caller.by, utc_now())
     item.refresh_from_db()
     if not dropped:
-        raise Refused(f"work item {item.pk} is {item.state}: only a queued one can be dropped")
+        raise Refused(f"work item {item.pk} is {item.state}: only queued work can be dropped")
     return work_shape(item)
 
 
-@router.post("/queue/clear", response=answers(Cleared), auth=TO_OPERATE)
-def clear_queue(request: HttpRequest, body: ClearQueueRequest = ALL_QUEUES) -> Cleared:
+@router.post("/queue/clear", response=answers(ClearedQueueShape), auth=TO_OPERATE)
+def clear_queue(request: HttpRequest, body: ClearQueueRequest = ALL_QUEUES) -> ClearedQueueShape:
     """Removes all queued work; restore puts it back."""
     caller = caller_of(request)
     items = work_of(caller.tenant).filter(state=WorkItem.State.QUEUED)
     if body.agent is not None:
         items = items.filter(agent=find_agent(caller.tenant, body.agent))
-    return Cleared(cleared=control.clear_queue(items, caller.by, utc_now()))
+    return ClearedQueueShape(cleared=control.clear_queue(items, caller.by, utc_now()))
 
 
-@router.post("/queue/restore", response=answers(Restored), auth=TO_OPERATE)
-def restore_queue(request: HttpRequest) -> Restored:
+@router.post("/queue/restore", response=answers(RestoredQueueShape), auth=TO_OPERATE)
+def restore_queue(request: HttpRequest) -> RestoredQueueShape:
     """Puts cleared work back into its queue, in its old order."""
     caller = caller_of(request)
-    return Restored(restored=control.restore_cleared(caller.tenant, caller.by, utc_now()))
+    return RestoredQueueShape(restored=control.restore_cleared(caller.tenant, caller.by, utc_now()))

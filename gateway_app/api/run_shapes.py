@@ -114,7 +114,7 @@ def work_shape(item: WorkItem) -> WorkShape:
     )
 
 
-class AcceptedWork(Shape):
+class AcceptedWorkShape(Shape):
     """Accepted work: `run_id` is null while it waits for a slot."""
 
     work_item_id: int
@@ -125,9 +125,9 @@ class AcceptedWork(Shape):
     repeated: bool = Field(description="The Idempotency-Key was used before: nothing was done.")
 
 
-def accepted_work(item: WorkItem, *, repeated: bool = False) -> AcceptedWork:
+def accepted_work(item: WorkItem, *, repeated: bool = False) -> AcceptedWorkShape:
     run = item.runs.order_by("-pk").first()
-    return AcceptedWork(
+    return AcceptedWorkShape(
         work_item_id=item.pk,
         run_id=run.pk if run else None,
         agent=item.agent.name,

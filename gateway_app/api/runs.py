@@ -11,7 +11,7 @@ from gateway_app.access import TO_OPERATE, TO_READ, answers, caller_of
 from gateway_app.api.fields import Seconds, Shape, moment, utc_now
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.run_shapes import (
-    AcceptedWork,
+    AcceptedWorkShape,
     CallShape,
     RunShape,
     RunState,
@@ -77,8 +77,8 @@ def stop_run(request: HttpRequest, run_id: int) -> RunShape:
     return run_shape(find_run(caller.tenant, run_id))
 
 
-@router.post("/runs/{int:run_id}/rerun", response=answers(AcceptedWork, 202), auth=TO_OPERATE)
-def rerun_run(request: HttpRequest, run_id: int) -> Answer[AcceptedWork]:
+@router.post("/runs/{int:run_id}/rerun", response=answers(AcceptedWorkShape, 202), auth=TO_OPERATE)
+def rerun_run(request: HttpRequest, run_id: int) -> Answer[AcceptedWorkShape]:
     """Queues new work with the same input."""
     caller = caller_of(request)
     run = find_run(caller.tenant, run_id)

@@ -45,7 +45,7 @@ class StopRequest(Payload):
     keep_queue: bool = Field(default=False, description="If false, queued work is cleared.")
 
 
-class StoppingShape(Shape):
+class StoppingSchedulerShape(Shape):
     state: State
     cleared: int
 
@@ -73,13 +73,15 @@ def resume_scheduler(request: HttpRequest) -> SchedulerShape:
     return _shown(caller.tenant)
 
 
-@router.post("/scheduler/stop", response=answers(StoppingShape, 202), auth=TO_ADMINISTER)
-def stop_scheduler(request: HttpRequest, body: StopRequest = CLEARING) -> Answer[StoppingShape]:
+@router.post("/scheduler/stop", response=answers(StoppingSchedulerShape, 202), auth=TO_ADMINISTER)
+def stop_scheduler(
+    request: HttpRequest, body: StopRequest = CLEARING
+) -> Answer[StoppingSchedulerShape]:
     """For all tenants: nothing new starts, running runs finish, then all processes exit."""
     caller = operator_of(request)
     cleared = control.begin_shutdown(caller.by, utc_now(), keep_queue=body.keep_queue)
     stop_when_idle()
-    return Answer(202, StoppingShape(state=_state(), cleared=cleared))
+    return Answer(202, StoppingSchedulerShape(state=_state(), cleared=cleared))
 
 
 @router.post("/project/scale", response=answers(SchedulerShape), auth=TO_OPERATE)

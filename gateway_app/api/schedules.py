@@ -161,7 +161,7 @@ S = Schedule.State
 _COLUMNS = {"schedule": "text", "message": "prompt", "name": "name"}
 
 
-class Deleted(Shape):
+class DeletedShape(Shape):
     deleted: Literal[True] = True
 
 
@@ -205,14 +205,14 @@ def change_schedule(request: HttpRequest, schedule_id: int, body: ScheduleChange
     return _shown(caller, schedule_id)
 
 
-@router.delete("/schedules/{int:schedule_id}", response=answers(Deleted), auth=TO_OPERATE)
-def delete_schedule(request: HttpRequest, schedule_id: int) -> Deleted:
+@router.delete("/schedules/{int:schedule_id}", response=answers(DeletedShape), auth=TO_OPERATE)
+def delete_schedule(request: HttpRequest, schedule_id: int) -> DeletedShape:
     """Deletes the schedule with its runs and their output; running runs are stopped first."""
     caller, now = caller_of(request), utc_now()
     schedule = find_schedule(caller.tenant, schedule_id)
     wait_until_ended(removal.close_schedule(schedule, caller.by, now))
     removal.remove_schedule(schedule, caller.by, now)
-    return Deleted()
+    return DeletedShape()
 
 
 # --- its parts ------------------------------------------------------------------------------

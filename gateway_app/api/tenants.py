@@ -13,7 +13,7 @@ from agents_app.models import Tenant
 from gateway_app.access import TO_ADMINISTER, Caller, answers, caller_of, operator_of
 from gateway_app.api.fields import Epoch, Payload, Shape, epoch, epoch_or_none, utc_now
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
-from gateway_app.api.schedules import Deleted
+from gateway_app.api.schedules import DeletedShape
 from gateway_app.api.tenant_rows import find_tenant, runs_of, tenants_of
 from gateway_app.api.tokens import NewTokenShape, new_token_shape
 from gateway_app.api.waiting import wait_until_ended
@@ -75,7 +75,7 @@ def disable_tenant(request: HttpRequest, name: str) -> TenantShape:
     """Its schedules do not fire, its work does not start, its tokens are refused. Runs continue."""
     caller, tenant = _other_tenant(request, name)
     tenants.disable_tenant(tenant, caller.by, utc_now())
-    return _again(tenant)
+    return _reloaded_shape(tenant)
 
 
 @router.post("/tenants/{name}/enable", response=answers(TenantShape), auth=TO_ADMINISTER)
@@ -84,7 +84,7 @@ def enable_tenant(request: HttpRequest, name: str) -> TenantShape:
     tenant = find_tenant(caller_of(request), name)
     caller = operator_of(request)
     tenants.enable_tenant(tenant, caller.by, utc_now())
-    return _again(tenant)
+    return _reloaded_shape(tenant)
 
 
 @router.post("/tenants/{name}/rotate", response=answers(RotatedShape), auth=TO_ADMINISTER)
@@ -95,14 +95,14 @@ def rotate_tenant(request: HttpRequest, name: str) -> RotatedShape:
     return RotatedShape(tokens=[new_token_shape(token) for token in made])
 
 
-@router.delete("/tenants/{name}", response=answers(Deleted), auth=TO_ADMINISTER)
-def delete_tenant(request: HttpRequest, name: str) -> Deleted:
+@router.delete("/tenants/{name}", response=answers(DeletedShape), auth=TO_ADMINISTER)
+def delete_tenant(request: HttpRequest, name: str) -> DeletedShape:
     """Deletes the tenant with all its objects; running runs are stopped first."""
     caller, tenant = _other_tenant(request, name)
     tenants.close_tenant(tenant, caller.by, utc_now())
     wait_until_ended(runs_of(tenant).filter(slot__isnull=False))
     tenants.delete_tenant(tenant, caller.by, utc_now())
-    return Deleted()
+    return DeletedShape()
 
 
 def _other_tenant(request: HttpRequest, name: str) -> tuple[Caller, Tenant]:
@@ -113,7 +113,7 @@ def _other_tenant(request: HttpRequest, name: str) -> tuple[Caller, Tenant]:
     return caller, tenant
 
 
-def _again(tenant: Tenant) -> TenantShape:
+def _reloaded_shape(tenant: Tenant) -> TenantShape:
     tenant.refresh_from_db()
     return _shape(tenant)
 

@@ -42,7 +42,7 @@ class NewTokenRequest(Payload):
     scope: Scope = "read"
 
 
-class Revoked(Shape):
+class RevokedTokenShape(Shape):
     revoked: Literal[True] = True
 
 
@@ -61,12 +61,12 @@ def create_token(request: HttpRequest, body: NewTokenRequest) -> Answer[NewToken
     return Answer(201, new_token_shape(made))
 
 
-@router.delete("/tokens/{int:token_id}", response=answers(Revoked), auth=TO_ADMINISTER)
-def revoke_token(request: HttpRequest, token_id: int) -> Revoked:
+@router.delete("/tokens/{int:token_id}", response=answers(RevokedTokenShape), auth=TO_ADMINISTER)
+def revoke_token(request: HttpRequest, token_id: int) -> RevokedTokenShape:
     """Permanent, from the next request on; also for the token of this request."""
     caller = caller_of(request)
     tokens.revoke_token(find_token(caller.tenant, token_id), caller.by, utc_now())
-    return Revoked()
+    return RevokedTokenShape()
 
 
 def token_shape(token: ApiToken) -> TokenShape:

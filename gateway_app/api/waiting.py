@@ -14,7 +14,7 @@ from agents_app.runs import shutdown
 
 log = structlog.get_logger("drover.api")
 CHECK_EVERY_SECONDS = 0.1
-# The grace period of a program that does not stop, and the second until its worker knows.
+# The grace period of a program that does not stop, and two seconds until its worker has noticed.
 LONGEST_SECONDS = CONF.grace_seconds + 2
 _shutdown_lock = threading.Lock()
 

@@ -42,7 +42,7 @@ class BodyBudget:
 
     def take(self, size: int) -> None:
         if self.used_bytes + size > self.max_bytes:
-            raise TooBusy("more is coming in than can be stored; try again in a moment")
+            raise TooBusy("too many request bodies at once: try again in a moment")
         self.used_bytes += size
 
     def give_back(self, size: int) -> None:
@@ -75,7 +75,9 @@ class Body:
                 while await self._read_piece():
                     pass
         except TimeoutError:
-            raise TooSlow(f"the body was not there after {seconds:g} seconds") from None
+            raise TooSlow(
+                f"the body was not complete after {seconds:g} seconds: send it faster"
+            ) from None
         return b"".join(self._pieces)
 
     async def _read_piece(self) -> bool:
@@ -92,7 +94,7 @@ class Body:
         return bool(message.get("more_body", False))
 
     def _too_large(self) -> TooLarge:
-        return TooLarge(f"the body is too large: at most {self._limit} bytes are taken here")
+        return TooLarge(f"the body is too large: at most {self._limit} bytes are accepted here")
 
     def close(self) -> None:
         self._budget.give_back(self.size)

@@ -30,7 +30,7 @@ class FramingCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self.app
         if scope["type"] == "http" and {name for name, _ in scope["headers"]} >= _LENGTHS:
-            message = "a request has either a Content-Length or a Transfer-Encoding"
+            message = "send either a Content-Length or a Transfer-Encoding, not both"
             app = error_response(400, "bad_body", message, close_connection=True)
         await app(scope, receive, send)
 

@@ -132,8 +132,9 @@ class Signals:
 
 
 async def _retry_moments(receive: Receive, seconds: float) -> AsyncIterator[None]:
-    """Yields when the handler is called again, until the time is over; raises Gone as soon as the
-    client closes the connection."""
+    """Yields when the handler is to be called again, until the time is over.
+
+    Raises ClientDisconnect as soon as the client closes the connection."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     gone = asyncio.ensure_future(receive())

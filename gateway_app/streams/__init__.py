@@ -1,6 +1,6 @@
 """Live streams (Server-Sent Events): notifications and the output of runs.
 
-Belongs here: open connections and what each is sent.
+Belongs here: open connections and the events that they receive.
 Does not belong here: reading rows (agents_app.output, agents_app.events).
 """
 

@@ -28,22 +28,22 @@ class Streams:
         self.most_per_tenant = most_per_tenant
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer: list[Message] = []
+        response: list[Message] = []
 
         async def keep(message: Message) -> None:
-            answer.append(message)
+            response.append(message)
 
         await self.app(scope, receive, keep)
         request: StreamRequest | None = scope.pop(SCOPE_KEY, None)
-        if request is None or not answer or answer[0]["status"] != 200:
-            for message in answer:
+        if request is None or not response or response[0]["status"] != 200:
+            for message in response:
                 await send(message)
         elif self.hub.count_streams(request.subscriber.tenant_id) >= self.most_per_tenant:
             text = f"{self.most_per_tenant} streams are open: close one first"
             refusal = error_response(429, "too_many_streams", text, retry_after(RETRY_SECONDS))
             await refusal(scope, receive, send)
         else:
-            await self._stream(request, answer[0], scope, receive, send)
+            await self._stream(request, response[0], scope, receive, send)
 
     async def _stream(
         self, request: StreamRequest, start: Message, scope: Scope, receive: Receive, send: Send

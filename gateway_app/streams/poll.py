@@ -1,4 +1,4 @@
-"""One poll of the database for all streams of a process, on a thread beside the event loop."""
+"""One poll of the database for all streams of a process; runs on a thread."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field

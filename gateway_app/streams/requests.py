@@ -54,6 +54,6 @@ def start_stream(request: HttpRequest, wanted: StreamRequest) -> HttpResponse:
     scope: dict[str, Any] = getattr(request, "scope", {})
     scope[SCOPE_KEY] = wanted
     response = HttpResponse(sse.opened(), content_type=sse.CONTENT_TYPE)
-    # Proxies would keep events back until there are many.
+    # Without it, a proxy would buffer events.
     response["X-Accel-Buffering"] = "no"
     return response

@@ -1,4 +1,4 @@
-"""Checks the rights of subscribers again and again while their streams are open."""
+"""Checks the rights of subscribers repeatedly while their streams are open."""
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module

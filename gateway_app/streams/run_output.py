@@ -1,4 +1,4 @@
-"""The events of an output stream: lines, as fast as the client reads them, then the run's end."""
+"""The events of an output stream: lines, as fast as the client reads them, then the end."""
 
 from collections.abc import AsyncGenerator
 from functools import partial

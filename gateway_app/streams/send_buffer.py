@@ -1,4 +1,4 @@
-"""The events that one client has yet to be sent, up to a limit; used on the event loop only."""
+"""The unsent events of one client, up to a limit; used on the event loop only."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ class SendBuffer:
         self._changed.set()
 
     def close(self, final_event: bytes = b"") -> None:
-        """Ends the stream and drops what waits: the client resumes after the last event it has."""
+        """Ends the stream and drops unsent events: the client resumes after its last event."""
         if not self.is_closed:
             self.is_closed, self.final_event = True, final_event
             self._waiting.clear()
@@ -50,7 +50,7 @@ class SendBuffer:
         return data
 
     def send_heartbeats(self, seconds: float) -> None:
-        """One after every silence of that length, until the buffer is closed.
+        """Puts a heartbeat after so many seconds without an event, until the buffer is closed.
 
         One timer per stream: a timer per event costs more.
         """

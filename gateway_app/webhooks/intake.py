@@ -1,7 +1,7 @@
-"""From a checked delivery to a row: deliveries that arrive together are stored in one commit.
+"""Stores accepted deliveries: all deliveries that wait at the same time are stored in one commit.
 
-One thread of the process stores them, whatever the number of connections. A sender is answered
-after the commit; a delivery that is not stored in time is refused, and the sender repeats it.
+One thread of the process stores them, for any number of connections. The response is sent after the
+commit; if a delivery is not stored in time, the sender gets an error and repeats it.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ from agents_app.webhooks.providers import RawDelivery
 log = structlog.get_logger("drover.webhooks")
 MAX_BYTES_IN_ONE_COMMIT = 8 * 2**20
 MAX_WAITING = 5000
-# GitHub gives up after 10 s: until then a slow database is waited for.
+# Below the 10 s after which GitHub gives up, to wait for a slow database as long as possible.
 ANSWER_SECONDS = 9.0
 COUNT_SECONDS = 10.0
 
 
 class Unavailable(Exception):
-    """The delivery is not known to be stored: the sender must repeat it."""
+    """The delivery may not be stored: the sender must repeat it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingDelivery:
-    book: SourceIndex
+    index: SourceIndex
     source: IndexedSource
-    letter: RawDelivery
+    raw: RawDelivery
     signer: str
     answer: "asyncio.Future[Receipt]"
 
@@ -62,15 +62,14 @@ class Intake:
             "intake",
             self._commit,
             _answer,
-            # The database is away for all deliveries: their senders should repeat them soon.
+            # The database is unavailable for all deliveries of the batch alike.
             batch_errors=UNAVAILABLE,
-            size_of=lambda pending: len(pending.letter.body),
+            size_of=lambda pending: len(pending.raw.body),
             max_size=MAX_BYTES_IN_ONE_COMMIT,
         )
 
     def stop(self) -> None:
-        """Store the deliveries that have arrived and end the threads; the next request starts
-        them again."""
+        """Stores the waiting deliveries and ends the threads; a new request starts them again."""
         with self._counting:
             timer, self._timer = self._timer, None
         if timer is not None:
@@ -81,7 +80,7 @@ class Intake:
     # --- accepted deliveries ----------------------------------------------------------------
 
     async def store(
-        self, book: SourceIndex, source: IndexedSource, letter: RawDelivery, signer: str
+        self, index: SourceIndex, source: IndexedSource, raw: RawDelivery, signer: str
     ) -> Receipt:
         """Returns when the delivery is on disk."""
         if self._commits.waiting >= MAX_WAITING:
@@ -89,30 +88,31 @@ class Intake:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Receipt] = loop.create_future()
         timer = loop.call_later(ANSWER_SECONDS, _give_up, answer)
-        self._commits.put(PendingDelivery(book, source, letter, signer, answer))
+        self._commits.put(PendingDelivery(index, source, raw, signer, answer))
         try:
             return await answer
         finally:
             timer.cancel()
 
     def _commit(self, batch: list[PendingDelivery]) -> list[Receipt | None]:
-        """Store the deliveries of a batch; runs on the thread of the group commit."""
-        # A delivery whose sender was told to repeat it must not be stored.
+        """Stores the deliveries of a batch; runs on the thread of the group commit."""
+        # A delivery that was answered with an error must not be stored: its sender repeats it.
         wanted = [each for each in batch if not each.answer.done()]
         if not wanted:
             return [None] * len(batch)
-        arrivals = [
-            deliveries.arrive(each.book, each.source, each.letter, each.signer) for each in wanted
+        accepted = [
+            deliveries.match_delivery(each.index, each.source, each.raw, each.signer)
+            for each in wanted
         ]
         # A second execution finds the deliveries that the first one has stored.
-        receipts = repeat_after_lost_connection(lambda: deliveries.store(arrivals, self.clock()))
+        receipts = repeat_after_lost_connection(lambda: deliveries.store(accepted, self.clock()))
         stored = {id(each): receipt for each, receipt in zip(wanted, receipts, strict=True)}
         return [stored.get(id(each)) for each in batch]
 
     # --- refused deliveries -----------------------------------------------------------------
 
     def refuse(self, kind: str, reason: str, sources: Iterable[IndexedSource]) -> None:
-        """Count a refusal in memory, and within a few seconds in the rows of its sources."""
+        """Counts a refusal in memory, and after COUNT_SECONDS in the rows of its sources."""
         self.refused[kind, reason] += 1
         with self._counting:
             self._reasons[kind, reason] += 1
@@ -136,7 +136,7 @@ class Intake:
             connection.close()
 
     def _count(self) -> None:
-        """Add the refusals to the database; if it is away, the timer tries again."""
+        """Adds the refusals to the database; if that fails, the timer tries again."""
         with self._counting:
             counts, self._uncounted = self._uncounted, Counter()
             reasons, self._reasons = self._reasons, Counter()
@@ -155,7 +155,7 @@ class Intake:
 
 
 def _answer(batch: list[PendingDelivery], outcomes: Sequence[Outcome]) -> None:
-    """Answer the requests; all requests of one event loop with one call into it."""
+    """Answers the requests, with one call into each event loop."""
     errors = [error for _, error in outcomes if error is not None]
     if errors:
         log.warning("delivery.not_stored", deliveries=len(errors), error=_line(errors[0]))
@@ -163,7 +163,7 @@ def _answer(batch: list[PendingDelivery], outcomes: Sequence[Outcome]) -> None:
     for pending, (receipt, _) in zip(batch, outcomes, strict=True):
         by_loop.setdefault(pending.answer.get_loop(), []).append((pending, receipt))
     for loop, answers in by_loop.items():
-        with suppress(RuntimeError):  # the server has stopped meanwhile
+        with suppress(RuntimeError):  # the event loop has been closed
             loop.call_soon_threadsafe(_set_answers, answers)
 
 

@@ -135,20 +135,20 @@ class Webhooks:
 
 
 def challenge_answer(source: IndexedSource, signed: Signed) -> dict[str, Any] | None:
-    """The answer to a question that a provider asks before it sends events, such as a ping."""
-    if not source.provider.asks:
+    """The response to a challenge that the provider sends before events; None for a delivery."""
+    if not source.provider.sends_challenges:
         return None
     return source.provider.answer(payload_of(signed.headers, signed.body))
 
 
 def confirmation(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, Any] | None:
-    """The answer to a provider that checks by GET that the address has its secret.
+    """The response to a provider that checks by GET that the address has its secret.
 
-    None if several sources share the address: each has another secret."""
+    None if several sources share the address: each has its own secret."""
     if len(sources) != 1:
         return None
-    asked = QueryParams(query[:LONGEST_QUERY_BYTES])
-    return sources[0].provider.confirm(asked, sources[0].secrets)
+    parameters = QueryParams(query[:LONGEST_QUERY_BYTES])
+    return sources[0].provider.confirm(parameters, sources[0].secrets)
 
 
 def read_target(path: str) -> WebhookTarget | None:

@@ -16,7 +16,12 @@ def accepted(receipt: Receipt) -> GatewayResponse:
 
 def no_such_source() -> GatewayResponse:
     """The same response whether the provider, the source or its tenant does not exist."""
-    return error_response(404, "not_found", "there is no such webhook", close_connection=True)
+    return error_response(
+        404,
+        "not_found",
+        "there is no such webhook source: check the address",
+        close_connection=True,
+    )
 
 
 def method_not_allowed() -> GatewayResponse:
@@ -31,10 +36,12 @@ def method_not_allowed() -> GatewayResponse:
 
 def refused(stale: bool) -> GatewayResponse:
     if stale:
-        return error_response(401, "stale", "the signature is too old, or from the future")
-    return error_response(401, "bad_signature", "the signature is missing or wrong")
+        message = "the time of the signature is too old or in the future: check the sender's clock"
+        return error_response(401, "stale", message)
+    message = "the signature is missing or wrong: check the secret of the webhook source"
+    return error_response(401, "bad_signature", message)
 
 
 def unavailable() -> GatewayResponse:
-    message = "it could not be stored; send it again"
+    message = "the delivery could not be stored: send it again"
     return error_response(503, "unavailable", message, retry_after(RETRY_SECONDS))

@@ -65,7 +65,12 @@ def test_every_entry_of_the_journal_has_such_a_name():
     wrong = []
     for module in modules():
         for call in calls(module):
-            if ast.unparse(call.func) in {"journal.Entry", "_entry", "_note"}:
+            if ast.unparse(call.func) in {
+                "journal.JournalEntry",
+                "_entry",
+                "_note",
+                "_record_change",
+            }:
                 name = ast.unparse(call.args[0]).strip("'")
                 if not EVENT.fullmatch(name) and not name.startswith(("f'run.{", "name")):
                     wrong.append(f"{module.at(call.lineno)}: {name}")

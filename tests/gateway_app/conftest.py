@@ -1,4 +1,4 @@
-"""The fixtures of the gateway's tests, and what is tested on one database only."""
+"""The fixtures of the tests of the gateway, and the tests that run on one database only."""
 
 import os
 
@@ -12,7 +12,7 @@ from tests.agents_app.admin.visitors import visitor as visitor
 collect_ignore = (
     [
         *("test_hardening.py", "test_deployment.py", "test_metrics_plans.py", "test_traces.py"),
-        *("asgi/test_two_doors.py", "asgi/test_body_limit.py", "api/test_fuzzed.py"),
+        *("asgi/test_run_socket.py", "asgi/test_body_limit.py", "api/test_fuzzed.py"),
     ]
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
     else []

@@ -1,4 +1,4 @@
-"""Requests to the webhooks' door without a server: raw ASGI messages in, an answer out."""
+"""Webhook requests without a server: ASGI messages to the application, and its response."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ ISSUE = {
 
 
 @dataclass(frozen=True)
-class Answered:
+class WebhookResponse:
     status: int
     headers: dict[str, str]
     content: Any
@@ -31,7 +31,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Post:
-    """A request as it comes in; `body` in pieces, after each of which the sender may wait."""
+    """A request; `body` may have several pieces, with a pause before each."""
 
     path: str = "/webhooks/github"
     body: bytes | Sequence[bytes] = b""
@@ -43,7 +43,7 @@ class Post:
 
 
 def signed(payload: Any, number: object = 1, event: str = "issues", secret: str = SECRET) -> Post:
-    """As GitHub sends it."""
+    """A delivery as GitHub sends it."""
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     mac = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     headers = {
@@ -55,31 +55,31 @@ def signed(payload: Any, number: object = 1, event: str = "issues", secret: str 
     return Post(body=body, headers=headers)
 
 
-class Door:
-    """The gateway's own, in this process; the clock can be set."""
+class WebhookClient:
+    """The webhook application of the gateway in this process; its clock can be set."""
 
     def __init__(self, budget: BodyBudget | None = None, body_seconds: float = 5) -> None:
         self.now = datetime.now(UTC)
         self.app = Webhooks(lambda: self.now, body_seconds, budget)
 
-    def post(self, *posts: Post) -> list[Answered]:
-        """All at the same time."""
+    def post(self, *posts: Post) -> list[WebhookResponse]:
+        """Sends all requests at the same time."""
 
-        async def all_of_them() -> list[Answered]:
+        async def send_all() -> list[WebhookResponse]:
             return await asyncio.gather(*(self.send(post) for post in posts))
 
         try:
-            return asyncio.run(all_of_them())
+            return asyncio.run(send_all())
         finally:
             self.app.intake.stop()
 
-    def one(self, post: Post) -> Answered:
+    def one(self, post: Post) -> WebhookResponse:
         (answer,) = self.post(post)
         return answer
 
-    async def send(self, post: Post) -> Answered:
+    async def send(self, post: Post) -> WebhookResponse:
         pieces = [post.body] if isinstance(post.body, bytes) else list(post.body)
-        receive = Coming(pieces, post)
+        receive = BodyReceiver(pieces, post)
         sent: list[Any] = []
 
         async def send(message: Any) -> None:
@@ -90,14 +90,14 @@ class Door:
         scope["query_string"] = post.query
         await self.app(scope, receive, send)
         if not sent:
-            return Answered(0, {}, None)
+            return WebhookResponse(0, {}, None)
         body = b"".join(message.get("body", b"") for message in sent[1:])
         headers = {n.decode(): v.decode() for n, v in sent[0]["headers"]}
-        return Answered(sent[0]["status"], headers, json.loads(body) if body else None)
+        return WebhookResponse(sent[0]["status"], headers, json.loads(body) if body else None)
 
 
-class Coming:
-    """The body, piece by piece, as a server hands it on."""
+class BodyReceiver:
+    """Returns the pieces of a body like the `receive` of a server."""
 
     def __init__(self, pieces: list[bytes], post: Post) -> None:
         self.pieces = pieces
@@ -119,7 +119,7 @@ def source(tenant: Tenant, name: str = "gh", **columns: Any) -> WebhookSource:
     return WebhookSource.objects.create(tenant=tenant, name=name, **values)
 
 
-def listens(agent: Callable[..., Agent], name: str = "triage", **filters: Any) -> Agent:
+def subscribe(agent: Callable[..., Agent], name: str = "triage", **filters: Any) -> Agent:
     scale = filters.pop("scale", 1)
-    heard = filters.pop("source", "gh")
-    return agent(name, scale=scale, webhooks=[{"source": heard, "filters": filters}])
+    source = filters.pop("source", "gh")
+    return agent(name, scale=scale, webhooks=[{"source": source, "filters": filters}])

@@ -1,4 +1,4 @@
-"""Settings for the open world: clean behind TLS, refused or warned about where they cannot hold."""
+"""Settings of a public installation: accepted behind TLS, otherwise refused or warned about."""
 
 import os
 import subprocess
@@ -31,14 +31,14 @@ def test_the_deployment_check_is_clean_behind_tls(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_deployment_check_complains_without_tls(tmp_path):
-    """So that the one above means something."""
+def test_the_deployment_check_reports_missing_tls(tmp_path):
+    """Shows that the check above can fail."""
     done = deploy(tmp_path)
     assert done.returncode == 1
     assert all(f"security.{name}" in done.stderr for name in ("W004", "W008", "W012", "W016"))
 
 
-def test_https_without_a_proxy_that_says_so_is_refused_in_a_line_that_says_what_to_do(tmp_path):
+def test_a_public_https_url_without_trusted_proxies_is_refused_with_a_remedy(tmp_path):
     done = manage(tmp_path, "up", DROVER_PUBLIC_URL="https://drover.example.com")
     assert done.returncode == 1
     (line,) = done.stderr.strip().splitlines()
@@ -56,7 +56,7 @@ def test_https_without_a_proxy_that_says_so_is_refused_in_a_line_that_says_what_
         ({**PRODUCTION, "DROVER_HOST": "0.0.0.0"}, ""),
     ],
 )
-def test_an_open_door_is_warned_about(tmp_path, env, expected):
+def test_a_public_address_without_protection_is_a_warning(tmp_path, env, expected):
     done = manage(tmp_path, "check", "--fail-level", "WARNING", **env)
     assert (done.returncode == 1) == bool(expected), done.stderr
     assert expected in done.stderr
@@ -76,12 +76,12 @@ def test_an_open_door_is_warned_about(tmp_path, env, expected):
         ("DROVER_TRUSTED_PROXIES", "10.0.0.1/8"),
     ],
 )
-def test_an_address_that_is_none_is_refused(name, text):
+def test_an_invalid_public_url_or_proxy_is_refused(name, text):
     with pytest.raises(ConfigError, match=name):
         read_conf({name: text})
 
 
-def test_nobody_is_believed_where_a_request_came_from_unless_named():
+def test_forwarding_headers_count_only_from_trusted_proxies():
     assert not configured("127.0.0.1", 1, read_conf({}).trusted_proxies).proxy_headers
     conf = read_conf({"DROVER_TRUSTED_PROXIES": "10.0.0.5, 10.1.0.0/16"})
     config = configured("127.0.0.1", 1, conf.trusted_proxies)

@@ -1,4 +1,4 @@
-"""Pages of the admin asked for in ways that none of its links has: refused, never a fault."""
+"""Requests to pages of the admin that no link makes: refused, never a 500."""
 
 import pytest
 from django.contrib import admin
@@ -25,21 +25,21 @@ def client(fleet: Fleet, boss: Client) -> Client:
     ("name", "text"),
     [("pk__in", HUGE), ("id__exact", HUGE), ("q", "\0"), ("id__exact", "a\0b"), ("p", HUGE)],
 )
-def test_no_query_of_a_list_is_a_fault(client: Client, table: str, name: str, text: str):
+def test_no_query_of_a_list_is_a_500(client: Client, table: str, name: str, text: str):
     answer = client.get(reverse(f"admin:{table}_changelist"), {name: text})
     assert answer.status_code in {200, 302, 400}
 
 
 @pytest.mark.parametrize("table", ["agents_app_agent", "agents_app_run"])
 @pytest.mark.parametrize("key", [HUGE, "\0", "a\0b", "-1", "[]", "é" * 1000])
-def test_no_key_of_a_row_is_a_fault(client: Client, table: str, key: str):
+def test_no_key_of_a_row_is_a_500(client: Client, table: str, key: str):
     answer = client.get(reverse(f"admin:{table}_change", args=[key]))
     assert answer.status_code in {302, 400, 404}
 
 
 @pytest.mark.fault("F72")
-def test_whoever_may_not_look_is_told_the_same_of_what_is_there_and_what_is_not(fleet: Fleet):
-    """F72, for every table that has pages. A tenant's token opens none of them either."""
+def test_a_user_without_permission_gets_the_same_response_for_missing_rows(fleet: Fleet):
+    """For every table with pages; also with the token of a tenant."""
     fill(fleet)
     nosy = Client()
     nosy.force_login(User.objects.create_user("nosy", is_staff=True))
@@ -48,16 +48,16 @@ def test_whoever_may_not_look_is_told_the_same_of_what_is_there_and_what_is_not(
     rows = {table: table._default_manager.order_by("pk").first() for table in tables}
     assert sum(row is not None for row in rows.values()) > 8
     for table, row in rows.items():
-        key, nobody = str(row.pk if row else 1), "987654"
+        key, missing = str(row.pk if row else 1), "987654"
         page = f"admin:agents_app_{table._meta.model_name}_change"
         for client, headers in ((Client(), {}), (Client(), token), (nosy, {})):
             known, unknown = (
-                client.get(reverse(page, args=[each]), headers=headers) for each in (key, nobody)
+                client.get(reverse(page, args=[each]), headers=headers) for each in (key, missing)
             )
             assert known.status_code == unknown.status_code == (403 if client is nosy else 302)
             assert known.content == unknown.content
-            asked = known.headers.get("Location", "").replace(f"/{key}/", f"/{nobody}/")
-            assert asked == unknown.headers.get("Location", ""), table
+            location = known.headers.get("Location", "").replace(f"/{key}/", f"/{missing}/")
+            assert location == unknown.headers.get("Location", ""), table
 
 
 def test_passwords_cannot_be_guessed_by_filters(client: Client):

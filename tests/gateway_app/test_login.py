@@ -1,4 +1,4 @@
-"""The admin's login page: wrong passwords are counted, people are told, nobody learns names."""
+"""The login page of the admin: wrong passwords are limited, and names are not revealed."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -21,9 +21,9 @@ def log_in(name: str = "ann", password: str = "wrong", **extra):
     return Client().post(f"{LOGIN}?next=/admin/", form, **extra)
 
 
-@pytest.mark.parametrize("name", ["ann", "nobody"])
+@pytest.mark.parametrize("name", ["ann", "unknown"])
 @pytest.mark.fault("F74")
-def test_too_many_wrong_passwords_are_a_429_that_people_understand(name):
+def test_too_many_wrong_passwords_are_a_429_with_a_page(name):
     answers = [log_in(name) for _ in range(MAX_FAILURES_OF_NAME + 1)]
     assert [answer.status_code for answer in answers] == [200] * MAX_FAILURES_OF_NAME + [429]
     last = answers[-1]
@@ -33,7 +33,7 @@ def test_too_many_wrong_passwords_are_a_429_that_people_understand(name):
 
 
 @pytest.mark.fault("F74")
-def test_a_locked_name_is_not_let_in_with_the_right_password_either():
+def test_a_locked_name_is_refused_with_the_right_password():
     for _ in range(MAX_FAILURES_OF_NAME):
         log_in()
     assert log_in(password="right").status_code == 429
@@ -48,25 +48,25 @@ def test_the_right_password_resets_the_count():
     assert RunEvent.objects.filter(name="login.succeeded").count() == 3
 
 
-def test_what_an_unknown_name_is_told_is_what_a_known_one_is_told():
-    known, unknown = log_in("ann"), log_in("nobody")
+def test_an_unknown_name_gets_the_same_response_as_a_known_one():
+    known, unknown = log_in("ann"), log_in("unknown")
     assert known.context["form"].errors == unknown.context["form"].errors
 
 
-def test_somebody_who_is_no_staff_counts_as_a_failure():
-    User.objects.create_user("guest", password="right")
+def test_the_login_of_a_user_without_staff_status_is_a_failure():
+    User.objects.create_user("reader", password="right")
     for _ in range(MAX_FAILURES_OF_NAME):
-        assert log_in("guest", "right").status_code == 200
-    assert log_in("guest", "right").status_code == 429
+        assert log_in("reader", "right").status_code == 200
+    assert log_in("reader", "right").status_code == 429
 
 
-def test_a_header_that_anybody_can_send_does_not_change_who_they_are():
+def test_a_forwarding_header_does_not_change_the_counted_address():
     for number in range(MAX_FAILURES_OF_NAME):
         log_in(headers={"X-Forwarded-For": f"10.0.0.{number}", "X-Real-IP": f"10.0.0.{number}"})
     assert log_in(headers={"X-Forwarded-For": "10.0.0.99"}).status_code == 429
 
 
-def test_without_a_csrf_token_nothing_is_tried_or_counted():
+def test_a_login_without_a_csrf_token_is_not_counted():
     form = {"username": "ann", "password": "right"}
     for _ in range(MAX_FAILURES_OF_NAME + 1):
         assert Client(enforce_csrf_checks=True).post(LOGIN, form).status_code == 403
@@ -77,7 +77,7 @@ def test_without_a_csrf_token_nothing_is_tried_or_counted():
     "target",
     ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "\t//x"],
 )
-def test_nobody_is_led_elsewhere_by_the_login(target):
+def test_the_login_does_not_redirect_to_other_hosts(target):
     form = {"username": "ann", "password": "right", "next": target}
     answer = Client().post(LOGIN, form, query_params={"next": target})
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")

@@ -1,4 +1,4 @@
-"""/metrics: what Prometheus reads, who may read it, and what it costs."""
+"""/metrics: its values, its access rules and its cost."""
 
 import urllib.error
 import urllib.request
@@ -31,7 +31,7 @@ HERE = {"Host": "127.0.0.1:8080"}
 
 
 def scrape(client: Client, **headers: str) -> dict[tuple[str, ...], float]:
-    """Every sample by its name and the values of its labels, which come by their names."""
+    """Every sample by its name and the values of its labels, in the order of the label names."""
     reply = client.get("/metrics", headers={**HERE, **headers})
     assert reply.status_code == 200, reply.content
     return samples(plain_metrics(reply.content.decode()))
@@ -47,17 +47,17 @@ def samples(families: Iterator[Any]) -> dict[tuple[str, ...], float]:
 
 @pytest.fixture
 def busy(fleet: Fleet) -> Fleet:
-    """Something of everything, the newest of it an hour ago."""
+    """Rows of every kind, the newest one an hour old."""
     fill(fleet, agents=2)
     fleet.worker(concurrency=16, lease_until=datetime.now(UTC) + timedelta(hours=1))
     count_totals(datetime.now(UTC) + timedelta(minutes=1))
     return fleet
 
 
-# --- what it says ---------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------
 
 
-def test_what_goes_on_is_there_for_each_agent(busy: Fleet, client: Client):
+def test_runs_and_queues_are_reported_per_agent(busy: Fleet, client: Client):
     found = scrape(client)
     assert found["drover_agents",] == 2
     assert found["drover_runs", "running"] == 2
@@ -76,7 +76,7 @@ def test_workers_that_hold_their_lease_have_threads_and_runs(busy: Fleet, client
     assert found["drover_worker_runs", "worker-1"] == 0
 
 
-def test_what_is_over_is_counted(busy: Fleet, client: Client):
+def test_finished_runs_and_firings_are_counted(busy: Fleet, client: Client):
     refused = {("deliveries_refused", "github", "bad_signature"): 3.0}
     in_transaction(lambda: add_to_totals({**refused, ("deliveries", "github", "matched"): 5.0}))
     found = scrape(client)
@@ -92,7 +92,7 @@ def test_what_is_over_is_counted(busy: Fleet, client: Client):
     assert found["drover_firing_lateness_seconds_bucket", "+Inf"] == 2
 
 
-def test_the_scheduler_says_how_it_is(busy: Fleet, client: Client):
+def test_the_state_of_the_scheduler_is_reported(busy: Fleet, client: Client):
     Scheduler.objects.update(check_count=7, trigger_count=3, started_at=NOON)
     found = scrape(client)
     assert found["drover_scheduler_state", "running"] == 1
@@ -105,21 +105,21 @@ def test_the_scheduler_says_how_it_is(busy: Fleet, client: Client):
     assert found["drover_schedules_overdue",] == 2
 
 
-def test_an_empty_drover_has_all_of_it_too(db: None, client: Client):
+def test_an_empty_installation_has_all_metrics(db: None, client: Client):
     found = scrape(client)
     assert found["drover_agents",] == found["drover_runs_finished_total", "failed"] == 0
     assert found["drover_scheduler_state", "stopped"] == 1
     assert found["drover_run_duration_seconds_count", "succeeded"] == 0
 
 
-def test_both_formats_can_be_parsed_and_say_the_same(busy: Fleet, client: Client):
+def test_both_formats_can_be_parsed_and_have_the_same_values(busy: Fleet, client: Client):
     accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
     reply = client.get("/metrics", headers=HERE | accept)
     assert reply["Content-Type"].startswith("application/openmetrics-text")
     assert samples(open_metrics(reply.content.decode())) == scrape(client)
 
 
-def test_no_secret_prompt_or_person_is_in_it(fleet: Fleet, client: Client):
+def test_metrics_contain_no_secrets_prompts_or_names_of_users(fleet: Fleet, client: Client):
     agent = fleet.agent(instructions=SECRET, env={"KEY": SECRET}, description=SECRET)
     job = fleet.start(fleet.ask(agent, prompt=SECRET, requested_by=SECRET, context=SECRET))
     fleet.finish(job, "failed", error=SECRET)
@@ -128,12 +128,12 @@ def test_no_secret_prompt_or_person_is_in_it(fleet: Fleet, client: Client):
     assert SECRET not in text
 
 
-def test_a_name_with_quotes_is_still_one_label(fleet: Fleet, client: Client):
+def test_a_name_with_quotes_is_escaped_in_a_label(fleet: Fleet, client: Client):
     fleet.worker(name='a "b"\n\\c', lease_until=datetime.now(UTC) + timedelta(hours=1))
     assert scrape(client)["drover_worker_threads", 'a "b"\n\\c'] == 4
 
 
-# --- what it costs --------------------------------------------------------------------------
+# --- cost -----------------------------------------------------------------------------------
 
 
 def test_the_number_of_queries_does_not_grow_with_the_fleet(fleet: Fleet, client: Client):
@@ -151,7 +151,7 @@ def test_the_number_of_queries_does_not_grow_with_the_fleet(fleet: Fleet, client
     assert queries() == few < 15
 
 
-def test_so_many_agents_have_lines_of_their_own_and_all_are_in_the_sums(
+def test_a_limited_number_of_agents_has_own_lines_and_all_are_in_the_sums(
     fleet: Fleet, client: Client, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(fleet_metrics, "MAX_AGENTS", 3)
@@ -163,23 +163,23 @@ def test_so_many_agents_have_lines_of_their_own_and_all_are_in_the_sums(
     assert (found["drover_queue_depth_all",], found["drover_agents",]) == (5, 5)
 
 
-# --- who may read it ------------------------------------------------------------------------
+# --- access ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8080", "[::1]:8080", "[::1]"])
-def test_this_machine_may_read_it_while_nobody_else_can_ask(
+def test_a_local_request_needs_no_token_on_a_loopback_gateway(
     fleet: Fleet, client: Client, host: str
 ):
     assert client.get("/metrics", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("header", metrics.FORWARDED)
-def test_who_comes_through_a_proxy_is_somewhere_else(fleet: Fleet, client: Client, header: str):
+def test_a_request_through_a_proxy_is_not_local(fleet: Fleet, client: Client, header: str):
     reply = client.get("/metrics", headers={**HERE, header: "203.0.113.7"})
     assert (reply.status_code, reply["WWW-Authenticate"]) == (401, "Bearer")
 
 
-def test_by_another_name_it_needs_a_token(fleet: Fleet, client: Client, settings: Any):
+def test_a_request_for_another_host_name_needs_a_token(fleet: Fleet, client: Client, settings: Any):
     settings.ALLOWED_HOSTS = ["drover.example"]
     outside = {"Host": "drover.example"}
     assert client.get("/metrics", headers=outside).status_code == 401
@@ -194,7 +194,7 @@ def test_by_another_name_it_needs_a_token(fleet: Fleet, client: Client, settings
         *(("Bearer {token}", 200), ("bearer {token}", 200), ("Bearer {theirs}", 403)),
     ],
 )
-def test_where_others_can_ask_it_takes_a_token_of_the_project(
+def test_a_reachable_gateway_needs_a_token_of_the_default_tenant(
     fleet: Fleet, client: Client, monkeypatch: Any, authorization: str, status: int
 ):
     monkeypatch.setattr(metrics, "is_local", lambda *_: False)
@@ -207,7 +207,7 @@ def test_where_others_can_ask_it_takes_a_token_of_the_project(
     assert ("drover_agents" in reply.content.decode()) == (status == 200)
 
 
-def test_it_is_only_read(fleet: Fleet, client: Client):
+def test_metrics_allow_only_reading_methods(fleet: Fleet, client: Client):
     assert client.post("/metrics", headers=HERE).status_code == 405
 
 
@@ -222,7 +222,7 @@ count_totals(datetime.now(UTC) + timedelta(minutes=1))
 
 
 @pytest.mark.slow
-def test_a_whole_drover_counts_what_it_does(new_stack: NewStack):
+def test_a_complete_installation_reports_its_runs(new_stack: NewStack):
     stack = new_stack()
     stack.write_agent("hello", SKILL)
     stack.up()
@@ -239,7 +239,7 @@ def test_a_whole_drover_counts_what_it_does(new_stack: NewStack):
     assert first["drover_scheduler_state", "running"] == 1
     ended = "SELECT 1 FROM drover_run WHERE state = 'succeeded'"
     wait_for(lambda: len(stack.rows(ended)) == 3, 20, "the runs have not ended")
-    # Beat does this every few seconds, for all that is older than a few: not waited for here.
+    # Beat counts every few seconds what is older than some seconds; the test does not wait for it.
     done = stack.manage("shell", "-v0", "-c", COUNT_NOW)
     assert done.returncode == 0, done.stderr
     found = read()
@@ -249,7 +249,7 @@ def test_a_whole_drover_counts_what_it_does(new_stack: NewStack):
     assert len(stack.rows(duty, "agents_app.tasks.count_totals")) == 1
 
 
-def test_a_server_that_others_can_reach_asks_for_a_token(new_stack: NewStack):
+def test_a_real_reachable_gateway_needs_a_token(new_stack: NewStack):
     stack = new_stack(DROVER_HOST="0.0.0.0", DROVER_PORT=str(free_port()))
     assert stack.manage("discover", "--sync").returncode == 0
     token = stack.manage("token", "create", "prometheus", "--scope", "read").stdout.strip()

@@ -1,5 +1,7 @@
-"""What a scrape costs with a long history, by SQLite's plans; a test's tables are too small for the
-time it takes, and PostgreSQL plans by the size of a table."""
+"""The cost of a scrape with a long history, by the query plans of SQLite.
+
+The tables of a test are too small to measure the time, and PostgreSQL plans by the size of a table.
+"""
 
 import re
 
@@ -11,7 +13,7 @@ from tests.agents_app.fleet import NOON, Fleet
 GROWS = r"SCAN (drover_(run|run_event|work_item|firing|delivery))\b(?! USING (COVERING )?INDEX)"
 
 
-def test_no_table_that_grows_with_history_is_read_to_its_end(fleet: Fleet):
+def test_no_query_of_the_metrics_scans_a_history_table(fleet: Fleet):
     statements: list[str] = []
     connection.ensure_connection()
     connection.connection.set_trace_callback(statements.append)
@@ -19,9 +21,9 @@ def test_no_table_that_grows_with_history_is_read_to_its_end(fleet: Fleet):
         metrics.read_metrics(NOON)
     finally:
         connection.connection.set_trace_callback(None)
-    looked = [sql for sql in statements if sql.lstrip().startswith("SELECT")]
-    assert len(looked) > 8
-    plans = [(sql, _plan(sql)) for sql in looked]
+    queries = [sql for sql in statements if sql.lstrip().startswith("SELECT")]
+    assert len(queries) > 8
+    plans = [(sql, _plan(sql)) for sql in queries]
     assert [(sql, plan) for sql, plan in plans if re.search(GROWS, plan)] == []
 
 

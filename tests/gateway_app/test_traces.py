@@ -1,4 +1,4 @@
-"""One story from the trigger to the agent: the sender's trace id reaches work, runs and log."""
+"""The trace id of a sender is passed on to work, runs, their processes and the log."""
 
 import json
 import urllib.request
@@ -9,13 +9,13 @@ import pytest
 from agents_app.models import Delivery, Run, Tenant, WorkItem
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api, api_of
-from tests.gateway_app.posting import ISSUE, SECRET, Door, Post, listens, signed, source
+from tests.gateway_app.posting import ISSUE, SECRET, Post, WebhookClient, signed, source, subscribe
 from tests.parts.fixtures import NewStack
 from tests.parts.waiting import wait_for
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"
-# Each only says that there is no trace: nobody is refused for it.
+# A request with such a header is accepted and gets a new trace.
 MALFORMED = ["", "nonsense", f"ff-{TRACE}-b7ad6b7169203331-01", f"00-{TRACE}", "00-\xff-é"]
 
 
@@ -23,12 +23,12 @@ MALFORMED = ["", "nonsense", f"ff-{TRACE}-b7ad6b7169203331-01", f"00-{TRACE}", "
 
 
 @pytest.fixture
-def listening(transactional_db, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+def subscribed(transactional_db, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     monkeypatch.setenv("TEST_HOOK_SECRET", SECRET)
     fleet = Fleet(Tenant.objects.create(name="default"))
     source(fleet.tenant)
     for name in ("one", "two"):
-        listens(fleet.agent, name)
+        subscribe(fleet.agent, name)
     return fleet
 
 
@@ -43,15 +43,15 @@ def traces(**columns: Any) -> list[str]:
     )
 
 
-def test_all_work_of_a_delivery_has_the_trace_of_its_sender(listening: Fleet):
-    assert Door().one(delivered(traceparent=PARENT)).status == 200
+def test_all_work_of_a_delivery_has_the_trace_of_its_sender(subscribed: Fleet):
+    assert WebhookClient().one(delivered(traceparent=PARENT)).status == 200
     assert traces() == [TRACE, TRACE]
     assert set(Run.objects.values_list("trace_id", flat=True)) == {TRACE}
 
 
 @pytest.mark.parametrize("header", MALFORMED)
-def test_without_one_that_can_be_read_the_delivery_gets_its_own(listening: Fleet, header: str):
-    answers = Door().post(delivered(1, traceparent=header), delivered(2))
+def test_a_delivery_without_a_valid_traceparent_gets_a_new_trace(subscribed: Fleet, header: str):
+    answers = WebhookClient().post(delivered(1, traceparent=header), delivered(2))
     assert [answer.status for answer in answers] == [200, 200]
     found = traces()
     assert len(found) == 4 and len(set(found)) == 2
@@ -59,15 +59,15 @@ def test_without_one_that_can_be_read_the_delivery_gets_its_own(listening: Fleet
     assert TRACE not in found
 
 
-def test_a_replay_is_the_story_of_who_asks_for_it(listening: Fleet):
-    Door().one(delivered(traceparent=PARENT))
+def test_a_replay_has_the_trace_of_its_request(subscribed: Fleet):
+    WebhookClient().one(delivered(traceparent=PARENT))
     delivery = Delivery.objects.get()
-    api = api_of(listening.tenant)
+    api = api_of(subscribed.tenant)
     other = "ab" * 16
-    again = api.post(
+    replay = api.post(
         f"/deliveries/{delivery.pk}/replay", traceparent=f"00-{other}-b7ad6b7169203331-00"
     )
-    assert again.status == 202
+    assert replay.status == 202
     assert traces(requested_by__contains="replay") == [other, other]
 
 
@@ -80,18 +80,18 @@ def api(fleet: Fleet) -> Api:
     return api_of(fleet.tenant)
 
 
-def test_a_run_has_the_trace_of_whoever_asks_for_it(api: Api, caplog: pytest.LogCaptureFixture):
-    said = api.post("/agents/reporter/run", {"prompt": "x"}, traceparent=PARENT).json
-    assert said["trace_id"] == TRACE
+def test_a_run_has_the_trace_of_its_request(api: Api, caplog: pytest.LogCaptureFixture):
+    run = api.post("/agents/reporter/run", {"prompt": "x"}, traceparent=PARENT).json
+    assert run["trace_id"] == TRACE
     assert Run.objects.get().trace_id == TRACE
     (line,) = [r.msg for r in caplog.records if "api.answered" in str(r.msg)]
     assert (line["trace_id"], line["by"], line["status"]) == (TRACE, "token ci", 202)
-    again = api.post(f"/runs/{said['run_id']}/rerun", traceparent=PARENT).json
-    assert again["trace_id"] == TRACE
+    rerun = api.post(f"/runs/{run['run_id']}/rerun", traceparent=PARENT).json
+    assert rerun["trace_id"] == TRACE
 
 
 @pytest.mark.parametrize("header", MALFORMED[:-1])
-def test_a_header_that_cannot_be_read_is_ignored(api: Api, header: str):
+def test_an_invalid_traceparent_of_a_request_is_ignored(api: Api, header: str):
     reply = api.post("/agents/reporter/run", {"prompt": "x"}, traceparent=header)
     assert reply.status == 202
     assert len(reply.json["trace_id"]) == 32 and reply.json["trace_id"] != TRACE
@@ -100,17 +100,17 @@ def test_a_header_that_cannot_be_read_is_ignored(api: Api, header: str):
 # --- from the sender to the process ---------------------------------------------------------
 
 SKILL = """---
-description: Says whose story it is
+description: Prints its trace
 command: ["sh", "-c", "echo $DROVER_TRACE_ID $TRACEPARENT"]
 webhooks:
   - source: hooks
 ---
-Say it.
+Print it.
 """
 
 
 @pytest.mark.slow
-def test_the_started_process_and_the_log_know_the_trace_of_a_webhook(new_stack: NewStack):
+def test_the_process_and_the_log_of_a_run_have_the_trace_of_the_webhook(new_stack: NewStack):
     stack = new_stack()
     stack.write_agent("hello", SKILL)
     config = '[webhooks.hooks]\ntype = "generic"\nallowUnsigned = true\n'

@@ -9,7 +9,7 @@ from agents_app.cli import DroverCommand, decision_rows, did_you_mean, find_tena
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Tenant
 from agents_app.webhooks import EVENT_HEADERS, IndexedSource, dry_run_delivery, read_source
-from agents_app.webhooks.providers import Reading
+from agents_app.webhooks.providers import MatchResult
 
 
 class Command(DroverCommand):
@@ -49,22 +49,22 @@ class Command(DroverCommand):
         if options["event"] and source.kind in EVENT_HEADERS:
             headers[EVENT_HEADERS[source.kind]] = options["event"]
         (result,) = dry_run_delivery([source], headers, file.read_bytes(), self.now)
-        self._say(source, result.reading, json=json)
+        self._say(source, result.match, json=json)
 
-    def _say(self, source: IndexedSource, reading: Reading, *, json: bool) -> None:
+    def _say(self, source: IndexedSource, match: MatchResult, *, json: bool) -> None:
         agents = [
-            {"agent": d.agent, "matched": d.matched, "reason": d.reason} for d in reading.decisions
+            {"agent": d.agent, "matched": d.matched, "reason": d.reason} for d in match.decisions
         ]
         if json:
-            context = reading.context.as_dict() if reading.context else None
-            facts = {"source": source.name, "outcome": reading.outcome, "reason": reading.reason}
+            context = match.context.as_dict() if match.context else None
+            facts = {"source": source.name, "outcome": match.outcome, "reason": match.reason}
             self.screen.json({**facts, "context": context, "agents": agents})
             return
-        reason = f": {reading.reason}" if reading.reason else ""
-        self.screen.say(f"{source.name} ({source.kind}): {reading.outcome}{reason}")
-        if reading.outcome == "ignored" and source.kind in EVENT_HEADERS:
+        reason = f": {match.reason}" if match.reason else ""
+        self.screen.say(f"{source.name} ({source.kind}): {match.outcome}{reason}")
+        if match.outcome == "ignored" and source.kind in EVENT_HEADERS:
             self.remark("name the event with --event; the sender names it in a header")
-        for name, value in (reading.context.as_dict() if reading.context else {}).items():
+        for name, value in (match.context.as_dict() if match.context else {}).items():
             self.screen.say(f"  {name:12} {value}")
         if agents:
             self.screen.table(("agent", "decision", "reason"), decision_rows(agents))

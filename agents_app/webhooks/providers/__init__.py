@@ -9,14 +9,14 @@ from agents_app.webhooks.providers.configured import provider_for
 from agents_app.webhooks.providers.context import Context
 from agents_app.webhooks.providers.decide import (
     Decision,
-    Listener,
+    MatchResult,
     RawDelivery,
-    Reading,
-    match_listeners,
+    Subscription,
+    match_subscriptions,
     payload_of,
 )
 from agents_app.webhooks.providers.filters import UnknownFilter, unknown_filters
-from agents_app.webhooks.providers.match import Match, Miss, match_filters
+from agents_app.webhooks.providers.match import FilterMatch, Miss, match_filters
 from agents_app.webhooks.providers.provider import BODY_HASH_WINDOW_SECONDS, Provider
 from agents_app.webhooks.providers.reading import Unparseable, read_json
 from agents_app.webhooks.providers.registry import PROVIDERS, TRIAL_PROVIDERS
@@ -31,20 +31,20 @@ __all__ = [
     "UNSIGNED",
     "Context",
     "Decision",
-    "Listener",
-    "Match",
+    "FilterMatch",
+    "MatchResult",
     "Miss",
     "Provider",
     "RawDelivery",
-    "Reading",
     "SignatureVerdict",
     "Signed",
+    "Subscription",
     "UnknownFilter",
     "Unparseable",
     "check_signature",
     "mac",
     "match_filters",
-    "match_listeners",
+    "match_subscriptions",
     "payload_of",
     "provider_for",
     "raw",

@@ -1,4 +1,4 @@
-"""The one door for a request: signed, and not too long ago; what it says is not looked at."""
+"""Checks the signature of a request and its age; does not parse the body."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ Problem = Literal["bad_signature", "stale"]
 
 @dataclass(frozen=True, slots=True)
 class SignatureVerdict:
-    """`signer` names the secret that signed it, also when it comes too late to be let in."""
+    """`signer` is the name of the secret that signed the request, also of a stale one."""
 
     signer: str | None
     problem: Problem | None = None
@@ -31,7 +31,7 @@ def check_signature(
     *,
     allow_unsigned: bool = False,
 ) -> SignatureVerdict:
-    """Without any secret only those who allow it get in; with one, nobody unsigned does."""
+    """Accepts an unsigned request only if there is no secret and `allow_unsigned` is set."""
     signer = provider.verify(request, secrets, now)
     if signer is None and not secrets and allow_unsigned:
         return SignatureVerdict(UNSIGNED)

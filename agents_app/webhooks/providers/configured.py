@@ -1,4 +1,4 @@
-"""A source's provider with the source's own settings; what is in config.toml is read elsewhere."""
+"""Builds the provider of a source from its type and options."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,11 +22,11 @@ _WITH_OPTIONS: dict[str, Callable[[Mapping[str, Any]], Provider]] = {
 
 
 def provider_for(kind: str, options: Mapping[str, Any]) -> Provider:
-    """The provider of a source that config.toml names; a ConfigError says what is wrong with it."""
-    every = {**PROVIDERS, **TRIAL_PROVIDERS}
-    if kind not in every:
-        raise ConfigError(f"type: no provider is called {kind!r}; there are {', '.join(every)}")
+    """Raises ConfigError with the reason if the type or an option is invalid."""
+    known = {**PROVIDERS, **TRIAL_PROVIDERS}
+    if kind not in known:
+        raise ConfigError(f"type: there is no provider {kind!r}; use one of {', '.join(known)}")
     if kind in _WITH_OPTIONS:
         return _WITH_OPTIONS[kind](options)
     refuse_unknown(options, ())
-    return every[kind]
+    return known[kind]

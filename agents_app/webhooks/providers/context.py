@@ -1,4 +1,4 @@
-"""What a delivery says, in words that are the same for every provider; not who may send it."""
+"""The fields of an event, with the same names for every provider."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """`None` means the provider said nothing of it; `timestamp` is a text as people read it."""
+    """`None` means that the payload has no such field; `timestamp` is text in ISO 8601."""
 
     source: str
     event: str
@@ -25,13 +25,13 @@ class Context:
     sender: str = "unknown"
     timestamp: str = ""
     delivery: str | None = None
-    # Something that will conclude and has not yet: its conclusion is null, not unheard of.
+    # The event has a conclusion that is not known yet: `conclusion` is null instead of missing.
     unconcluded: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """For the prompt and for storing: without what was not said."""
-        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "unconcluded"}
-        found = {name: value for name, value in said.items() if value is not None}
+        """For the prompt and for storing, without the fields that the payload does not have."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "unconcluded"}
+        found = {name: value for name, value in values.items() if value is not None}
         if self.labels is not None:
             found["labels"] = list(self.labels)
         return {**found, "conclusion": None} if self.unconcluded else found

@@ -1,4 +1,4 @@
-"""Whom a delivery concerns and what they are told; pure, so a dry run says what would happen."""
+"""Matches a delivery against the filters of agents; pure, also used for dry runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,8 +19,8 @@ FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
-    """An agent that asked for a source's deliveries; one of its sets of filters is enough."""
+class Subscription:
+    """The webhook triggers of an agent for one source; one matching set of filters is enough."""
 
     agent_id: int
     agent: str
@@ -30,9 +30,9 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`reason` says why it is not for the agent; `misses` say it filter by filter.
+    """Whether the delivery matches an agent; `reason` is empty if it does.
 
-    There is one tuple of them for each set of filters: the agent has it if one set is met.
+    `misses` has one tuple for each set of filters, with the filters that did not match.
     """
 
     agent_id: int
@@ -46,8 +46,8 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a delivery was understood as; `reason` is for deliveries that concern nobody."""
+class MatchResult:
+    """The context of a delivery and a decision for each agent; `reason` if no agent matches."""
 
     outcome: Outcome
     reason: str = ""
@@ -61,7 +61,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class RawDelivery:
-    """A delivery as it came and when, without who sent it."""
+    """The headers and the body as received, and the time; without the source."""
 
     headers: Headers
     body: bytes
@@ -69,49 +69,52 @@ class RawDelivery:
     received_at: datetime
 
 
-def match_listeners(
-    provider: Provider, letter: RawDelivery, listeners: tuple[Listener, ...]
-) -> Reading:
-    payload = payload_of(letter.headers, letter.body)
+def match_subscriptions(
+    provider: Provider, raw: RawDelivery, subscriptions: tuple[Subscription, ...]
+) -> MatchResult:
+    payload = payload_of(raw.headers, raw.body)
     if isinstance(payload, Unparseable):
-        return Reading("unparseable", f"the body is no JSON: {payload.reason}")
-    context = provider.parse(letter.headers, payload, letter.received_at)
+        return MatchResult("unparseable", f"the body is not valid JSON: {payload.reason}")
+    context = provider.parse(raw.headers, payload, raw.received_at)
     if context is None:
-        return Reading("ignored", "no event that agents are told of, such as a ping")
-    context = replace(context, delivery=letter.delivery_id)
-    decisions = tuple(_decision(provider, listener, context) for listener in listeners)
+        return MatchResult("ignored", "the delivery is not an event for agents, for example a ping")
+    context = replace(context, delivery=raw.delivery_id)
+    decisions = tuple(_decision(provider, each, context) for each in subscriptions)
     if any(decision.matched for decision in decisions):
-        return Reading("matched", "", context, decisions)
-    said = "its filters leave it out: see the reason of each agent"
-    return Reading("unmatched", said if decisions else "no agent listens", context, decisions)
+        return MatchResult("matched", "", context, decisions)
+    reason = "the filters of no agent match: see the reason of each agent"
+    if not decisions:
+        reason = "no agent subscribes to this source"
+    return MatchResult("unmatched", reason, context, decisions)
 
 
 def payload_of(headers: Headers, body: bytes) -> Any | Unparseable:
-    """JSON, or a form with the JSON in its field `payload`: GitHub offers both.
+    """Parses JSON, or a form with JSON in the field `payload`: GitHub can send either.
 
-    What looks like JSON is JSON whatever the header says: curl calls everything a form.
+    A body that begins like JSON is parsed as JSON for any Content-Type: the default of curl is
+    that of a form.
     """
     is_form = headers.get("content-type", "").lower().startswith(FORM)
     if not is_form or body.lstrip()[:1] in {b"{", b"["}:
         return read_json(body)
     try:
         fields = parse_qs(body.decode("ascii"), strict_parsing=True, max_num_fields=20)
-        (written,) = fields["payload"]
+        (payload,) = fields["payload"]
     except (ValueError, KeyError):
         return Unparseable("a form without a field `payload`")
-    return read_json(written.encode("utf-8", "surrogatepass"))
+    return read_json(payload.encode("utf-8", "surrogatepass"))
 
 
-def _decision(provider: Provider, listener: Listener, context: Context) -> Decision:
-    sets = tuple(_misses(provider, filters, context) for filters in listener.filters)
+def _decision(provider: Provider, subscription: Subscription, context: Context) -> Decision:
+    sets = tuple(_misses(provider, filters, context) for filters in subscription.filters)
     if all(sets):
         reason = " | ".join("; ".join(map(str, misses)) for misses in sets)
-        return Decision(listener.agent_id, listener.agent, reason, sets)
-    disabled = "" if listener.enabled else "disabled"
-    return Decision(listener.agent_id, listener.agent, disabled)
+        return Decision(subscription.agent_id, subscription.agent, reason, sets)
+    disabled = "" if subscription.enabled else "disabled"
+    return Decision(subscription.agent_id, subscription.agent, disabled)
 
 
 def _misses(provider: Provider, filters: Mapping[str, Any], context: Context) -> Misses:
-    # Not refused when it was read, because nobody knew the source's type then.
+    # Checked here, because the type of the source is not known when the filters are read.
     unknown = unknown_filters(provider.filters, filters)
     return tuple(unknown) or match_filters(provider.filters, filters, context).misses

@@ -1,11 +1,12 @@
-"""Discord's interactions: Ed25519 over time and body; Discord tests that a bad one is refused."""
+"""Discord interactions: Ed25519 over timestamp and body; Discord checks that a wrong signature
+is refused."""
 
 from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers import ed25519
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import FilterField, looks_at
+from agents_app.webhooks.providers.filters import FilterField, filter_on
 from agents_app.webhooks.providers.provider import MEGABYTE, Provider, usable_id
 from agents_app.webhooks.providers.reading import dig, first, iso, items, read_json, text, whole
 from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, is_fresh, matching, raw
@@ -16,7 +17,7 @@ _COMMANDS = {"application_command", "autocomplete"}
 
 
 def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
-    """The window is ours, not Discord's: see `stale`."""
+    """Discord defines no limit on the age; `stale` adds one."""
     del now
     sent = request.header("x-signature-timestamp")
     signature = _bytes_of(request.header("x-signature-ed25519"), 64)
@@ -98,9 +99,9 @@ DISCORD = Provider(
     answer=answer,
     body_limit_bytes=MEGABYTE,
     filters={
-        "events": looks_at("event"),
-        "guilds": looks_at("repo"),
-        "channels": looks_at("branch", absent_passes=True),
+        "events": filter_on("event"),
+        "guilds": filter_on("repo"),
+        "channels": filter_on("branch", absent_passes=True),
         "commands": FilterField(_command, "command"),
     },
 )

@@ -1,7 +1,7 @@
-"""Ed25519 signatures; any bytes may be given, and what is no signature is simply not one."""
+"""Verifies Ed25519 signatures; invalid keys and signatures are refused, never raised."""
 
-# Points of small order: with one of them as the key, anybody signs anything.
-_SIGNS_ANYTHING = frozenset(
+# Points of small order: with such a key, a valid signature can be made without a private key.
+_WEAK_KEYS = frozenset(
     bytes.fromhex(digits)
     for digits in (
         "00" * 32,
@@ -17,11 +17,11 @@ _SIGNS_ANYTHING = frozenset(
 
 
 def verify(public_key: bytes, signature: bytes, message: bytes) -> bool:
-    # Here, because only the gateway needs it: in beat it would be megabytes for nothing.
+    # Imported here, because only the gateway needs it: beat would use megabytes more memory.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    if public_key in _SIGNS_ANYTHING:
+    if public_key in _WEAK_KEYS:
         return False
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)

@@ -1,4 +1,4 @@
-"""Which filters a provider knows and what each looks at; whether one matches is match's."""
+"""The filters of a provider and the field of the context that each compares; see match.py."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from typing import Any
 from agents_app.webhooks.providers.context import Context
 
 NOT = "not_"
-# Close enough to be a slip of the hand; a guess beyond that misleads.
-LIKENESS = 0.75
-_MEANT = {"repository": "repos", "project": "repos", "projects": "repos", "resource": "resources"}
+# Below this, a suggestion is more often wrong than right.
+SIMILARITY = 0.75
+_ALIASES = {"repository": "repos", "project": "repos", "projects": "repos", "resource": "resources"}
 
 Seen = Callable[[Context], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class FilterField:
-    """`target` joins fields that are two names of one thing; one of either is enough.
+    """Filters with the same `target` are two names of one filter: one matching value is enough.
 
-    `absent_passes`: an event that has no such thing at all is not what the filter is about.
+    `absent_passes`: an event without the field matches.
     """
 
     seen: Seen
@@ -27,7 +27,7 @@ class FilterField:
     absent_passes: bool = False
 
 
-def looks_at(attribute: str, *, absent_passes: bool = False) -> FilterField:
+def filter_on(attribute: str, *, absent_passes: bool = False) -> FilterField:
     def seen(context: Context) -> Iterable[str]:
         value = getattr(context, attribute)
         values = value if isinstance(value, tuple) else (value,)
@@ -36,9 +36,9 @@ def looks_at(attribute: str, *, absent_passes: bool = False) -> FilterField:
     return FilterField(seen, attribute, absent_passes)
 
 
-def known_filters(fields: Mapping[str, FilterField]) -> dict[str, FilterField]:
-    """Everybody can be asked who sent it."""
-    return {**fields, "sender": looks_at("sender")}
+def with_common_filters(fields: Mapping[str, FilterField]) -> dict[str, FilterField]:
+    """Adds the filters that every provider has."""
+    return {**fields, "sender": filter_on("sender")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class UnknownFilter:
 
 
 def unknown_filters(fields: Mapping[str, FilterField], names: Iterable[str]) -> list[UnknownFilter]:
-    """Those that no delivery would ever be held against, so that nothing is let through by them."""
-    known = known_filters(fields)
+    """The names that the provider does not know; such a filter must not match anything."""
+    known = with_common_filters(fields)
     return [
         UnknownFilter(name, _suggestion(name, known))
         for name in names
@@ -66,13 +66,13 @@ def unknown_filters(fields: Mapping[str, FilterField], names: Iterable[str]) -> 
 
 def _suggestion(name: str, known: Collection[str]) -> str | None:
     negated, bare = name.startswith(NOT), name.removeprefix(NOT)
-    meant = _MEANT.get(bare)
-    close = get_close_matches(bare, sorted(known), n=1, cutoff=LIKENESS)
-    found = meant if meant in known else next(iter(close), None)
+    alias = _ALIASES.get(bare)
+    close = get_close_matches(bare, sorted(known), n=1, cutoff=SIMILARITY)
+    found = alias if alias in known else next(iter(close), None)
     return f"{NOT}{found}" if found and negated else found
 
 
 def values_of(wanted: Any) -> tuple[str, ...]:
-    """One value or several; nothing wanted is no constraint."""
+    """The values of a filter, one or several; a filter without values matches everything."""
     several = wanted if isinstance(wanted, list | tuple) else (wanted,)
     return tuple(str(one) for one in several if one not in ("", None))

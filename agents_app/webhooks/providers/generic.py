@@ -1,10 +1,10 @@
-"""Whoever has no file of their own: header, format and the way to the event are settings."""
+"""The generic provider: signature header, format and path of the event are options."""
 
 from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.options import GenericOptions
 from agents_app.webhooks.providers.provider import Provider, id_in_header
 from agents_app.webhooks.providers.reading import as_text, iso, text
@@ -30,7 +30,7 @@ def generic(options: GenericOptions) -> Provider:
         verify=options.verify,
         delivery_id=id_in_header(options.delivery_header),
         parse=parse,
-        filters={"events": looks_at("event")},
+        filters={"events": filter_on("event")},
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import FilterField, looks_at
+from agents_app.webhooks.providers.filters import FilterField, filter_on
 from agents_app.webhooks.providers.provider import MEGABYTE, Provider, id_in_header
 from agents_app.webhooks.providers.reading import dig, first, iso, items, text, texts, whole
 from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, signed_by_mac
@@ -14,7 +14,7 @@ Fields = dict[str, Any]
 
 
 def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
-    del now  # GitHub signs no time
+    del now  # GitHub signs no timestamp
     given = request.header("x-hub-signature-256")
     return signed_by_mac(secrets, request.body, given, prefix="sha256=")
 
@@ -24,7 +24,7 @@ def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | No
     repo = text(payload, "repository", "full_name")
     if not event or event == "ping" or not repo:
         return None
-    fields = _EVENTS.get(event, _anything)(payload)
+    fields = _EVENTS.get(event, _other_event)(payload)
     if fields is None:
         return None
     common: Fields = {
@@ -39,7 +39,7 @@ def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | No
 
 
 def _thread(thread: Any) -> Fields:
-    """What issues and pull requests have in common."""
+    """The fields that issues and pull requests have in common."""
     return {
         "number": whole(thread, "number"),
         "title": text(thread, "title"),
@@ -48,7 +48,7 @@ def _thread(thread: Any) -> Fields:
     }
 
 
-def _opened(thread: Any) -> Fields:
+def _thread_with_body(thread: Any) -> Fields:
     return {
         **_thread(thread),
         "body": text(thread, "body"),
@@ -57,41 +57,41 @@ def _opened(thread: Any) -> Fields:
     }
 
 
-def _said(thread: Any, remark: Any) -> Fields:
+def _comment_fields(thread: Any, comment: Any) -> Fields:
     return {
         **_thread(thread),
-        "url": text(remark, "html_url"),
-        "comment": text(remark, "body"),
+        "url": text(comment, "html_url"),
+        "comment": text(comment, "body"),
     }
 
 
 def _issues(payload: Any) -> Fields | None:
     issue = dig(payload, "issue")
-    return _opened(issue) if issue else None
+    return _thread_with_body(issue) if issue else None
 
 
 def _issue_comment(payload: Any) -> Fields | None:
     issue, comment = dig(payload, "issue"), dig(payload, "comment")
-    return _said(issue, comment) if issue and comment else None
+    return _comment_fields(issue, comment) if issue and comment else None
 
 
 def _pull_request(payload: Any) -> Fields | None:
     pull = dig(payload, "pull_request")
-    return {**_opened(pull), "branch": text(pull, "head", "ref")} if pull else None
+    return {**_thread_with_body(pull), "branch": text(pull, "head", "ref")} if pull else None
 
 
 def _review(key: str) -> Callable[[Any], Fields | None]:
     def fields(payload: Any) -> Fields | None:
-        pull, remark = dig(payload, "pull_request"), dig(payload, key)
-        if not pull or not remark:
+        pull, comment = dig(payload, "pull_request"), dig(payload, key)
+        if not pull or not comment:
             return None
-        return {**_said(pull, remark), "branch": text(pull, "head", "ref")}
+        return {**_comment_fields(pull, comment), "branch": text(pull, "head", "ref")}
 
     return fields
 
 
 def _push(payload: Any) -> Fields:
-    # A tag keeps its whole name: with no branch at all it would pass a filter for branches.
+    # A tag keeps its full name: an event without a branch would match every filter on branches.
     return {
         "branch": (text(payload, "ref") or "").removeprefix("refs/heads/") or None,
         "url": text(payload, "compare"),
@@ -118,7 +118,7 @@ def _workflow_run(payload: Any) -> Fields | None:
     }
 
 
-def _anything(payload: Any) -> Fields:
+def _other_event(payload: Any) -> Fields:
     action = text(payload, "action")
     return {"title": action} if action else {}
 
@@ -142,15 +142,15 @@ GITHUB = Provider(
     parse=parse,
     body_limit_bytes=26 * MEGABYTE,
     filters={
-        "events": looks_at("event"),
-        "actions": looks_at("action"),
-        "repos": looks_at("repo"),
+        "events": filter_on("event"),
+        "actions": filter_on("action"),
+        "repos": filter_on("repo"),
         "org": _OWNER,
         "orgs": _OWNER,
-        "labels": looks_at("labels"),
-        "assignee": looks_at("assignee"),
-        "author": looks_at("author"),
-        "branches": looks_at("branch", absent_passes=True),
-        "conclusions": looks_at("conclusion", absent_passes=True),
+        "labels": filter_on("labels"),
+        "assignee": filter_on("assignee"),
+        "author": filter_on("author"),
+        "branches": filter_on("branch", absent_passes=True),
+        "conclusions": filter_on("conclusion", absent_passes=True),
     },
 )

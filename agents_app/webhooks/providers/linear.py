@@ -1,10 +1,10 @@
-"""Linear: HMAC over a body that holds the time at which it was sent."""
+"""Linear: HMAC over the body, which contains the time at which it was sent."""
 
 from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.provider import Provider, id_in_header
 from agents_app.webhooks.providers.reading import (
     dig,
@@ -24,8 +24,8 @@ from agents_app.webhooks.providers.signing import (
     signed_by_mac,
 )
 
-# Linear tries again after a minute, an hour and six hours, and does not say whether the time in the
-# body is then a new one: a shorter window could refuse what was never delivered.
+# Linear repeats a delivery after a minute, an hour and six hours, and does not document whether the
+# body then has a new time: a shorter window could refuse a delivery that was never stored.
 RETRIES_SECONDS = 8 * 3600
 _EVENTS = {"Issue": "issues", "Comment": "issue_comment"}
 
@@ -36,7 +36,7 @@ def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
 
 
 def stale(request: Signed, now: datetime) -> bool:
-    """A signed body without a time is Linear's own doing: nobody else could have left it out."""
+    """A signed body without a time is accepted: only Linear could sign it."""
     sent = whole(read_json(request.body), "webhookTimestamp")
     if sent is None:
         return False
@@ -99,11 +99,11 @@ LINEAR = Provider(
     delivery_id=id_in_header("linear-delivery"),
     parse=parse,
     filters={
-        "events": looks_at("event"),
-        "actions": looks_at("action"),
-        "organizations": looks_at("repo"),
-        "labels": looks_at("labels"),
-        "assignee": looks_at("assignee"),
-        "author": looks_at("author"),
+        "events": filter_on("event"),
+        "actions": filter_on("action"),
+        "organizations": filter_on("repo"),
+        "labels": filter_on("labels"),
+        "assignee": filter_on("assignee"),
+        "author": filter_on("author"),
     },
 )

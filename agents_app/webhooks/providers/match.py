@@ -1,4 +1,4 @@
-"""Whether a delivery is what a trigger asks for, and if not, why; who asks is not known here."""
+"""Compares the filters of a webhook trigger with the context of a delivery."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import NOT, FilterField, known_filters, values_of
+from agents_app.webhooks.providers.filters import NOT, FilterField, values_of, with_common_filters
 
 MOST_VALUES, LONGEST_VALUE = 20, 200
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """One filter that was not met."""
+    """One filter that does not match, with its values and those of the event."""
 
     field: str
     wanted: tuple[str, ...]
     got: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """For storing and showing, within bounds: a sender chooses what was got."""
+        """For storing and showing; shortened, because the sender determines the values."""
         return {"filter": self.field, "wanted": _some(self.wanted), "got": _some(self.got)}
 
     def __str__(self) -> str:
-        """Within the same bounds: it is made for each agent that listens."""
+        """Shortened in the same way, because the text is stored for each subscribed agent."""
         got = ", ".join(_some(self.got)) or "nothing"
         return f"{self.field}: wanted {' or '.join(_some(self.wanted))}, got {got}"
 
@@ -34,7 +34,7 @@ def _some(values: tuple[str, ...]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class FilterMatch:
     misses: tuple[Miss, ...] = ()
 
     @property
@@ -48,47 +48,51 @@ class Match:
 
 def match_filters(
     fields: Mapping[str, FilterField], filters: Mapping[str, Any], context: Context
-) -> Match:
-    """Every field must be met, by any of its values; unknown names are refused earlier."""
-    known = known_filters(fields)
+) -> FilterMatch:
+    """Every filter must match with one of its values; `unknown_filters` finds unknown names."""
+    known = with_common_filters(fields)
     wanted = {name: values_of(value) for name, value in filters.items()}
-    asked = {n: v for n, v in wanted.items() if v and n.removeprefix(NOT) in known}
-    plain = {name: values for name, values in asked.items() if name in known}
+    used = {n: v for n, v in wanted.items() if v and n.removeprefix(NOT) in known}
+    plain = {name: values for name, values in used.items() if name in known}
     misses = [*_missing(plain, known, context)]
-    misses += _unwanted({n: v for n, v in asked.items() if n not in known}, known, context)
-    return Match(tuple(misses))
+    misses += _unwanted({n: v for n, v in used.items() if n not in known}, known, context)
+    return FilterMatch(tuple(misses))
 
 
 def _missing(
-    asked: Mapping[str, tuple[str, ...]], known: Mapping[str, FilterField], context: Context
+    filters: Mapping[str, tuple[str, ...]],
+    known: Mapping[str, FilterField],
+    context: Context,
 ) -> Iterable[Miss]:
     by_target: dict[str, list[str]] = {}
-    for name in asked:
+    for name in filters:
         by_target.setdefault(known[name].target, []).append(name)
     for names in by_target.values():
         field = known[names[0]]
         seen = tuple(field.seen(context))
-        wanted = tuple(value for name in names for value in asked[name])
-        if not (any_fits(wanted, seen) or (field.absent_passes and not seen)):
+        wanted = tuple(value for name in names for value in filters[name])
+        if not (any_matches(wanted, seen) or (field.absent_passes and not seen)):
             yield Miss("/".join(names), wanted, seen)
 
 
 def _unwanted(
-    asked: Mapping[str, tuple[str, ...]], known: Mapping[str, FilterField], context: Context
+    filters: Mapping[str, tuple[str, ...]],
+    known: Mapping[str, FilterField],
+    context: Context,
 ) -> Iterable[Miss]:
-    for name, values in asked.items():
+    for name, values in filters.items():
         seen = tuple(known[name.removeprefix(NOT)].seen(context))
-        if any_fits(values, seen):
+        if any_matches(values, seen):
             yield Miss(name, tuple(f"not {value}" for value in values), seen)
 
 
-def any_fits(wanted: Iterable[str], seen: Iterable[str]) -> bool:
+def any_matches(wanted: Iterable[str], seen: Iterable[str]) -> bool:
     found = tuple(seen)
-    return any(fits(pattern, value) for pattern in wanted for value in found)
+    return any(matches_pattern(pattern, value) for pattern in wanted for value in found)
 
 
-def fits(pattern: str, value: str) -> bool:
-    """Exact, or with `*` for any characters and `?` for one; brackets mean themselves."""
+def matches_pattern(pattern: str, value: str) -> bool:
+    """Exact, or with `*` for any characters and `?` for one; brackets have no special meaning."""
     if pattern == value:
         return True
     globs = "*" in pattern or "?" in pattern

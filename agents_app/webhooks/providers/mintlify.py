@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.options import SignatureOptions
 from agents_app.webhooks.providers.provider import MEGABYTE, Provider
 from agents_app.webhooks.providers.reading import cut, first, iso, text
@@ -54,10 +54,10 @@ def mintlify(signature: SignatureOptions) -> Provider:
         parse=parse,
         body_limit_bytes=MEGABYTE,
         filters={
-            "events": looks_at("event"),
-            "actions": looks_at("action"),
-            "repos": looks_at("repo"),
-            "branches": looks_at("branch", absent_passes=True),
+            "events": filter_on("event"),
+            "actions": filter_on("action"),
+            "repos": filter_on("repo"),
+            "branches": filter_on("branch", absent_passes=True),
         },
     )
 

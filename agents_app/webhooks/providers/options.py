@@ -1,4 +1,4 @@
-"""The settings of a source in config.toml, checked; only some providers have any."""
+"""Reads and checks the options of a webhook source; only some providers have options."""
 
 import hashlib
 import hmac
@@ -23,7 +23,7 @@ ENCODINGS: tuple[Encoding, ...] = ("hex", "base64")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignatureOptions:
-    """Where the HMAC of the body stands and how it is written."""
+    """The header with the HMAC of the body, its prefix and its encoding."""
 
     headers: tuple[str, ...] = ("x-signature",)
     prefix: str = ""
@@ -50,7 +50,7 @@ class GenericOptions:
 
 
 def _digest(secret: str) -> bytes:
-    # Of one length, so that comparing does not tell how long the secret is.
+    # Of constant length, so that the time of a comparison does not reveal the length of a secret.
     return hashlib.sha256(raw(secret)).digest()
 
 

@@ -1,4 +1,4 @@
-"""What every provider offers; each one is a value of this shape in a file of its own."""
+"""The type of a provider; each provider is one instance, in its own file."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, body
 
 MEGABYTE = 2**20
 MAX_ID = 200
-# An id made of the body repeats when the same thing happens again, so it counts this long only.
+# The hash of a body serves as the delivery id for so long: equal events may happen again later.
 BODY_HASH_WINDOW_SECONDS = 300
 
 Verify = Callable[[Signed, Secrets, datetime], str | None]
@@ -34,7 +34,7 @@ def no_confirmation(query: Mapping[str, str], secrets: Secrets) -> dict[str, Any
 
 
 def usable_id(candidate: str | None, body: bytes) -> str:
-    """The provider's own id, or the body's hash where it gave none that can be stored."""
+    """The id that the provider gave, or the hash of the body if that id cannot be stored."""
     fits = (
         candidate and len(candidate) <= MAX_ID and candidate.isascii() and candidate.isprintable()
     )
@@ -47,10 +47,10 @@ def id_in_header(name: str) -> Callable[[Headers, bytes], str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """`verify` is the protocol's own check; `stale` is the window that we add to it.
+    """`verify` is the check that the provider documents; `stale` is an additional limit on the age.
 
-    `check.check` asks both: nothing else should decide whether a request is let in. `answer` is
-    for what a provider asks in a delivery's place, `confirm` for what it asks with a GET.
+    Only `check_signature` calls both and decides whether a request is accepted. `answer` returns
+    the response to a challenge that is sent like a delivery, `confirm` to one that is sent by GET.
     """
 
     name: str
@@ -64,6 +64,6 @@ class Provider:
     confirm: Callable[[Mapping[str, str], Secrets], dict[str, Any] | None] = no_confirmation
 
     @property
-    def asks(self) -> bool:
-        """Whether it ever sends something that is no delivery and wants to be answered."""
+    def sends_challenges(self) -> bool:
+        """Whether the provider sends challenges like deliveries, which `answer` answers."""
         return self.answer is not no_answer

@@ -1,4 +1,4 @@
-"""Untrusted bytes to plain values: every function answers for any input, none raises."""
+"""Reads values from untrusted bodies; no function raises an error for any input."""
 
 import json
 import math
@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 MAX_TEXT = 4000
-# PostgreSQL stores no NUL, UTF-8 has no lone surrogate, and terminals obey the other controls.
+# PostgreSQL cannot store NUL, UTF-8 cannot encode lone surrogates, and terminals execute the other
+# control characters.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Unparseable:
-    """The body is no JSON that means one thing only; `reason` is for people."""
+    """The body is not JSON, or is ambiguous JSON; `reason` is for people."""
 
     __slots__ = ("reason",)
 
@@ -22,37 +23,39 @@ class Unparseable:
 
 
 def read_json(body: bytes) -> Any | Unparseable:
-    """The value, or why there is none: a later reader must not see another one than we did."""
+    """The value, or the reason why the body is refused.
+
+    Ambiguous JSON is refused: an agent could read another value than the filters."""
     try:
         return json.loads(
             body.decode("utf-8"),
-            object_pairs_hook=_once_each,
-            parse_constant=_refuse,
+            object_pairs_hook=_unique_keys,
+            parse_constant=_refuse_constant,
             parse_float=_finite,
         )
     except RecursionError:
         return Unparseable("nested too deeply")
     except MemoryError:
-        return Unparseable("too big to be read")
-    except ValueError as error:  # bad UTF-8, bad JSON, a number of thousands of digits
+        return Unparseable("too large")
+    except ValueError as error:  # invalid UTF-8, invalid JSON, a number with thousands of digits
         return Unparseable(printable(str(error))[:200])
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
-        raise ValueError("a key is given twice in one object")
+        raise ValueError("duplicate key")
     return table
 
 
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number in JSON")
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not valid in JSON")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError("a number is too big")
+        raise ValueError("a number is too large")
     return number
 
 
@@ -65,7 +68,7 @@ def cut(text: str) -> str:
 
 
 def dig(value: Any, *keys: str) -> Any:
-    """The value below these keys, or None where the way ends."""
+    """The value at this path of keys, or None if there is none."""
     for key in keys:
         if not isinstance(value, Mapping):
             return None
@@ -74,7 +77,7 @@ def dig(value: Any, *keys: str) -> Any:
 
 
 def text(value: Any, *keys: str) -> str | None:
-    """A text that says something, cut; None for everything else."""
+    """The text at this path, shortened to MAX_TEXT; None if it is empty or not a text."""
     found = dig(value, *keys)
     if not isinstance(found, str):
         return None
@@ -106,7 +109,7 @@ def iso(instant: datetime) -> str:
 
 
 def as_text(value: Any) -> str | None:
-    """Data of no known shape, for an agent to read."""
+    """Any value as JSON text, shortened to MAX_TEXT; None if it cannot be written."""
     try:
         written = json.dumps(value, ensure_ascii=False)
     except (ValueError, RecursionError, TypeError):

@@ -1,4 +1,4 @@
-"""Every provider by the name it has in addresses and in config.toml."""
+"""All providers by the name that addresses and config.toml use."""
 
 from agents_app.webhooks.providers.discord import DISCORD
 from agents_app.webhooks.providers.generic import GENERIC
@@ -23,5 +23,5 @@ PROVIDERS: dict[str, Provider] = {
     "generic": GENERIC,
     "twitter": TWITTER,
 }
-# Not among the others: only a source that config.toml names, with allowUnsigned, may use it.
+# Separate, because it checks no signature: only a source with allow_unsigned may use it.
 TRIAL_PROVIDERS: dict[str, Provider] = {"test": TRIAL}

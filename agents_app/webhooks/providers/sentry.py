@@ -1,11 +1,11 @@
-"""Sentry: HMAC over the body; its time header is not signed, so it proves nothing."""
+"""Sentry: HMAC over the body; its timestamp header is not signed and therefore not checked."""
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.provider import Provider, id_in_header
 from agents_app.webhooks.providers.reading import dig, first, iso, text
 from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, signed_by_mac
@@ -36,34 +36,34 @@ def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | No
     )
 
 
-def _thing(thing: Any) -> Fields:
+def _subject(subject: Any) -> Fields:
     return {
-        "repo": _project(thing),
-        "title": text(thing, "title"),
-        "url": text(thing, "web_url"),
+        "repo": _project(subject),
+        "title": text(subject, "title"),
+        "url": text(subject, "web_url"),
     }
 
 
-def _project(thing: Any) -> str:
-    return first(text(thing, "project", "slug"), text(thing, "project")) or ""
+def _project(subject: Any) -> str:
+    return first(text(subject, "project", "slug"), text(subject, "project")) or ""
 
 
 def _with_message(key: str) -> Callable[[Any], Fields]:
-    return lambda data: {**_thing(dig(data, key)), "body": text(data, key, "message")}
+    return lambda data: {**_subject(dig(data, key)), "body": text(data, key, "message")}
 
 
 def _issue(data: Any) -> Fields:
     issue = dig(data, "issue")
-    return {**_thing(issue), "assignee": text(issue, "assignedTo", "name")}
+    return {**_subject(issue), "assignee": text(issue, "assignedTo", "name")}
 
 
 def _metric_alert(data: Any) -> Fields:
     alert = dig(data, "metric_alert")
-    return {**_thing(alert), "repo": text(alert, "organization", "slug") or ""}
+    return {**_subject(alert), "repo": text(alert, "organization", "slug") or ""}
 
 
 def _comment(data: Any) -> Fields:
-    return {**_thing(dig(data, "issue")), "comment": text(data, "comment", "text")}
+    return {**_subject(dig(data, "issue")), "comment": text(data, "comment", "text")}
 
 
 _RESOURCES: dict[str, Callable[[Any], Fields]] = {
@@ -79,5 +79,5 @@ SENTRY = Provider(
     verify=verify,
     delivery_id=id_in_header("request-id"),
     parse=parse,
-    filters={"resources": looks_at("event")},
+    filters={"resources": filter_on("event")},
 )

@@ -1,4 +1,4 @@
-"""Signatures compared in constant time, every secret tried; where one stands is a provider's."""
+"""Compares signatures in constant time and tries every secret."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ _NO_SECRET = {"": "no secret"}
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A request as it came: names of headers in lower case, the body's raw bytes."""
+    """A received request: header names in lower case, and the unparsed body."""
 
     headers: Headers
     body: bytes
@@ -31,7 +31,7 @@ class Signed:
 
 
 def raw(text: str) -> bytes:
-    """Any text a header or a setting can hold, also what is no proper Unicode."""
+    """The bytes of any text of a header or an option, also of lone surrogates."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -41,10 +41,10 @@ def mac(secret: bytes, message: bytes, encoding: Encoding = "hex") -> bytes:
 
 
 def matching(secrets: Secrets, signs: Callable[[str], bool]) -> str | None:
-    """The first secret that signs it; all are asked, so that time does not tell which."""
+    """The name of the first secret that matches; tries all, so that the time reveals nothing."""
     found = None
     for name, secret in (secrets or _NO_SECRET).items():
-        # Without a secret the work is the same and nothing matches; an empty one is anybody's.
+        # Without secrets the same work is done, and nothing matches; an empty secret never matches.
         if signs(secret) and found is None and secret and secrets:
             found = name
     return found

@@ -1,10 +1,10 @@
-"""Slack's Events API: HMAC over time and body; a new address is confirmed by a challenge."""
+"""Slack Events API: HMAC over timestamp and body; Slack confirms a new address by a challenge."""
 
 from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import FilterField, looks_at
+from agents_app.webhooks.providers.filters import FilterField, filter_on
 from agents_app.webhooks.providers.provider import MEGABYTE, Provider, usable_id
 from agents_app.webhooks.providers.reading import dig, first, iso, read_json, text
 from agents_app.webhooks.providers.signing import (
@@ -33,8 +33,8 @@ def delivery_id(headers: Headers, body: bytes) -> str:
 
 def answer(payload: Any) -> dict[str, Any] | None:
     challenge = text(payload, "challenge")
-    asked = dig(payload, "type") == "url_verification" and challenge
-    return {"challenge": challenge} if asked else None
+    is_challenge = dig(payload, "type") == "url_verification" and challenge
+    return {"challenge": challenge} if is_challenge else None
 
 
 def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | None:
@@ -66,8 +66,8 @@ def _fields(kind: str, event: Any) -> dict[str, Any]:
 
 
 def _channel(context: Context) -> list[str]:
-    said = context.comment or ""
-    return [said.removeprefix(CHANNEL)] if said.startswith(CHANNEL) else []
+    comment = context.comment or ""
+    return [comment.removeprefix(CHANNEL)] if comment.startswith(CHANNEL) else []
 
 
 SLACK = Provider(
@@ -78,8 +78,8 @@ SLACK = Provider(
     answer=answer,
     body_limit_bytes=MEGABYTE,
     filters={
-        "events": looks_at("event"),
+        "events": filter_on("event"),
         "channels": FilterField(_channel, "channel"),
-        "team_ids": looks_at("repo"),
+        "team_ids": filter_on("repo"),
     },
 )

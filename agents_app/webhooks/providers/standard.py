@@ -1,4 +1,4 @@
-"""Standard Webhooks: several signatures in one header, over id, time and body."""
+"""Standard Webhooks: several signatures in one header, over id, timestamp and body."""
 
 import base64
 import hmac
@@ -8,7 +8,7 @@ from typing import Any
 
 from agents_app.webhooks.providers import ed25519
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.provider import Provider, id_in_header
 from agents_app.webhooks.providers.reading import as_text, dig, iso, text
 from agents_app.webhooks.providers.signing import (
@@ -24,7 +24,7 @@ from agents_app.webhooks.providers.signing import (
 MAX_SIGNATURES = 8
 SYMMETRIC, PUBLIC = "whsec_", "whpk_"
 
-Fits = Callable[[str, bytes], bool]
+SignatureCheck = Callable[[str, bytes], bool]
 
 
 def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
@@ -37,23 +37,25 @@ def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
 
 
 def _signs(secret: str, message: bytes, signatures: list[tuple[str, str]]) -> bool:
-    version, fits = _public(secret) if secret.startswith(PUBLIC) else _symmetric(secret, message)
+    version, is_valid = (
+        _public(secret) if secret.startswith(PUBLIC) else _symmetric(secret, message)
+    )
     found = False
-    for name, value in signatures:  # all of them: time must not tell which one fits
-        found |= name == version and fits(value, message)
+    for name, value in signatures:  # all, so that the time does not reveal which one is valid
+        found |= name == version and is_valid(value, message)
     return found
 
 
-def _public(secret: str) -> tuple[str, Fits]:
+def _public(secret: str) -> tuple[str, SignatureCheck]:
     key = _decoded(secret.removeprefix(PUBLIC)) or b""
     return "v1a", lambda value, message: ed25519.verify(key, _decoded(value) or b"", message)
 
 
-def _symmetric(secret: str, message: bytes) -> tuple[str, Fits]:
-    written = secret.removeprefix(SYMMETRIC)
-    key = _decoded(written) or raw(written)
+def _symmetric(secret: str, message: bytes) -> tuple[str, SignatureCheck]:
+    text = secret.removeprefix(SYMMETRIC)
+    key = _decoded(text) or raw(text)
     expected = mac(key, message, "base64")
-    # An empty key is one that everybody has.
+    # An empty key is not secret.
     return "v1", lambda value, _: hmac.compare_digest(expected, raw(value)) and bool(key)
 
 
@@ -84,5 +86,5 @@ STANDARD = Provider(
     verify=verify,
     delivery_id=id_in_header("webhook-id"),
     parse=parse,
-    filters={"events": looks_at("event")},
+    filters={"events": filter_on("event")},
 )

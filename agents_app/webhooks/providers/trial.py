@@ -1,10 +1,10 @@
-"""For trying an agent by hand: lets in everybody, so no address may lead here unasked."""
+"""The provider `test`, for trying an agent: checks no signature, so it must be enabled."""
 
 from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.provider import MEGABYTE, Provider
 from agents_app.webhooks.providers.reading import iso, items, text, texts, whole
 from agents_app.webhooks.providers.signing import Headers, Secrets, Signed, body_hash
@@ -21,7 +21,7 @@ def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | No
     del headers
     if not isinstance(payload, dict):
         return None
-    said: dict[str, Any] = {name: text(payload, name) for name in _TEXTS}
+    texts_by_name: dict[str, Any] = {name: text(payload, name) for name in _TEXTS}
     return Context(
         source="test",
         event=text(payload, "event") or "test",
@@ -30,7 +30,7 @@ def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | No
         labels=texts(items(payload, "labels")) if "labels" in payload else None,
         sender=text(payload, "sender") or "test",
         timestamp=text(payload, "timestamp") or iso(received_at),
-        **said,
+        **texts_by_name,
     )
 
 
@@ -41,8 +41,8 @@ TRIAL = Provider(
     parse=parse,
     body_limit_bytes=MEGABYTE,
     filters={
-        "events": looks_at("event"),
-        "actions": looks_at("action"),
-        "repos": looks_at("repo"),
+        "events": filter_on("event"),
+        "actions": filter_on("action"),
+        "repos": filter_on("repo"),
     },
 )

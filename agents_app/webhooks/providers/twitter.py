@@ -1,4 +1,4 @@
-"""X, once Twitter: HMAC over the body, in base64; an address is confirmed by signing a token."""
+"""X (Twitter): HMAC over the body, in base64; X confirms an address with a token to be signed."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.webhooks.providers.context import Context
-from agents_app.webhooks.providers.filters import looks_at
+from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.provider import MEGABYTE, Provider
 from agents_app.webhooks.providers.reading import first, iso, text
 from agents_app.webhooks.providers.signing import (
@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9+/=_.~-]{1,200}")
 
 
 def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
-    """X sends objects. Of a bare token anybody can have the signature: they ask for it."""
+    """Refuses a body that is only a token: `confirm` gives its signature to any client."""
     del now
     if _TOKEN.fullmatch(request.body.decode("latin-1")):
         return None
@@ -33,10 +33,10 @@ def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
 
 
 def confirm(query: Mapping[str, str], secrets: Secrets) -> dict[str, Any] | None:
-    """X asks, with a token, who has the secret: when an address is registered, and every hour.
+    """Signs the token of X, which X sends when an address is registered and every hour.
 
-    Whoever else asks learns the signature of the token, too, and a delivery is signed the same
-    way: so of nothing that could be read as one."""
+    Any client can send a token and gets its signature, and deliveries are signed the same way: so
+    only text that cannot be a delivery is signed."""
     token = query.get("crc_token", "")
     secret = next(filter(None, secrets.values()), "")
     if not (secret and _TOKEN.fullmatch(token)):
@@ -72,5 +72,5 @@ TWITTER = Provider(
     parse=parse,
     body_limit_bytes=MEGABYTE,
     confirm=confirm,
-    filters={"events": looks_at("event"), "users": looks_at("repo")},
+    filters={"events": filter_on("event"), "users": filter_on("repo")},
 )

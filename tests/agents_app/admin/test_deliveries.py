@@ -13,7 +13,7 @@ from agents_app.admin.delivery_body import LONGEST, shown_body
 from agents_app.models import Delivery, Run, RunEvent, WorkItem
 from tests.agents_app.admin.test_webhooks import act, page, received
 from tests.agents_app.fleet import Fleet
-from tests.gateway_app.posting import ISSUE, listens
+from tests.gateway_app.posting import ISSUE, subscribe
 
 LIST = "/admin/deliveries/"
 
@@ -23,8 +23,8 @@ LIST = "/admin/deliveries/"
 def test_a_delivery_is_shown_with_the_filter_that_kept_each_agent_from_it(
     boss: Client, fleet: Fleet
 ):
-    listens(fleet.agent, "wants", events=["issues"])
-    listens(fleet.agent, "other", events=["push"], not_repos=["acme/*"])
+    subscribe(fleet.agent, "wants", events=["issues"])
+    subscribe(fleet.agent, "other", events=["push"], not_repos=["acme/*"])
     shown = page(boss, received(fleet))
     assert "All filters match" in shown
     assert "<code>events</code> expected" in shown
@@ -58,7 +58,7 @@ def test_what_proved_the_sender_is_not_shown(boss: Client, fleet: Fleet):
 
 
 def test_the_page_leads_to_the_work_and_the_runs_it_made(boss: Client, fleet: Fleet):
-    listens(fleet.agent)
+    subscribe(fleet.agent)
     shown = page(boss, received(fleet))
     item, run = WorkItem.objects.get(), Run.objects.get()
     assert reverse("admin:agents_app_workitem_change", args=[item.pk]) in shown
@@ -67,17 +67,17 @@ def test_the_page_leads_to_the_work_and_the_runs_it_made(boss: Client, fleet: Fl
 
 def test_a_delivery_that_matched_no_agent_says_why(boss: Client, fleet: Fleet):
     shown = page(boss, received(fleet))
-    assert "No agent listens" in shown
+    assert "No agent subscribes to this source" in shown
     assert "the delivery matched no agent" in shown
 
 
 def test_many_agents_and_replays_need_no_more_queries(boss: Client, fleet: Fleet):
-    listens(fleet.agent, "agent-0")
+    subscribe(fleet.agent, "agent-0")
     one = received(fleet)
     with CaptureQueriesContext(connection) as few:
         page(boss, one)
     for number in range(1, 6):
-        listens(fleet.agent, f"agent-{number}")
+        subscribe(fleet.agent, f"agent-{number}")
     other = received(fleet, number=2)
     act(boss, other, "replay")
     with CaptureQueriesContext(connection) as many:
@@ -98,7 +98,7 @@ def test_the_body_is_shown_indented_and_as_it_came(boss: Client, fleet: Fleet):
 def test_hostile_bytes_are_shown_as_harmless_text(boss: Client, fleet: Fleet):
     shown = page(boss, received(fleet, b"<script>alert(1)</script>\x1b]52;c;x\x07\x00\xff"))
     assert "<script>alert" not in shown and "\x1b" not in shown
-    assert "The body is no JSON" in shown
+    assert "The body is not valid JSON" in shown
 
 
 def test_a_big_body_is_cut_and_can_be_had_whole(boss: Client, visitor: Client, fleet: Fleet):
@@ -130,7 +130,7 @@ def test_a_payload_in_a_form_is_shown_as_the_json_it_is():
 
 def test_a_delivery_is_replayed_with_a_button(boss: Client, fleet: Fleet):
     delivery = received(fleet)
-    listens(fleet.agent)
+    subscribe(fleet.agent)
     assert "1 matched, 0 skipped" in act(boss, delivery, "replay")
     assert WorkItem.objects.get().requested_by == f"ann, replay 1 of delivery {delivery.pk}"
     assert "replayed 1 x" in boss.get(LIST).content.decode()
@@ -144,7 +144,7 @@ def replay_selected(client: Client, *chosen: Delivery) -> str:
 
 def test_several_are_replayed_from_the_list_and_each_is_in_the_journal(boss: Client, fleet: Fleet):
     chosen = [received(fleet, number=number) for number in range(3)]
-    listens(fleet.agent)
+    subscribe(fleet.agent)
     assert replay_selected(boss, *chosen).count(" replayed: 1 matched") == 3
     noted = RunEvent.objects.filter(name="delivery.replayed").order_by("pk")
     about = [event.detail for event in noted]

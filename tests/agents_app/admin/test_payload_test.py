@@ -10,10 +10,10 @@ from agents_app.admin.delivery_body import LONGEST
 from agents_app.models import Delivery, RunEvent, WorkItem
 from agents_app.webhooks.delivery_rows import MOST_DECISIONS
 from agents_app.webhooks.dry_run import DryRun
-from agents_app.webhooks.providers import Decision, Reading
+from agents_app.webhooks.providers import Decision, MatchResult
 from tests.agents_app.admin.test_webhooks import received
 from tests.agents_app.fleet import Fleet
-from tests.gateway_app.posting import ISSUE, listens, source
+from tests.gateway_app.posting import ISSUE, source, subscribe
 
 TEST = "/admin/deliveries/test/"
 EVENT = "X-GitHub-Event: issues"
@@ -27,13 +27,13 @@ def tried(client: Client, target: str, headers: str = EVENT, body: str = "") -> 
 
 
 def outcomes(response: Any) -> list[tuple[str, str]]:
-    return [(trial.source, trial.reading.outcome) for trial, _ in response.context["results"]]
+    return [(trial.source, trial.match.outcome) for trial, _ in response.context["results"]]
 
 
 def test_each_agent_is_matched_or_told_which_filter_is_not_met(boss: Client, fleet: Fleet):
     gh = source(fleet.tenant)
-    listens(fleet.agent, "wants", events=["issues"])
-    listens(fleet.agent, "other", labels=["bug"])
+    subscribe(fleet.agent, "wants", events=["issues"])
+    subscribe(fleet.agent, "other", labels=["bug"])
     response = tried(boss, f"source:{gh.pk}")
     assert outcomes(response) == [("gh", "matched")]
     shown = response.content.decode()
@@ -44,13 +44,13 @@ def test_each_agent_is_matched_or_told_which_filter_is_not_met(boss: Client, fle
 
 def test_as_many_agents_are_listed_as_of_a_delivery_that_is_stored():
     decisions = tuple(Decision(n, f"agent-{n}") for n in range(MOST_DECISIONS + 1))
-    trial = DryRun("gh", "github", Reading("matched", decisions=decisions))
+    trial = DryRun("gh", "github", MatchResult("matched", decisions=decisions))
     assert len(trial.decisions) == MOST_DECISIONS
 
 
 def test_nothing_is_stored_and_nothing_runs(boss: Client, fleet: Fleet):
     gh = source(fleet.tenant)
-    listens(fleet.agent)
+    subscribe(fleet.agent)
     tried(boss, f"source:{gh.pk}")
     assert not WorkItem.objects.exists()
     assert not Delivery.objects.exists()
@@ -61,7 +61,7 @@ def test_a_provider_stands_for_all_its_sources_or_for_none(boss: Client, fleet: 
     assert outcomes(tried(boss, "provider:github")) == [("", "unmatched")]
     source(fleet.tenant, "one")
     source(fleet.tenant, "two")
-    listens(fleet.agent, source="two")
+    subscribe(fleet.agent, source="two")
     assert outcomes(tried(boss, "provider:github")) == [("one", "unmatched"), ("two", "matched")]
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_tried_is_said_beside_the_field(
 
 def test_a_body_that_is_no_json_says_so_and_is_shown_as_text(boss: Client):
     shown = tried(boss, "provider:github", body="<script>alert(1)</script>").content.decode()
-    assert "The body is no JSON" in shown
+    assert "The body is not valid JSON" in shown
     assert "<script>alert" not in shown
 
 

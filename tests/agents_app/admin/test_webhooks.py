@@ -23,11 +23,11 @@ def form(fleet: Fleet, **values: object) -> dict[str, object]:
 def received(fleet: Fleet, body: bytes = b"", number: int = 1) -> Delivery:
     """The first one makes the source, too."""
     gh = WebhookSource.objects.first() or source(fleet.tenant)
-    book: SourceIndex = read_source_index()
-    (found,) = book.find("github")
+    index: SourceIndex = read_source_index()
+    (found,) = index.find("github")
     headers = {"x-github-event": "issues", "x-hub-signature-256": "sha256=proof"}
-    letter = RawDelivery(headers, body or json.dumps(ISSUE).encode(), f"g-{number}", NOON)
-    deliveries.store([deliveries.arrive(book, found, letter, "main")], NOON)
+    raw = RawDelivery(headers, body or json.dumps(ISSUE).encode(), f"g-{number}", NOON)
+    deliveries.store([deliveries.match_delivery(index, found, raw, "main")], NOON)
     return Delivery.objects.get(source=gh, delivery_id=f"g-{number}")
 
 

@@ -21,9 +21,9 @@ def delivery(durable_fleet: Fleet) -> Delivery:
     WebhookSource.objects.create(tenant=fleet.tenant, name="gh", type="github")
     fleet.agent("wants", webhooks=[{"source": "gh", "filters": {"events": ["issues"]}}])
     fleet.agent("other", webhooks=[{"source": "gh", "filters": {"events": ["push"]}}])
-    book = read_source_index()
-    letter = RawDelivery({"x-github-event": "issues"}, json.dumps(ISSUE).encode(), "g-1", NOON)
-    deliveries.store([deliveries.arrive(book, book.sources[0], letter, "main")], NOON)
+    index = read_source_index()
+    raw = RawDelivery({"x-github-event": "issues"}, json.dumps(ISSUE).encode(), "g-1", NOON)
+    deliveries.store([deliveries.match_delivery(index, index.sources[0], raw, "main")], NOON)
     return Delivery.objects.get()
 
 

@@ -63,7 +63,7 @@ def test_a_source_disabled_by_a_user_stays_disabled_when_the_file_changes(projec
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("type = 'gihub'", "webhooks.gh.type: no provider is called 'gihub'"),
+        ("type = 'gihub'", "webhooks.gh.type: there is no provider 'gihub'"),
         ("type = 'generic'\nencoding = 'hexx'", "webhooks.gh.encoding: must be hex or base64"),
         ("type = 'github'\nheader = 'x'", "webhooks.gh.header: unknown option"),
         ("type = 'test'", "webhooks.gh.type: 'test' does not verify senders"),

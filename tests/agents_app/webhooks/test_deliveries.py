@@ -1,4 +1,4 @@
-"""Deliveries become work, all or nothing, and again when somebody asks for it."""
+"""Deliveries are stored with their work in one transaction, and can be replayed."""
 
 import json
 from datetime import timedelta
@@ -31,20 +31,20 @@ def gh(fleet: Fleet) -> WebhookSource:
     return WebhookSource.objects.create(tenant=fleet.tenant, name="gh", type="github")
 
 
-def listener(fleet: Fleet, name: str = "triage", **filters: Any) -> Agent:
+def subscribed_agent(fleet: Fleet, name: str = "triage", **filters: Any) -> Agent:
     return fleet.agent(name, webhooks=[{"source": "gh", "filters": filters}])
 
 
 def receive(*ids: str, body: bytes = json.dumps(ISSUE).encode()) -> list[Receipt]:
-    book = read_source_index()
-    (source,) = book.find("github")
-    letters = [RawDelivery(HEADERS, body, one, NOON) for one in ids]
-    arrivals = [deliveries.arrive(book, source, letter, "main") for letter in letters]
-    return deliveries.store(arrivals, NOON)
+    index = read_source_index()
+    (source,) = index.find("github")
+    all_raw = [RawDelivery(HEADERS, body, each, NOON) for each in ids]
+    accepted = [deliveries.match_delivery(index, source, raw, "main") for raw in all_raw]
+    return deliveries.store(accepted, NOON)
 
 
-def test_the_agent_reads_it_as_marked_data(fleet: Fleet):
-    listener(fleet)
+def test_an_agent_gets_the_delivery_as_marked_context(fleet: Fleet):
+    subscribed_agent(fleet)
     receive("a")
     item = WorkItem.objects.get()
     prompt = build_prompt("Triage it.", {}, item.trigger, item.prompt, item.context)
@@ -52,16 +52,16 @@ def test_the_agent_reads_it_as_marked_data(fleet: Fleet):
     assert '"title": "It broke"' in prompt
 
 
-def test_if_its_work_cannot_be_written_it_is_not_stored_either(fleet: Fleet, monkeypatch):
-    listener(fleet)
+def test_a_delivery_whose_work_cannot_be_written_is_not_stored(fleet: Fleet, monkeypatch):
+    subscribed_agent(fleet)
     monkeypatch.setattr(deliveries.dispatch, "enqueue_many_in_transaction", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         receive("a")
     assert not Delivery.objects.exists()
 
 
-def test_twice_in_one_commit_is_once_and_a_duplicate(fleet: Fleet):
-    listener(fleet)
+def test_the_same_id_twice_in_one_commit_is_stored_once(fleet: Fleet):
+    subscribed_agent(fleet)
     first, second, third = receive("a", "b", "a")
     assert (first.duplicate, second.duplicate, third.duplicate) == (False, False, True)
     assert first.delivery == third.delivery
@@ -75,13 +75,13 @@ def test_the_same_id_from_another_source_is_another_delivery(fleet: Fleet, gh: W
     assert not receive("a")[0].duplicate
 
 
-def test_an_agent_that_was_disabled_a_moment_ago_is_not_counted_as_told(fleet: Fleet):
-    off, on = listener(fleet, "off"), listener(fleet, "on")
-    book = read_source_index()
+def test_an_agent_disabled_after_the_index_was_read_does_not_match(fleet: Fleet):
+    off, on = subscribed_agent(fleet, "off"), subscribed_agent(fleet, "on")
+    index = read_source_index()
     Agent.objects.filter(pk=off.pk).update(scale=0)
-    letter = RawDelivery(HEADERS, json.dumps(ISSUE).encode(), "a", NOON)
-    arrival = deliveries.arrive(book, book.sources[0], letter, "main")
-    (receipt,) = deliveries.store([arrival], NOON)
+    raw = RawDelivery(HEADERS, json.dumps(ISSUE).encode(), "a", NOON)
+    accepted = deliveries.match_delivery(index, index.sources[0], raw, "main")
+    (receipt,) = deliveries.store([accepted], NOON)
     assert (receipt.matched, receipt.skipped) == (1, 1)
     delivery = Delivery.objects.get()
     reasons = {d["agent"]: d["reason"] for d in json.loads(delivery.decisions)}
@@ -89,38 +89,38 @@ def test_an_agent_that_was_disabled_a_moment_ago_is_not_counted_as_told(fleet: F
     assert (delivery.outcome, work_states(on), work_states(off)) == ("matched", ["admitted"], [])
 
 
-def test_a_paused_agents_work_waits(fleet: Fleet):
-    agent = listener(fleet)
+def test_the_work_of_a_paused_agent_is_queued(fleet: Fleet):
+    agent = subscribed_agent(fleet)
     Agent.objects.filter(pk=agent.pk).update(paused_at=NOON)
     receive("a", "b")
     assert work_states(agent) == ["queued", "queued"]
 
 
-def test_any_of_several_triggers_of_an_agent_is_enough_and_makes_one_item(fleet: Fleet):
+def test_several_matching_triggers_of_an_agent_make_one_work_item(fleet: Fleet):
     triggers = [{"source": "gh", "filters": {"events": e}} for e in ("push", "issues", "issues")]
     fleet.agent("many", webhooks=triggers)
     assert receive("a")[0].matched == 1
     assert WorkItem.objects.count() == 1
 
 
-def test_a_filter_nobody_could_check_when_it_was_read_lets_nothing_through(fleet: Fleet):
-    listener(fleet, evnts=["issues"])
+def test_an_unknown_filter_matches_no_delivery(fleet: Fleet):
+    subscribed_agent(fleet, evnts=["issues"])
     assert receive("a")[0].matched == 0
     (decision,) = json.loads(Delivery.objects.get().decisions)
     assert decision["reason"] == "unknown filter 'evnts'; did you mean 'events'?"
 
 
-def test_another_tenants_agents_hear_nothing(fleet: Fleet):
+def test_agents_of_another_tenant_do_not_match(fleet: Fleet):
     other = Fleet(Tenant.objects.create(name="other"))
-    listener(other)
+    subscribed_agent(other)
     assert receive("a")[0] == Receipt(Delivery.objects.get().pk, 0, 0)
 
 
 # --- replaying ------------------------------------------------------------------------------
 
 
-def test_a_replay_is_the_same_delivery_with_new_work_marked_as_such(fleet: Fleet):
-    agent = listener(fleet)
+def test_a_replay_adds_work_with_its_number_to_the_same_delivery(fleet: Fleet):
+    agent = subscribed_agent(fleet)
     receive("a")
     delivery = Delivery.objects.get()
     for number in (1, 2):
@@ -134,12 +134,12 @@ def test_a_replay_is_the_same_delivery_with_new_work_marked_as_such(fleet: Fleet
     assert second.idempotency_key == f"delivery:{delivery.pk}:triage:replay1"
     assert {first.delivery_id, second.delivery_id, third.delivery_id} == {delivery.pk}
     assert second.requested_by == f"ann, replay 1 of delivery {delivery.pk}"
-    noted = RunEvent.objects.filter(name="delivery.replayed").values_list("detail", flat=True)
-    assert next(iter(noted)) == f"ann: delivery {delivery.pk}, 1 matched"
+    details = RunEvent.objects.filter(name="delivery.replayed").values_list("detail", flat=True)
+    assert next(iter(details)) == f"ann: delivery {delivery.pk}, 1 matched"
 
 
-def test_a_replay_is_decided_by_the_filters_of_today(fleet: Fleet):
-    agent = listener(fleet, events=["push"])
+def test_a_replay_uses_the_current_filters(fleet: Fleet):
+    agent = subscribed_agent(fleet, events=["push"])
     receive("a")
     columns = {"webhooks": [{"source": "gh", "filters": {"events": ["issues"]}}]}
     Agent.objects.filter(pk=agent.pk).update(**columns)
@@ -147,33 +147,33 @@ def test_a_replay_is_decided_by_the_filters_of_today(fleet: Fleet):
     assert Delivery.objects.get().outcome == "matched"
 
 
-def test_a_delivery_that_once_was_unparseable_is_read_again(fleet: Fleet):
-    listener(fleet)
+def test_a_replay_parses_the_body_again(fleet: Fleet):
+    subscribed_agent(fleet)
     receive("a", body=b"{")
     Delivery.objects.update(body=json.dumps(ISSUE).encode())
     assert deliveries.replay(Delivery.objects.get(), "ann", NOON).matched == 1
     assert json.loads(Delivery.objects.get().context)["title"] == "It broke"
 
 
-def test_a_removed_sources_deliveries_can_still_be_replayed(fleet: Fleet, gh: WebhookSource):
-    listener(fleet)
+def test_deliveries_of_a_removed_source_can_be_replayed(fleet: Fleet, gh: WebhookSource):
+    subscribed_agent(fleet)
     receive("a")
     WebhookSource.objects.filter(pk=gh.pk).update(removed_at=NOON)
     assert deliveries.replay(Delivery.objects.get(), "ann", NOON).matched == 1
 
 
-def test_a_disabled_tenants_deliveries_are_not_replayed(fleet: Fleet):
+def test_deliveries_of_a_disabled_tenant_are_not_replayed(fleet: Fleet):
     receive("a")
     Tenant.objects.update(disabled_at=NOON)
     with pytest.raises(Refused, match="tenant is disabled"):
         deliveries.replay(Delivery.objects.get(), "ann", NOON)
 
 
-def test_a_delivery_that_is_gone_cannot_be_replayed(fleet: Fleet):
+def test_a_deleted_delivery_cannot_be_replayed(fleet: Fleet):
     receive("a")
     delivery = Delivery.objects.get()
     Delivery.objects.all().delete()
-    with pytest.raises(Refused, match="is gone"):
+    with pytest.raises(Refused, match="was removed"):
         deliveries.replay(delivery, "ann", NOON)
 
 

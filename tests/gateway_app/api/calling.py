@@ -1,4 +1,4 @@
-"""A client of the API that keeps one token, as a script would."""
+"""A client of the API with one token."""
 
 import json
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Reply:
 
     @property
     def error(self) -> Any:
-        """Of the one shape that all errors have."""
+        """The error; checks the form that all errors have."""
         assert list(self.json) == ["error"], self.json
         error = self.json["error"]
         assert isinstance(error["code"], str) and isinstance(error["message"], str)
@@ -52,7 +52,7 @@ class Api:
         return self.send("DELETE", path)
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
-        """`body` as JSON, or as it is if it is bytes."""
+        """Sends `body` as JSON, or unchanged if it is bytes."""
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent: Any = self.client.generic(

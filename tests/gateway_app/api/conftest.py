@@ -1,4 +1,4 @@
-"""Clients of the API with every scope, and a second tenant with a fleet of its own."""
+"""Clients of the API with each scope, and a second tenant with its own fleet."""
 
 from collections.abc import Iterator
 
@@ -13,15 +13,15 @@ from tests.gateway_app.api.calling import Api, api_of
 
 @pytest.fixture(autouse=True)
 def _fresh_rate_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ids start again with every test: what one has used up is not the next one's fault."""
+    """Each test has new limits: the ids of tokens are the same in every test."""
     monkeypatch.setattr(rate_limits, "LIMIT", rate_limits.RateLimit(rate=10_000, burst=10_000))
     monkeypatch.setattr(rate_limits, "WRONG_TOKENS", rate_limits.RateLimit(rate=0.5, burst=100))
     monkeypatch.setattr(rate_limits, "_valid", set())
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no worker here that could end a run."""
+def _no_wait_for_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker runs in these tests, so no run would end during the wait."""
     monkeypatch.setattr(waiting, "LONGEST_SECONDS", 0.0)
 
 
@@ -37,7 +37,7 @@ def api(fleet: Fleet) -> Api:
 
 @pytest.fixture
 def admin(fleet: Fleet) -> Api:
-    """Of the project's own tenant: an operator."""
+    """An admin of the default tenant, that is, an operator."""
     return api_of(fleet.tenant, "admin", "root")
 
 

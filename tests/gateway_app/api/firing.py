@@ -1,12 +1,12 @@
-"""The clock of a schedule, turned on by hand."""
+"""Fires a schedule at once."""
 
 from agents_app.models import Run, Schedule
 from agents_app.schedules import due, firings
 from gateway_app.api.fields import utc_now
 
 
-def fired(schedule: Schedule) -> Run:
-    """Its time comes: it fires, and what it asks for runs."""
+def fire_now(schedule: Schedule) -> Run:
+    """Makes the schedule due now, fires it and returns its new run."""
     moment = utc_now()
     Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=moment)
     due.claim_due_schedules(moment)

@@ -1,4 +1,4 @@
-"""A real gateway, and a client that asks its API."""
+"""A real gateway and a client of its API."""
 
 import json
 import urllib.error
@@ -12,7 +12,7 @@ HOOKS = '[webhooks.hooks]\ntype = "generic"\nallowUnsigned = true\n'
 SKILL = '---\ndescription: Says hello\ncommand: ["true"]\nscale: 2\n---\nSay hello.\n'
 
 
-class Server:
+class LiveServer:
     def __init__(self, stack: PrivateStack) -> None:
         self.stack = stack
         self.token = self.new_token("admin")
@@ -22,8 +22,8 @@ class Server:
         assert made.returncode == 0, made.stderr
         return made.stdout.strip()
 
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        request = urllib.request.Request(
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        message = urllib.request.Request(
             f"{self.stack.url}/v1{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
@@ -31,18 +31,18 @@ class Server:
             | {name.replace("_", "-"): value for name, value in headers.items()},
         )
         try:
-            with urllib.request.urlopen(request, timeout=20) as response:
+            with urllib.request.urlopen(message, timeout=20) as response:
                 return response.status, json.load(response)
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)
 
 
-def serve(new_stack: NewStack) -> Server:
-    """Only the gateway; what is asked for waits for a worker that never comes."""
+def serve(new_stack: NewStack) -> LiveServer:
+    """Starts only the gateway; without a worker, requested work stays queued."""
     stack = new_stack(DROVER_API_RATE="100000")
     stack.write_agent("hello", SKILL)
     (stack.project / "config.toml").write_text(HOOKS)
     synced = stack.manage("discover", "--sync")
     assert synced.returncode == 0, synced.stderr
     stack.start("gateway")
-    return Server(stack)
+    return LiveServer(stack)

@@ -1,4 +1,4 @@
-"""/v1/agents: what they are doing, and what people do to them."""
+"""/v1/agents: show, scale, pause, resume, stop, run."""
 
 import pytest
 
@@ -7,11 +7,11 @@ from tests.agents_app.fleet import NOON, Fleet, run_states, work_states
 from tests.gateway_app.api.calling import Api, api_of
 
 
-def told(name: str) -> list[str]:
+def details_of(name: str) -> list[str]:
     return list(RunEvent.objects.filter(name=name).values_list("detail", flat=True))
 
 
-def test_an_agent_shows_what_it_is_doing(fleet: Fleet, reader: Api):
+def test_an_agent_shows_its_runs_queue_and_next_fire(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=2, description="Reports")
     fleet.schedule(agent)
     fleet.start(fleet.ask(agent))
@@ -25,7 +25,7 @@ def test_an_agent_shows_what_it_is_doing(fleet: Fleet, reader: Api):
     assert reader.get("/agents").json["agents"] == [shown]
 
 
-def test_what_an_agent_is_given_as_secrets_is_not_shown(fleet: Fleet, reader: Api):
+def test_the_secrets_of_an_agent_are_not_shown(fleet: Fleet, reader: Api):
     fleet.agent(env={"KEY": "hunter2"}, params={"key": "hunter2"}, instructions="hunter2")
     assert "hunter2" not in reader.get("/agents/reporter").response.content.decode()
 
@@ -35,7 +35,7 @@ def test_the_scale_is_changed_at_once(fleet: Fleet, api: Api):
     fleet.ask(agent)
     fleet.ask(agent)
     assert api.post("/agents/reporter/scale", {"scale": 2}).json["pending"] == 2
-    assert told("agent.scaled") == ["token ci: 2"]
+    assert details_of("agent.scaled") == ["token ci: 2"]
 
 
 def test_an_agent_is_paused_with_a_note_and_resumed(fleet: Fleet, api: Api):
@@ -46,17 +46,17 @@ def test_an_agent_is_paused_with_a_note_and_resumed(fleet: Fleet, api: Api):
     assert work_states(agent) == ["queued"]
     assert api.post("/agents/reporter/resume").json["state"] == "enabled"
     assert work_states(agent) == ["admitted"]
-    assert told("agent.paused") == ["token ci: too loud"]
+    assert details_of("agent.paused") == ["token ci: too loud"]
 
 
-def test_pausing_twice_is_no_mistake_and_keeps_the_first_note(fleet: Fleet, api: Api):
+def test_pausing_twice_is_not_an_error_and_keeps_the_first_note(fleet: Fleet, api: Api):
     fleet.agent()
     api.post("/agents/reporter/pause", {"note": "first"})
-    again = api.post("/agents/reporter/pause", {"note": "second"})
-    assert (again.status, again.json["pause_note"]) == (200, "first")
+    second = api.post("/agents/reporter/pause", {"note": "second"})
+    assert (second.status, second.json["pause_note"]) == (200, "first")
 
 
-def test_all_its_runs_are_stopped(fleet: Fleet, api: Api):
+def test_a_stop_request_stops_all_runs_of_the_agent(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=2)
     fleet.start(fleet.ask(agent))
     fleet.ask(agent)
@@ -65,10 +65,10 @@ def test_all_its_runs_are_stopped(fleet: Fleet, api: Api):
     assert api.post("/agents/reporter/stop").json == {"stopping": 0}
 
 
-# --- asking for a run -----------------------------------------------------------------------
+# --- running an agent -----------------------------------------------------------------------
 
 
-def test_a_run_is_asked_for_with_a_prompt(fleet: Fleet, api: Api):
+def test_an_agent_is_run_with_a_prompt(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=1)
     first = api.post("/agents/reporter/run", {"prompt": "look at this"})
     item = agent.work_items.get()
@@ -86,7 +86,7 @@ def test_a_run_is_asked_for_with_a_prompt(fleet: Fleet, api: Api):
     assert (second["state"], second["run_id"]) == ("queued", None)
 
 
-def test_the_same_key_asks_once_however_often_it_is_repeated(fleet: Fleet, api: Api):
+def test_a_repeated_idempotency_key_queues_work_once(fleet: Fleet, api: Api):
     fleet.agent(scale=9)
     replies = [
         api.post("/agents/reporter/run", {"prompt": "once"}, Idempotency_Key="k-1")
@@ -98,7 +98,7 @@ def test_the_same_key_asks_once_however_often_it_is_repeated(fleet: Fleet, api: 
     assert WorkItem.objects.count() == 1
 
 
-def test_the_same_key_for_something_else_is_refused(fleet: Fleet, api: Api):
+def test_an_idempotency_key_of_another_request_is_refused(fleet: Fleet, api: Api):
     fleet.agent(scale=9)
     fleet.agent("other", scale=9)
     api.post("/agents/reporter/run", {"prompt": "once"}, Idempotency_Key="k-1")
@@ -108,7 +108,7 @@ def test_the_same_key_for_something_else_is_refused(fleet: Fleet, api: Api):
     assert WorkItem.objects.count() == 1
 
 
-def test_another_tenant_s_keys_are_its_own(fleet: Fleet, others: Fleet, api: Api):
+def test_idempotency_keys_are_separate_per_tenant(fleet: Fleet, others: Fleet, api: Api):
     fleet.agent()
     others.agent()
     theirs = api_of(others.tenant)
@@ -117,12 +117,12 @@ def test_another_tenant_s_keys_are_its_own(fleet: Fleet, others: Fleet, api: Api
 
 
 @pytest.mark.parametrize("key", ["", " ", "x" * 191, "a b", "\N{SNOWMAN}"])
-def test_a_key_that_cannot_be_kept_is_refused(fleet: Fleet, api: Api, key: str):
+def test_an_invalid_idempotency_key_is_refused(fleet: Fleet, api: Api, key: str):
     fleet.agent()
     assert api.post("/agents/reporter/run", Idempotency_Key=key).status == 400
 
 
-def test_an_agent_that_is_disabled_refuses_and_says_what_to_do(fleet: Fleet, api: Api):
+def test_running_a_disabled_agent_is_refused_with_a_remedy(fleet: Fleet, api: Api):
     fleet.agent(scale=0)
     reply = api.post("/agents/reporter/run")
     assert reply.status == 409

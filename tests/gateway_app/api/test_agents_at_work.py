@@ -1,4 +1,4 @@
-"""What the control API shows of agents at work: trees of calls, locks; and messages to them."""
+"""The API and running agents: trees of calls, locks and messages."""
 
 from agents_app.models import Message, RunEvent
 from agents_app.worker.lease import utc_now
@@ -7,13 +7,13 @@ from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api
 
 
-def speaking(fleet: Fleet, name: str = "a") -> Program:
+def running_program(fleet: Fleet, name: str = "a") -> Program:
     agent, now = fleet.agent(name), utc_now()
     return Program(fleet, fleet.start(fleet.ask(agent, now), now))
 
 
 def test_the_tree_of_calls_is_shown_from_any_of_its_runs(fleet: Fleet, reader: Api):
-    first = speaking(fleet)
+    first = running_program(fleet)
     call = first.calls(fleet.agent("b"), utc_now())
     second = called(fleet, call, utc_now())
     trees = [
@@ -31,8 +31,8 @@ def test_the_tree_of_calls_is_shown_from_any_of_its_runs(fleet: Fleet, reader: A
     )
 
 
-def test_locks_are_listed_and_broken_by_who_may_act(fleet: Fleet, reader: Api, api: Api):
-    first = speaking(fleet)
+def test_locks_are_listed_and_broken_with_the_scope_operate(fleet: Fleet, reader: Api, api: Api):
+    first = running_program(fleet)
     fence = first.says("lock", utc_now(), uri="deploy://api")["fence"]
     (lock,) = reader.get("/locks").json["locks"]
     assert (lock["id"], lock["uri"], lock["holder"], lock["run_id"]) == (
@@ -43,15 +43,15 @@ def test_locks_are_listed_and_broken_by_who_may_act(fleet: Fleet, reader: Api, a
     assert api.delete(f"/locks/{fence}").json["uri"] == "deploy://api"
     assert api.delete(f"/locks/{fence}").status == 404
     assert reader.get("/locks").json["locks"] == []
-    told = RunEvent.objects.get(name="lock.broken")
-    assert told.detail == f"deploy://api, held by a-{first.job.run_id}: token ci"
+    entry = RunEvent.objects.get(name="lock.broken")
+    assert entry.detail == f"deploy://api, held by a-{first.job.run_id}: token ci"
 
 
-def test_a_message_becomes_work_or_waits_in_the_inbox(fleet: Fleet, reader: Api, api: Api):
+def test_a_message_starts_a_run_or_is_put_into_the_inbox(fleet: Fleet, reader: Api, api: Api):
     fleet.agent("b")
     sent = api.post("/agents/b/messages", {"text": "hello"})
     assert (sent.status, sent.json["work_item_id"] is None) == (202, False)
-    first = speaking(fleet)
+    first = running_program(fleet)
     sent = api.post("/agents/a/messages", {"text": "hello ✉"})
     assert (sent.status, sent.json["work_item_id"]) == (202, None)
     (read,) = first.says("inbox", utc_now())["messages"]

@@ -1,7 +1,6 @@
-"""Who did what: every act through the API leaves an entry with the caller's name in the journal.
+"""Every change through the API is recorded in the journal with the name of the caller.
 
-Every address of the API's own document is walked, so one that is added later must have an entry,
-too.
+Every operation of the OpenAPI document is called, so operations that are added later are, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,11 +13,11 @@ from agents_app.models import Agent, Run, RunEvent, Tenant, WorkItem
 from gateway_app.api import scheduler
 from gateway_app.api.app import API
 from tests.agents_app.fleet import NOON, Fleet
-from tests.gateway_app.api.belongings import Belongings, settle
 from tests.gateway_app.api.calling import Api
+from tests.gateway_app.api.tenant_objects import TenantObjects, create_objects
 
-# Nothing is changed by these.
-ONLY_ASKS = {"preview_schedule", "test_rules"}
+# These operations change nothing, although they use POST.
+ONLY_READS = {"preview_schedule", "test_rules"}
 BODIES: Mapping[str, Any] = {
     "scale_agent": {"scale": 3},
     "change_schedule": {"message": "new"},
@@ -43,7 +42,7 @@ def _disabled() -> None:
     Tenant.objects.filter(name="acme").update(disabled_at=NOON)
 
 
-# What must be so for there to be something to do.
+# Prepares rows that the operation can change.
 BEFORE: Mapping[str, Callable[[], Any]] = {
     "resume_agent": _paused,
     "resume_scheduler": _paused,
@@ -52,27 +51,27 @@ BEFORE: Mapping[str, Callable[[], Any]] = {
 }
 
 
-def acts() -> list[tuple[str, str, str]]:
+def changes() -> list[tuple[str, str, str]]:
     document = API.get_openapi_schema(path_prefix="")
     return [
         (operation["operationId"], method.upper(), path)
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
-        # What a running agent says is noted as its own.
+        # Signals are recorded with the name of the agent.
         if method != "get"
-        and operation["operationId"] not in ONLY_ASKS
+        and operation["operationId"] not in ONLY_READS
         and operation["tags"] != ["signals"]
     ]
 
 
 @pytest.fixture
-def mine(fleet: Fleet, others: Fleet, monkeypatch: pytest.MonkeyPatch) -> Belongings:
+def mine(fleet: Fleet, others: Fleet, monkeypatch: pytest.MonkeyPatch) -> TenantObjects:
     monkeypatch.setattr(scheduler, "stop_when_idle", lambda: None)
-    create_token(others.tenant, "old", "read", "somebody else", NOON)
-    return settle(fleet, "mine")
+    create_token(others.tenant, "old", "read", "another user", NOON)
+    return create_objects(fleet, "mine")
 
 
-def path_of(name: str, path: str, mine: Belongings) -> str:
+def path_of(name: str, path: str, mine: TenantObjects) -> str:
     live = Run.objects.get(slot__isnull=False)
     return path.format(
         name="acme" if path.startswith("/tenants") else mine.agent.name,
@@ -85,9 +84,9 @@ def path_of(name: str, path: str, mine: Belongings) -> str:
     )
 
 
-@pytest.mark.parametrize(("name", "method", "path"), acts())
-def test_every_act_is_noted_with_the_name_of_who_did_it(
-    admin: Api, mine: Belongings, name: str, method: str, path: str
+@pytest.mark.parametrize(("name", "method", "path"), changes())
+def test_every_change_is_in_the_journal_with_the_name_of_the_caller(
+    admin: Api, mine: TenantObjects, name: str, method: str, path: str
 ):
     if name in BEFORE:
         BEFORE[name]()
@@ -98,7 +97,7 @@ def test_every_act_is_noted_with_the_name_of_who_did_it(
     assert [entry for entry in new if "token root" in entry[1]], list(new)
 
 
-def test_what_changes_nothing_is_not_noted(admin: Api, mine: Belongings):
+def test_a_request_that_changes_nothing_is_not_in_the_journal(admin: Api, mine: TenantObjects):
     before = RunEvent.objects.count()
     admin.post(f"/agents/{mine.agent.name}/resume")
     admin.post("/scheduler/resume")
@@ -107,13 +106,13 @@ def test_what_changes_nothing_is_not_noted(admin: Api, mine: Belongings):
     assert RunEvent.objects.count() == before
 
 
-def test_a_repeated_request_is_noted_once(admin: Api, mine: Belongings):
+def test_a_repeated_request_is_in_the_journal_once(admin: Api, mine: TenantObjects):
     for _ in range(2):
         admin.post(f"/agents/{mine.agent.name}/run", {"prompt": "x"}, Idempotency_Key="k")
     assert RunEvent.objects.filter(name="work.requested").count() == 1
 
 
-def test_the_list_of_acts_is_not_empty_and_names_what_is_there():
-    names = {name for name, _, _ in acts()}
+def test_the_tested_changes_are_all_operations_that_change_something():
+    names = {name for name, _, _ in changes()}
     assert len(names) > 20
     assert set(BODIES) | set(BEFORE) <= names

@@ -1,4 +1,4 @@
-"""Who may ask: bearer tokens by scope, or a session of the admin with CSRF; never both."""
+"""Authentication: bearer tokens by scope, or a session of the admin with CSRF; never both."""
 
 from datetime import UTC, datetime
 
@@ -18,13 +18,13 @@ MISSING = "missing or invalid bearer token"
     [
         "",
         "Bearer ",
-        "Bearer nobody-s-token",
+        "Bearer unknown-token",
         "Basic dXNlcjpwYXNz",
         "drover_x",
         "Bearer \N{SNOWMAN}",
     ],
 )
-def test_without_a_token_that_is_in_force_nothing_is_told(fleet: Fleet, header: str):
+def test_a_request_without_a_valid_token_is_refused(fleet: Fleet, header: str):
     api = Api()
     if header:
         api.headers = {"Authorization": header}
@@ -33,7 +33,7 @@ def test_without_a_token_that_is_in_force_nothing_is_told(fleet: Fleet, header: 
     assert reply.response["WWW-Authenticate"] == "Bearer"
 
 
-def test_a_revoked_token_opens_nothing_from_the_next_request_on(fleet: Fleet, reader: Api):
+def test_a_revoked_token_is_refused_from_the_next_request_on(fleet: Fleet, reader: Api):
     assert reader.get("/agents").status == 200
     ApiToken.objects.update(revoked_at=datetime.now(UTC))
     assert reader.get("/agents").status == 401
@@ -59,7 +59,7 @@ def test_the_journal_names_the_token(fleet: Fleet):
     assert RunEvent.objects.get(name="agent.paused").detail == "token nightly build"
 
 
-def test_a_disabled_tenant_s_tokens_open_nothing(fleet: Fleet, others: Fleet, admin: Api):
+def test_the_tokens_of_a_disabled_tenant_are_refused(fleet: Fleet, others: Fleet, admin: Api):
     api = api_of(others.tenant, "admin")
     assert api.get("/agents").status == 200
     admin.post("/tenants/acme/disable")
@@ -76,7 +76,7 @@ def logged_in(user: User, *, csrf: bool = False) -> Api:
     return Api(client=client)
 
 
-def test_somebody_logged_in_to_the_admin_is_the_project_s_tenant(boss: Client, fleet: Fleet):
+def test_a_session_of_the_admin_acts_for_the_default_tenant(boss: Client, fleet: Fleet):
     fleet.agent()
     api = Api(client=boss)
     assert [agent["name"] for agent in api.get("/agents").json["agents"]] == ["reporter"]
@@ -85,19 +85,19 @@ def test_somebody_logged_in_to_the_admin_is_the_project_s_tenant(boss: Client, f
     assert RunEvent.objects.get(name="agent.paused").detail == "ann"
 
 
-def test_a_visitor_of_the_admin_may_look_and_not_act(visitor: Client, fleet: Fleet):
+def test_a_user_with_view_permissions_may_read_but_not_operate(visitor: Client, fleet: Fleet):
     fleet.agent()
     api = Api(client=visitor)
     assert api.get("/agents").status == 200
     assert api.post("/agents/reporter/pause").status == 403
 
 
-def test_a_user_who_is_not_of_the_staff_is_nobody(fleet: Fleet):
+def test_a_user_without_staff_status_is_refused(fleet: Fleet):
     api = logged_in(User.objects.create_user("passer-by", password="secret"))
     assert api.get("/agents").status == 401
 
 
-def test_a_session_needs_the_csrf_token_to_change_something(fleet: Fleet):
+def test_a_session_needs_the_csrf_token_for_changes(fleet: Fleet):
     fleet.agent()
     api = logged_in(User.objects.create_superuser("eve", password="secret"), csrf=True)
     assert api.get("/agents").status == 200
@@ -109,19 +109,19 @@ def test_a_session_needs_the_csrf_token_to_change_something(fleet: Fleet):
     assert api.post("/agents/reporter/pause", **{"X_CSRFToken": token}).status == 200
 
 
-def test_somebody_without_a_session_is_asked_for_a_token_not_for_csrf(fleet: Fleet):
+def test_a_request_without_a_session_gets_401_and_not_a_csrf_error(fleet: Fleet):
     api = Api(client=Client(enforce_csrf_checks=True))
     assert api.post("/agents/reporter/pause").status == 401
 
 
-def test_beside_an_authorization_header_cookies_count_for_nothing(boss: Client, fleet: Fleet):
-    assert Api("nobody-s-token", boss).get("/agents").status == 401
+def test_cookies_are_ignored_with_an_authorization_header(boss: Client, fleet: Fleet):
+    assert Api("unknown-token", boss).get("/agents").status == 401
     reader = Api(token_of(fleet.tenant, "read"), boss)
     fleet.agent()
     assert reader.post("/agents/reporter/pause").status == 403
 
 
-def test_a_bearer_s_answer_sets_no_cookie_and_is_kept_nowhere(fleet: Fleet, reader: Api):
+def test_a_response_to_a_token_sets_no_cookie_and_is_not_cached(fleet: Fleet, reader: Api):
     response = reader.get("/agents").response
     assert not response.cookies
     assert response["Cache-Control"] == "no-store"

@@ -1,4 +1,4 @@
-"""/v1/deliveries: what arrived, why it started what it started, and once more."""
+"""/v1/deliveries: list, show with the decision for each agent, replay."""
 
 import json
 from typing import Any
@@ -34,11 +34,13 @@ def gh(fleet: Fleet) -> WebhookSource:
 
 
 def receive(number: int, body: Any = ISSUE, source: str = "gh", **headers: str) -> Delivery:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    book = read_source_index()
-    sender = next(each for each in book.sources if each.name == source)
-    letter = RawDelivery({**HEADERS, **headers}, raw, f"guid-{number}", at(number))
-    (receipt,) = deliveries.store([deliveries.arrive(book, sender, letter, "main")], at(number))
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    index = read_source_index()
+    sender = next(each for each in index.sources if each.name == source)
+    raw = RawDelivery({**HEADERS, **headers}, content, f"guid-{number}", at(number))
+    (receipt,) = deliveries.store(
+        [deliveries.match_delivery(index, sender, raw, "main")], at(number)
+    )
     return Delivery.objects.get(pk=receipt.delivery)
 
 
@@ -46,7 +48,7 @@ def ids(api: Api, **query: Any) -> list[int]:
     return [each["id"] for each in api.get("/deliveries", **query).json["deliveries"]]
 
 
-def test_the_newest_come_first_in_pages(reader: Api):
+def test_deliveries_are_paged_with_the_newest_first(reader: Api):
     keys = [receive(number).pk for number in range(3)]
     page = reader.get("/deliveries", limit=2).json
     assert [each["id"] for each in page["deliveries"]] == keys[:0:-1]
@@ -54,7 +56,7 @@ def test_the_newest_come_first_in_pages(reader: Api):
     assert "body" not in page["deliveries"][0] and "headers" not in page["deliveries"][0]
 
 
-def test_they_are_filtered(fleet: Fleet, reader: Api):
+def test_deliveries_are_filtered(fleet: Fleet, reader: Api):
     WebhookSource.objects.create(tenant=fleet.tenant, name="chat", type="slack")
     first = receive(1)
     second = receive(2, b"{")
@@ -66,11 +68,11 @@ def test_they_are_filtered(fleet: Fleet, reader: Api):
     assert ids(reader, outcome="unparseable") == [second.pk]
     assert ids(reader, event="issues") == [first.pk]
     assert ids(reader, since=at(2).timestamp()) == everything[:2]
-    assert reader.get("/deliveries", source="nobody").status == 404
+    assert reader.get("/deliveries", source="missing").status == 404
     assert reader.get("/deliveries", outcome="lost").status == 400
 
 
-def test_one_says_for_each_agent_why_it_was_told_or_not(reader: Api):
+def test_a_delivery_has_the_decision_for_each_agent(reader: Api):
     delivery = receive(1)
     shown = reader.get(f"/deliveries/{delivery.pk}").json
     assert (shown["source"], shown["event"], shown["action"]) == ("gh", "issues", "opened")
@@ -83,7 +85,7 @@ def test_one_says_for_each_agent_why_it_was_told_or_not(reader: Api):
     assert (work["agent"], work["state"]) == ("wants", "admitted")
 
 
-def test_what_proved_who_sent_it_is_not_shown(reader: Api, gh: WebhookSource):
+def test_signatures_and_tokens_in_headers_are_hidden(reader: Api, gh: WebhookSource):
     delivery = receive(1, **{"x-our-own": "canary"})
     WebhookSource.objects.filter(pk=gh.pk).update(options={"header": "X-Our-Own"})
     reply = reader.get(f"/deliveries/{delivery.pk}")
@@ -92,42 +94,44 @@ def test_what_proved_who_sent_it_is_not_shown(reader: Api, gh: WebhookSource):
     assert headers["x-github-event"] == "issues"
     assert headers["x-slack-request-timestamp"] == "1700000000"
     assert headers["x-hub-signature-256"] == "(not shown)"
-    assert "x-gitlab-token" not in headers  # it is not even kept
+    assert "x-gitlab-token" not in headers  # not stored
 
 
 @pytest.mark.parametrize(
-    ("raw", "said", "encoding"),
+    ("raw", "shown", "encoding"),
     [
         ('{"a": "ä"}'.encode(), '{"a": "ä"}', "text"),
         (b"\xff\x00", "/wA=", "base64"),
         (b"", "", "text"),
     ],
 )
-def test_a_body_is_shown_whatever_its_bytes(reader: Api, raw: bytes, said: str, encoding: str):
-    shown = reader.get(f"/deliveries/{receive(1, raw).pk}").json
-    assert (shown["body"], shown["body_encoding"]) == (said, encoding)
+def test_a_body_that_is_not_utf_8_is_shown_in_base64(
+    reader: Api, raw: bytes, shown: str, encoding: str
+):
+    delivery = reader.get(f"/deliveries/{receive(1, raw).pk}").json
+    assert (delivery["body"], delivery["body_encoding"]) == (shown, encoding)
 
 
-def test_a_replay_is_the_same_delivery_with_new_work_marked_as_one(api: Api):
+def test_a_replay_by_the_api_adds_work_with_its_number(api: Api):
     delivery = receive(1)
     reply = api.post(f"/deliveries/{delivery.pk}/replay")
     assert reply.status == 202
     assert reply.json == {"delivery": delivery.pk, "matched": 1, "skipped": 1, "replays": 1}
     assert Delivery.objects.count() == 1
-    _, again = WorkItem.objects.order_by("pk")
-    assert json.loads(again.context)["replay"] == 1
-    assert again.requested_by == f"token ci, replay 1 of delivery {delivery.pk}"
+    _, replayed = WorkItem.objects.order_by("pk")
+    assert json.loads(replayed.context)["replay"] == 1
+    assert replayed.requested_by == f"token ci, replay 1 of delivery {delivery.pk}"
     (entry,) = RunEvent.objects.filter(name="delivery.replayed")
     assert entry.detail.startswith("token ci: ")
 
 
-def test_whoever_may_only_read_replays_nothing(reader: Api):
+def test_a_token_with_the_scope_read_cannot_replay(reader: Api):
     delivery = receive(1)
     assert reader.post(f"/deliveries/{delivery.pk}/replay").status == 403
     assert WorkItem.objects.count() == 1
 
 
-def test_a_source_whose_settings_make_no_sense_is_not_replayed(api: Api, gh: WebhookSource):
+def test_deliveries_of_a_source_with_invalid_settings_are_not_replayed(api: Api, gh: WebhookSource):
     delivery = receive(1)
     WebhookSource.objects.filter(pk=gh.pk).update(options={"nonsense": 1})
     reply = api.post(f"/deliveries/{delivery.pk}/replay")
@@ -135,7 +139,7 @@ def test_a_source_whose_settings_make_no_sense_is_not_replayed(api: Api, gh: Web
     assert Delivery.objects.get().replays == 0
 
 
-def test_an_unmatched_one_says_so(reader: Api):
+def test_an_unmatched_delivery_has_its_reason(reader: Api):
     delivery = receive(1, {"action": "x"}, **{"x-github-event": "star"})
     shown = reader.get(f"/deliveries/{delivery.pk}").json
     assert shown["work"] == [] and shown["reason"]

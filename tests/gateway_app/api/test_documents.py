@@ -1,4 +1,4 @@
-"""The API describes itself, and its pages need nothing from elsewhere."""
+"""The OpenAPI document and the page /v1/docs, which loads nothing from other hosts."""
 
 import re
 from typing import Any
@@ -24,13 +24,13 @@ def operations(document: Any) -> list[tuple[str, str, Any]]:
     ]
 
 
-def test_the_document_is_served_to_anybody(document: Any):
+def test_the_document_is_served_without_a_token(document: Any):
     assert document["openapi"].startswith("3.1")
     assert document["info"]["title"] == "Drover"
     assert len(operations(document)) > 35
 
 
-def test_every_operation_needs_somebody_and_has_a_name_of_its_own(document: Any):
+def test_every_operation_needs_authentication_and_has_a_unique_name(document: Any):
     names = [operation["operationId"] for _, _, operation in operations(document)]
     assert len(names) == len(set(names))
     schemes = document["components"]["securitySchemes"]
@@ -41,12 +41,12 @@ def test_every_operation_needs_somebody_and_has_a_name_of_its_own(document: Any)
         assert used == ({"RunToken"} if of_runs else set(schemes) - {"RunToken"}), path
 
 
-def test_the_document_has_every_signal_there_is(document: Any):
+def test_the_document_has_every_signal(document: Any):
     paths = {path.rpartition("/")[2] for path in document["paths"] if "/signals/" in path}
     assert paths == set(SIGNALS)
 
 
-def test_every_operation_promises_the_one_shape_for_what_goes_wrong(document: Any):
+def test_every_operation_declares_the_common_error_form(document: Any):
     for method, path, operation in operations(document):
         for status in ("400", "401", "403", "404", "409", "413", "429", "503"):
             content = operation["responses"][status]["content"]
@@ -56,7 +56,7 @@ def test_every_operation_promises_the_one_shape_for_what_goes_wrong(document: An
             )
 
 
-def test_every_body_forbids_fields_it_does_not_know(document: Any):
+def test_every_body_forbids_unknown_fields(document: Any):
     for method, path, operation in operations(document):
         body = operation.get("requestBody")
         if body is None:
@@ -70,7 +70,7 @@ def test_every_body_forbids_fields_it_does_not_know(document: Any):
         )
 
 
-def test_the_page_and_all_it_loads_come_from_here(client: Client, db: None):
+def test_the_docs_page_loads_files_of_this_gateway_only(client: Client, db: None):
     page = client.get("/v1/docs")
     assert page.status_code == 200
     text = page.content.decode()
@@ -85,13 +85,13 @@ def test_the_page_and_all_it_loads_come_from_here(client: Client, db: None):
 
 
 @pytest.mark.parametrize("name", ["redoc.standalone.js", "..", "%2e%2e%2fapps.py", "x"])
-def test_nothing_else_of_the_package_is_served(client: Client, db: None, name: str):
+def test_other_files_of_the_package_are_not_served(client: Client, db: None, name: str):
     assert client.get(f"/v1/docs/{name}").status_code == 404
 
 
-def test_the_committed_document_is_that_of_the_code():
+def test_the_committed_document_matches_the_code():
     assert DOCUMENT.read_text() == openapi_text(), "run `make openapi` and commit the document"
 
 
-def test_the_document_is_that_of_the_running_api(document: Any):
+def test_the_served_document_matches_the_code(document: Any):
     assert set(API.get_openapi_schema()["paths"]) == set(document["paths"])

@@ -1,4 +1,4 @@
-"""Whatever goes wrong has one shape, a status that fits, and says what to do."""
+"""Every error has the common form, the right status, and a message with a remedy."""
 
 import json
 from typing import Any
@@ -61,13 +61,13 @@ def test_a_body_with_wrong_fields_says_which_and_why(api: Api, body: Any, messag
     assert Agent.objects.get().scale == 1
 
 
-def test_a_number_is_whole_however_it_is_written(api: Api):
+def test_a_float_without_a_fraction_is_a_whole_number(api: Api):
     assert api.post("/agents/reporter/scale", b'{"scale": 3.0}').json["scale"] == 3
     assert api.post("/agents/reporter/scale", b'{"scale": 3e0}').status == 200
     assert api.post("/agents/reporter/scale", b'{"scale": 3.5}').status == 400
 
 
-def test_several_wrong_fields_are_told_at_once(api: Api):
+def test_several_wrong_fields_are_reported_together(api: Api):
     wrong = {"schedule": "daily", "message": "m", "gap": "x", "jitter_percent": 11}
     reply = api.post("/schedules", wrong)
     assert reply.status == 400
@@ -75,13 +75,13 @@ def test_several_wrong_fields_are_told_at_once(api: Api):
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
-def test_text_that_no_database_can_keep_is_refused(api: Api, text: str):
+def test_text_that_cannot_be_stored_is_refused(api: Api, text: str):
     reply = api.post("/agents/reporter/run", json.dumps({"prompt": text}).encode())
     assert (reply.status, reply.error["code"]) == (400, "invalid")
     assert not WorkItem.objects.exists()
 
 
-def test_the_largest_body_that_comes_through_is_read(api: Api):
+def test_a_body_of_the_largest_size_is_read(api: Api):
     empty = len(json.dumps({"prompt": ""}))
     body = {"prompt": "x" * (API_BYTES - empty)}
     assert api.post("/agents/reporter/run", body).status == 202
@@ -106,14 +106,15 @@ def test_the_largest_body_that_comes_through_is_read(api: Api):
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_an_unknown_address_is_a_404_of_the_same_shape(api: Api, path: str, method: str):
+def test_an_unknown_address_is_a_404_with_the_common_error_form(api: Api, path: str, method: str):
     reply = api.send(method, path)
     assert (reply.status, reply.error["code"]) == (404, "not_found")
     assert "/v1/docs" in reply.message
 
 
 @pytest.mark.parametrize(
-    "path", ["/runs/999", f"/runs/{2**63}", "/agents/%00", "/agents/Nobody", f"/agents/{'x' * 999}"]
+    "path",
+    ["/runs/999", f"/runs/{2**63}", "/agents/%00", "/agents/Missing", f"/agents/{'x' * 999}"],
 )
 def test_an_unknown_object_is_a_404_that_does_not_repeat_its_name(api: Api, path: str):
     reply = api.get(path)
@@ -122,7 +123,7 @@ def test_an_unknown_object_is_a_404_that_does_not_repeat_its_name(api: Api, path
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "POST", "OPTIONS", "TRACE"])
-def test_another_method_is_told_the_right_one(api: Api, method: str):
+def test_a_wrong_method_is_a_405_that_names_the_right_one(api: Api, method: str):
     reply = api.send(method, "/agents/reporter")
     assert (reply.status, reply.error["code"]) == (405, "method_not_allowed")
     assert reply.response["Allow"] == "GET"
@@ -151,10 +152,10 @@ def test_too_many_fields_in_an_address_are_refused(api: Api):
     assert (reply.status, reply.error["code"]) == (400, "invalid")
 
 
-# --- faults of our own ----------------------------------------------------------------------
+# --- internal errors ------------------------------------------------------------------------
 
 
-def test_a_database_that_is_away_is_a_503_that_says_to_try_again(
+def test_an_unavailable_database_is_a_503_that_says_to_try_again(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ):
     def away(*_: Any) -> None:
@@ -166,7 +167,7 @@ def test_a_database_that_is_away_is_a_503_that_says_to_try_again(
     assert reply.response["Retry-After"] == "1"
 
 
-def test_a_mistake_of_ours_tells_strangers_nothing_of_it(api: Api, monkeypatch: pytest.MonkeyPatch):
+def test_an_internal_error_is_a_500_without_details(api: Api, monkeypatch: pytest.MonkeyPatch):
     def broken(*_: Any) -> None:
         raise RuntimeError("the secret is hunter2")
 

@@ -1,4 +1,4 @@
-"""The API's whole document fuzzed on a real server."""
+"""Fuzzes all operations of the OpenAPI document on a real server."""
 
 import json
 import subprocess
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway_app.api.live import Server, serve
+from tests.gateway_app.api.live import LiveServer, serve
 from tests.parts.fixtures import NewStack
 
-# A token that is being used must not be taken away halfway: these get one of their own.
-TAKE_THE_TOKEN_AWAY = ("revoke_token", "rotate_tenant")
-# They have no end that could be waited for; tests/gateway_app/streams has their errors.
+# These operations revoke the token of the request, so they are fuzzed with another token.
+REVOKE_THE_TOKEN = ("revoke_token", "rotate_tenant")
+# Streams without an end; tests/gateway_app/streams tests their errors.
 ENDLESS = ("stream_notifications", "follow_lines")
-# What a phrase, a zone or a cursor means no schema can say, so it is refused for that, too.
+# A schema cannot describe valid phrases, zones and cursors, so valid data may be refused.
 NOT_CHECKED = "positive_data_acceptance"
 
 
-def fuzz(server: Server, token: str, directory: Path, *options: str) -> None:
+def fuzz(server: LiveServer, token: str, directory: Path, *options: str) -> None:
     if not server.stack.database_url.startswith("sqlite"):
-        # What is refused by its shape alone reaches no database; it is shown on the other one.
+        # Requests that the schema refuses reach no database; they are fuzzed on SQLite.
         options = ("--phases", "examples,fuzzing,stateful", *options)
     done = subprocess.run(
         [
@@ -42,26 +42,26 @@ def fuzz(server: Server, token: str, directory: Path, *options: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(700)
-def test_nothing_in_the_document_is_answered_with_a_fault_or_in_another_shape(
+def test_fuzzed_requests_get_no_500_and_only_documented_responses(
     new_stack: NewStack, tmp_path: Path
 ):
     server = serve(new_stack)
     for _ in range(4):
-        assert server.ask("POST", "/agents/hello/run", {"prompt": "x"})[0] == 202
+        assert server.request("POST", "/agents/hello/run", {"prompt": "x"})[0] == 202
     body = {"schedule": "every day at 09:00", "message": "x"}
-    assert server.ask("POST", "/schedules", body)[0] == 201
+    assert server.request("POST", "/schedules", body)[0] == 201
     delivered = urllib.request.Request(f"{server.stack.url}/webhooks/generic/hooks", data=b"{}")
     with urllib.request.urlopen(delivered, timeout=20) as response:
         assert json.load(response)["delivery"] == 1
-    others = [("--exclude-operation-id", name) for name in TAKE_THE_TOKEN_AWAY + ENDLESS]
-    # Signals are for another kind of token: with this one they all say the same.
+    others = [("--exclude-operation-id", name) for name in REVOKE_THE_TOKEN + ENDLESS]
+    # Signals need the token of a run: with this token all responses are 401.
     others.append(("--exclude-tag", "signals"))
     fuzz(server, server.token, tmp_path, *(text for pair in others for text in pair))
-    # It got beyond the door: the token still opens it, and much was done with it.
-    assert server.ask("GET", "/agents")[0] == 200
-    assert server.ask("POST", "/tenants", {"name": "acme-for-this-test"})[0] == 201
+    # The fuzzed requests were authenticated: the token is still valid, and rows were changed.
+    assert server.request("GET", "/agents")[0] == 200
+    assert server.request("POST", "/tenants", {"name": "acme-for-this-test"})[0] == 201
     spent = server.new_token("admin", "acme-for-this-test")
-    these = [("--include-operation-id", name) for name in TAKE_THE_TOKEN_AWAY]
+    these = [("--include-operation-id", name) for name in REVOKE_THE_TOKEN]
     fuzz(server, spent, tmp_path, *(text for pair in these for text in pair))
     names = server.stack.rows("SELECT DISTINCT name FROM drover_run_event")
     done = {row["name"] for row in names}

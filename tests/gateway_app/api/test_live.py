@@ -1,4 +1,4 @@
-"""The API on a real server: clients that race, connections, a stop."""
+"""The API on a real server: concurrent clients, connections, stop."""
 
 import http.client
 import json
@@ -10,42 +10,42 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.gateway_app.api.live import SKILL, Server, serve
+from tests.gateway_app.api.live import SKILL, LiveServer, serve
 from tests.parts.fixtures import NewStack
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
 
 @pytest.fixture
-def server(new_stack: NewStack) -> Server:
+def server(new_stack: NewStack) -> LiveServer:
     return serve(new_stack)
 
 
 # --- races between clients ------------------------------------------------------------------
 
 
-def at_once(count: int, what: Callable[[int], Any]) -> list[Any]:
+def at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
     with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(what, range(count)))
+        return list(pool.map(call, range(count)))
 
 
-def test_the_same_key_from_many_clients_at_once_is_done_once(server: Server):
+def test_the_same_idempotency_key_from_many_clients_has_one_effect(server: LiveServer):
     body = {"schedule": "every day at 09:00", "message": "x"}
-    made = at_once(8, lambda _: server.ask("POST", "/schedules", body, Idempotency_Key="k"))
+    made = at_once(8, lambda _: server.request("POST", "/schedules", body, Idempotency_Key="k"))
     assert sorted(status for status, _ in made) == [200] * 7 + [201]
     assert len({shown["id"] for _, shown in made}) == 1
     prompt = {"prompt": "once"}
-    asked = at_once(
-        8, lambda _: server.ask("POST", "/agents/hello/run", prompt, Idempotency_Key="k")
+    queued = at_once(
+        8, lambda _: server.request("POST", "/agents/hello/run", prompt, Idempotency_Key="k")
     )
-    assert {status for status, _ in asked} == {202}
-    assert len({shown["work_item_id"] for _, shown in asked}) == 1
-    assert sum(not shown["repeated"] for _, shown in asked) == 1
+    assert {status for status, _ in queued} == {202}
+    assert len({shown["work_item_id"] for _, shown in queued}) == 1
+    assert sum(not shown["repeated"] for _, shown in queued) == 1
     assert server.stack.rows("SELECT count(*) AS n FROM drover_work_item") == [{"n": 1}]
 
 
-def test_of_many_who_make_the_same_tenant_one_has_made_it(server: Server):
-    made = at_once(6, lambda _: server.ask("POST", "/tenants", {"name": "acme"}))
+def test_of_many_requests_for_the_same_tenant_one_creates_it(server: LiveServer):
+    made = at_once(6, lambda _: server.request("POST", "/tenants", {"name": "acme"}))
     assert sorted(status for status, _ in made) == [201, *[409] * 5]
     assert len(server.stack.rows("SELECT 1 FROM drover_tenant WHERE name = ?", "acme")) == 1
 
@@ -53,7 +53,7 @@ def test_of_many_who_make_the_same_tenant_one_has_made_it(server: Server):
 # --- bodies ---------------------------------------------------------------------------------
 
 
-def test_a_body_that_does_not_say_how_long_it_is_is_measured(server: Server):
+def test_a_body_without_a_content_length_is_limited(server: LiveServer):
     connection = http.client.HTTPConnection("127.0.0.1", server.stack.conf.port, timeout=20)
     pieces = iter([b'{"prompt": "', *[b"x" * 100_000] * 11, b'"}'])
     headers = {"Authorization": f"Bearer {server.token}"}
@@ -61,7 +61,7 @@ def test_a_body_that_does_not_say_how_long_it_is_is_measured(server: Server):
     response = connection.getresponse()
     assert (response.status, json.load(response)["error"]["code"]) == (413, "too_large")
     connection.close()
-    assert server.ask("GET", "/queue")[1]["items"] == []
+    assert server.request("GET", "/queue")[1]["items"] == []
 
 
 # --- connections ----------------------------------------------------------------------------
@@ -85,14 +85,14 @@ def _target(handle: Path) -> str:
         return ""
 
 
-def test_connections_are_given_back_when_an_answer_is_given(server: Server):
+def test_database_connections_are_released_after_each_response(server: LiveServer):
     def some(number: int) -> set[int]:
         paths = ("/agents", "/runs", f"/runs/{number + 999}", "/nothing")
-        seen = {server.ask("GET", paths[turn % 4])[0] for turn in range(12)}
-        return seen | {server.ask("POST", "/agents/hello/pause")[0]}
+        seen = {server.request("GET", paths[turn % 4])[0] for turn in range(12)}
+        return seen | {server.request("POST", "/agents/hello/pause")[0]}
 
     assert set().union(*at_once(16, some)) == {200, 404}
-    # The pool of PostgreSQL; SQLite uses the files again that it cannot close while it writes.
+    # The size of the pool of PostgreSQL; SQLite keeps files that it cannot close during a write.
     most = 18 if server.stack.database_url.startswith("sqlite") else 8
     wait_for(lambda: open_connections(server.stack) <= most, 10, "connections are left open")
 
@@ -101,12 +101,12 @@ def test_connections_are_given_back_when_an_answer_is_given(server: Server):
 
 
 @pytest.mark.slow
-def test_a_stop_by_the_api_ends_the_whole_drover_when_nothing_runs(new_stack: NewStack):
+def test_a_stop_by_the_api_ends_all_processes_when_nothing_runs(new_stack: NewStack):
     stack = new_stack()
     stack.write_agent("hello", SKILL)
     up = stack.up()
-    server = Server(stack)
-    status, said = server.ask("POST", "/scheduler/stop")
-    assert (status, said["state"]) == (202, "stopping")
+    server = LiveServer(stack)
+    status, shown = server.request("POST", "/scheduler/stop")
+    assert (status, shown["state"]) == (202, "stopping")
     up.wait(30)
     assert stack.rows("SELECT state FROM drover_scheduler") == [{"state": "stopped"}]

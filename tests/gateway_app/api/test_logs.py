@@ -1,4 +1,4 @@
-"""/v1/runs/{id}/logs and /output: the output of a run, by lines or byte for byte."""
+"""/v1/runs/{id}/logs and /output: the output of a run as lines or as bytes."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -38,7 +38,7 @@ def test_lines_have_a_number_a_time_and_a_stream(reader: Api, run_id: int):
     assert (reply.json["next_offset"], reply.json["complete"]) == (3, False)
 
 
-def test_a_line_is_shown_when_it_is_whole_or_the_run_is_over(fleet: Fleet, reader: Api):
+def test_a_line_is_shown_when_it_is_complete_or_the_run_has_ended(fleet: Fleet, reader: Api):
     job = fleet.start(fleet.ask(fleet.agent()))
     tell(job.run_id, b"half")
     assert texts(reader.get(f"/runs/{job.run_id}/logs")) == []
@@ -69,7 +69,7 @@ def test_bytes_that_are_not_text_are_made_safe_to_show(reader: Api, run_id: int)
     assert texts(reader.get(f"/runs/{run_id}/logs")) == ["red \N{REPLACEMENT CHARACTER}"]
 
 
-def test_a_part_of_a_log_has_the_numbers_that_the_whole_has(fleet: Fleet, reader: Api):
+def test_a_part_of_a_log_has_the_same_line_numbers_as_the_whole(fleet: Fleet, reader: Api):
     job = fleet.start(fleet.ask(fleet.agent()))
     for piece in (b"10%\r50%\r100%\nsecond ", b"line\nthe \xe2\x82", b"\xac\nlast"):
         tell(job.run_id, piece)
@@ -91,7 +91,7 @@ def raw(api: Api, run_id: int, header: str = "") -> Any:
     return api.client.get(f"/v1/runs/{run_id}/output", headers=headers)
 
 
-def test_the_bytes_are_those_that_were_printed(reader: Api, run_id: int):
+def test_the_output_has_the_printed_bytes(reader: Api, run_id: int):
     tell(run_id, b"\x1b[31m\xff\x00")
     tell(run_id, b"oops", ERR)
     response = raw(reader, run_id)
@@ -135,5 +135,5 @@ def test_a_range_beyond_the_end_is_refused_with_the_size(reader: Api, run_id: in
         ("bytes=-0", range(10, 10)),
     ],
 )
-def test_ranges_are_read_as_the_standard_has_them(header: str, part: range | None):
+def test_ranges_are_parsed_as_in_rfc_9110(header: str, part: range | None):
     assert byte_range(header, 10) == part

@@ -1,4 +1,4 @@
-"""Pages by cursor: nothing twice, nothing left out, whatever comes in between."""
+"""Pages by cursor: no row twice and none left out, also if rows are added meanwhile."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from tests.gateway_app.api.calling import Api
 
 
 def every(api: Api, path: str, key: str, **query: Any) -> list[Any]:
-    """All pages; each is looked at twice, because asking changes nothing."""
+    """The rows of all pages; reads each page twice, because reading changes nothing."""
     found: list[Any] = []
     while True:
         page = api.get(path, **query).json
@@ -31,7 +31,7 @@ def test_the_pages_together_are_the_whole_list(fleet: Fleet, reader: Api, limit:
     assert [agent["name"] for agent in every(reader, "/agents", "agents", limit=limit)] == names
 
 
-def test_what_is_new_does_not_move_what_was_seen(fleet: Fleet, reader: Api):
+def test_new_rows_do_not_shift_the_next_page(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=100)
     runs = [fleet.ask(agent).runs.get().pk for _ in range(6)]
     first = reader.get("/runs", limit=3).json
@@ -43,26 +43,26 @@ def test_what_is_new_does_not_move_what_was_seen(fleet: Fleet, reader: Api):
     assert reader.get("/runs").json["runs"][0]["id"] == later
 
 
-def test_a_page_that_holds_exactly_the_rest_is_the_last(fleet: Fleet, reader: Api):
+def test_a_page_with_exactly_the_remaining_rows_is_the_last(fleet: Fleet, reader: Api):
     for number in range(4):
         fleet.agent(f"agent-{number}")
     page = reader.get("/agents", limit=2).json
     assert reader.get("/agents", limit=2, cursor=page["next_cursor"]).json["next_cursor"] is None
 
 
-def test_the_oldest_events_first_lead_on_to_what_is_yet_to_happen(fleet: Fleet, reader: Api):
-    def tell(name: str) -> None:
+def test_the_last_cursor_of_oldest_events_finds_future_events(fleet: Fleet, reader: Api):
+    def record(name: str) -> None:
         RunEvent.objects.create(tenant=fleet.tenant, name=name, at=NOON)
 
     RunEvent.objects.all().delete()
     start = reader.get("/events", order="oldest").json
     assert start == {"events": [], "next_cursor": None}
-    tell("agent.paused")
+    record("agent.paused")
     page = reader.get("/events", order="oldest").json
     assert [event["name"] for event in page["events"]] == ["agent.paused"]
     nothing = reader.get("/events", order="oldest", cursor=page["next_cursor"]).json
     assert nothing == {"events": [], "next_cursor": page["next_cursor"]}
-    tell("agent.resumed")
+    record("agent.resumed")
     page = reader.get("/events", order="oldest", cursor=page["next_cursor"]).json
     assert [event["name"] for event in page["events"]] == ["agent.resumed"]
 
@@ -88,7 +88,7 @@ def _cursor(value: Any) -> str:
         base64.urlsafe_b64encode(b"[" * 200).decode(),
     ],
 )
-def test_a_cursor_of_somebody_s_own_making_is_refused(reader: Api, cursor: str):
+def test_a_cursor_that_the_api_did_not_make_is_refused(reader: Api, cursor: str):
     reply = reader.get("/runs", cursor=cursor)
     assert (reply.status, reply.error["code"]) == (400, "invalid")
     assert reply.message.startswith("cursor:")

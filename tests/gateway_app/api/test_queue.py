@@ -1,4 +1,4 @@
-"""/v1/queue and /v1/events: what waits, and what happened."""
+"""/v1/queue: list, show, drop, clear, restore; /v1/events: list."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.gateway_app.api.calling import Api
 
 @pytest.fixture
 def waiting(fleet: Fleet) -> list[WorkItem]:
-    """Two behind one that runs, and one of another agent behind its pause."""
+    """Two work items that wait for a slot, and one of a paused agent."""
     agent, paused = fleet.agent(scale=1), fleet.agent("paused", paused_at=NOON)
     fleet.start(fleet.ask(agent))
     items = [fleet.ask(agent, prompt=f"number {number}") for number in range(2)]
@@ -20,7 +20,7 @@ def ids(api: Api, **query: str) -> list[int]:
     return [item["id"] for item in api.get("/queue", **query).json["items"]]
 
 
-def test_what_waits_is_listed_in_the_order_it_starts(reader: Api, waiting: list[WorkItem]):
+def test_queued_work_is_listed_in_the_order_of_its_start(reader: Api, waiting: list[WorkItem]):
     assert ids(reader) == [item.pk for item in waiting]
     assert ids(reader, agent="paused") == [waiting[2].pk]
     shown = reader.get(f"/queue/{waiting[0].pk}").json
@@ -28,13 +28,13 @@ def test_what_waits_is_listed_in_the_order_it_starts(reader: Api, waiting: list[
     assert shown["available_at"] == NOON.timestamp()
 
 
-def test_one_is_dropped_for_good(api: Api, waiting: list[WorkItem]):
+def test_a_work_item_is_dropped_once(api: Api, waiting: list[WorkItem]):
     shown = api.post(f"/queue/{waiting[0].pk}/drop").json
     assert (shown["state"], shown["reason"]) == ("dropped", "dropped by token ci")
     reply = api.post(f"/queue/{waiting[0].pk}/drop")
     assert (reply.status, reply.message) == (
         409,
-        f"work item {waiting[0].pk} is dropped: only a queued one can be dropped",
+        f"work item {waiting[0].pk} is dropped: only queued work can be dropped",
     )
     assert ids(api, state="dropped") == [waiting[0].pk]
 
@@ -47,7 +47,7 @@ def test_a_queue_is_cleared_and_restored(fleet: Fleet, api: Api, waiting: list[W
     assert ids(api) == [item.pk for item in waiting]
 
 
-def test_one_tenant_clears_only_its_own(
+def test_a_tenant_clears_only_its_own_queue(
     fleet: Fleet, others: Fleet, api: Api, waiting: list[WorkItem]
 ):
     theirs = others.agent(paused_at=NOON)

@@ -1,4 +1,4 @@
-"""A token may ask so often, and is told when to come back; others do not notice."""
+"""The rate limit of each caller, and the response with the time of the next try."""
 
 import pytest
 
@@ -9,24 +9,24 @@ from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api, api_of
 
 
-def test_a_burst_is_spent_at_once_and_comes_back_with_time():
+def test_a_burst_is_used_at_once_and_refills_with_time():
     limit = RateLimit(rate=2, burst=3)
     assert [limit.wait_seconds("a", 0) for _ in range(4)] == [0, 0, 0, 1]
     assert [limit.wait_seconds("a", 1) for _ in range(3)] == [0, 0, 1]
 
 
-def test_what_is_not_used_does_not_add_up_for_ever():
+def test_unused_requests_add_up_to_the_burst_at_most():
     limit = RateLimit(rate=2, burst=3)
     limit.wait_seconds("a", 0)
     assert [limit.wait_seconds("a", 1000) for _ in range(4)] == [0, 0, 0, 1]
 
 
-def test_one_who_asks_too_often_takes_nothing_from_another():
+def test_each_caller_has_its_own_limit():
     limit = RateLimit(rate=1, burst=1)
     assert [limit.wait_seconds(who, 0) for who in ("a", "a", "b")] == [0, 1, 0]
 
 
-def test_a_slow_rate_says_truly_when_to_come_back():
+def test_the_wait_of_a_slow_rate_is_exact():
     limit = RateLimit(rate=0.1, burst=1)
     limit.wait_seconds("a", 0)
     wait = limit.wait_seconds("a", 0)
@@ -34,7 +34,7 @@ def test_a_slow_rate_says_truly_when_to_come_back():
     assert limit.wait_seconds("a", wait) == 0
 
 
-def test_callers_who_have_rested_are_forgotten(monkeypatch: pytest.MonkeyPatch):
+def test_buckets_of_idle_callers_are_removed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rate_limits, "MOST_BUCKETS", 10)
     limit = RateLimit(rate=1, burst=2)
     for number in range(1000):
@@ -43,7 +43,7 @@ def test_callers_who_have_rested_are_forgotten(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "nan", "inf", "\N{SUPERSCRIPT TWO}"])
-def test_an_impossible_rate_is_refused_at_the_start(text: str):
+def test_an_invalid_rate_is_refused_at_the_start(text: str):
     with pytest.raises(ConfigError, match="DROVER_API_RATE"):
         read_rate_limit({"DROVER_API_RATE": text})
 
@@ -54,7 +54,7 @@ def test_rate_and_burst_come_from_the_environment():
     assert read_rate_limit({}).rate == rate_limits.DEFAULT_RATE
 
 
-def test_a_token_that_asks_too_often_is_told_when_to_try_again(
+def test_too_many_requests_are_a_429_with_a_retry_after(
     fleet: Fleet, reader: Api, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(rate_limits, "LIMIT", RateLimit(rate=0.1, burst=2))

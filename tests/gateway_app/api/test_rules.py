@@ -1,4 +1,4 @@
-"""/v1/rules: what became of them, what they would do, and silence."""
+"""/v1/rules: the state of the rules, dry runs, and silence."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ def now() -> float:
 # --- the state ------------------------------------------------------------------------------
 
 
-def test_where_there_are_no_rules_the_answer_is_empty(fleet: Fleet, reader: Api):
+def test_without_a_rules_file_the_list_is_empty(fleet: Fleet, reader: Api):
     assert reader.get("/rules").json == {
         "rules": [],
         "errors": [],
@@ -45,7 +45,7 @@ def test_where_there_are_no_rules_the_answer_is_empty(fleet: Fleet, reader: Api)
     }
 
 
-def test_each_rule_is_shown_with_what_became_of_it(fleet: Fleet, reader: Api):
+def test_each_rule_is_shown_with_its_state(fleet: Fleet, reader: Api):
     RuleState.objects.create(
         tenant=fleet.tenant,
         name="keep",
@@ -71,7 +71,7 @@ def test_each_rule_is_shown_with_what_became_of_it(fleet: Fleet, reader: Api):
     assert shown["indicator"] == "SCH 1 !2"
 
 
-def test_rules_that_are_not_obeyed_say_so(fleet: Fleet, reader: Api):
+def test_disabled_rules_are_reported_with_the_reason(fleet: Fleet, reader: Api):
     RuleBook.objects.create(tenant=fleet.tenant, disabled_at=NOON, crash="it broke")
     shown = reader.get("/rules").json
     assert (shown["disabled"], shown["disabled_reason"]) == (True, "it broke")
@@ -81,41 +81,43 @@ def test_rules_that_are_not_obeyed_say_so(fleet: Fleet, reader: Api):
 # --- a dry run ------------------------------------------------------------------------------
 
 
-def test_the_file_is_tried_and_nothing_is_done(fleet: Fleet, reader: Api, file: Path):
+def test_a_dry_run_of_the_rules_file_performs_no_action(fleet: Fleet, reader: Api, file: Path):
     fleet.agent("forge")
     file.write_text(f'{TEXT}\nevery 5x => pause forge\n[tell] every 1m => msg forge "x"')
     past = datetime.now(UTC) - timedelta(seconds=5)
     RuleState.objects.create(tenant=fleet.tenant, name="keep", text=TEXT, line=1, next_due_at=past)
-    tried = reader.post("/rules/test").json
-    assert not tried["ok"]
-    assert [(error["line"], error["code"]) for error in tried["errors"]] == [(2, "bad_duration")]
-    keep, tell = tried["rules"]
+    result = reader.post("/rules/test").json
+    assert not result["ok"]
+    assert [(error["line"], error["code"]) for error in result["errors"]] == [(2, "bad_duration")]
+    keep, tell = result["rules"]
     assert (keep["fires"], keep["because"], keep["why_not"]) == (True, "forge is not alive", [])
     assert (tell["fires"], tell["why_not"]) == (False, ["not due: the rule is new or has changed"])
     assert not Message.objects.exists()
 
 
-def test_an_edit_can_be_tried_before_it_is_saved(fleet: Fleet, reader: Api, file: Path):
+def test_an_unsaved_text_of_the_rules_can_be_tested(fleet: Fleet, reader: Api, file: Path):
     file.write_text(TEXT)
-    tried = reader.post("/rules/test", {"text": "[new] every 2m if alive(all) => pause forge"}).json
-    (rule,) = tried["rules"]
+    result = reader.post(
+        "/rules/test", {"text": "[new] every 2m if alive(all) => pause forge"}
+    ).json
+    (rule,) = result["rules"]
     assert (rule["name"], rule["condition"], rule["because"]) == ("new", False, "all is not alive")
     assert rule["warnings"][0].startswith('"all" means an agent of that name here')
-    assert tried["ok"]
+    assert result["ok"]
     assert file.read_text() == TEXT
 
 
 @pytest.mark.parametrize(
     "text", ["", "\0", "x" * 20_000, "[", '[a] every 1m => run "\\', "\r\r", "\ud800"]
 )
-def test_any_text_can_be_tried(fleet: Fleet, reader: Api, text: str):
+def test_any_text_can_be_tested_as_rules(fleet: Fleet, reader: Api, text: str):
     assert reader.post("/rules/test", {"text": text}).status == 200
 
 
-def test_a_text_that_no_file_could_be_is_not_read(fleet: Fleet, reader: Api):
-    tried = reader.post("/rules/test", {"text": f"{TEXT}\n" + "x\n" * 500_000}).json
-    assert (tried["ok"], tried["rules"]) == (False, [])
-    (error,) = tried["errors"]
+def test_a_text_larger_than_a_rules_file_is_refused(fleet: Fleet, reader: Api):
+    result = reader.post("/rules/test", {"text": f"{TEXT}\n" + "x\n" * 500_000}).json
+    assert (result["ok"], result["rules"]) == (False, [])
+    (error,) = result["errors"]
     assert (error["code"], error["line"]) == ("unreadable", 0)
     assert error["problem"] == "the file has more than 1,000,000 bytes"
 
@@ -124,24 +126,24 @@ def test_the_file_of_the_project_is_shown_to_its_own_tenant_only(
     fleet: Fleet, others: Fleet, file: Path
 ):
     file.write_text(f"{TEXT}\nthe secret plan")
-    tried = api_of(others.tenant, "read", "nosy").post("/rules/test")
-    assert tried.json == {"ok": True, "rules": [], "errors": []}
+    result = api_of(others.tenant, "read", "nosy").post("/rules/test")
+    assert result.json == {"ok": True, "rules": [], "errors": []}
 
 
 # --- silence --------------------------------------------------------------------------------
 
 
-def test_silence_begins_and_ends(fleet: Fleet, api: Api, reader: Api):
-    begun = api.post("/rules/silence", {"seconds": HOUR}).json
-    assert (begun["silent"], begun["by"]) == (True, "token ci")
-    assert abs(begun["until"] - now() - HOUR) < 60
-    assert reader.get("/rules/silence").json == begun
+def test_silence_is_started_and_ended(fleet: Fleet, api: Api, reader: Api):
+    started = api.post("/rules/silence", {"seconds": HOUR}).json
+    assert (started["silent"], started["by"]) == (True, "token ci")
+    assert abs(started["until"] - now() - HOUR) < 60
+    assert reader.get("/rules/silence").json == started
     assert api.delete("/rules/silence").json["silent"] is False
-    noted = RunEvent.objects.filter(name__startswith="rules.").order_by("pk")
-    assert list(noted.values_list("name", flat=True)) == ["rules.silenced", "rules.heard"]
+    entries = RunEvent.objects.filter(name__startswith="rules.").order_by("pk")
+    assert list(entries.values_list("name", flat=True)) == ["rules.silenced", "rules.heard"]
 
 
-def test_silence_may_have_no_end_or_a_time(fleet: Fleet, api: Api):
+def test_silence_may_have_no_end_or_an_end(fleet: Fleet, api: Api):
     assert api.post("/rules/silence").json["until"] is None
     end = int(now()) + HOUR
     assert api.post("/rules/silence", {"until": end}).json["until"] == end
@@ -158,19 +160,17 @@ def test_silence_may_have_no_end_or_a_time(fleet: Fleet, api: Api):
         ({"unti": 5}, 400),
     ],
 )
-def test_a_silence_that_makes_no_sense_is_refused(
-    fleet: Fleet, api: Api, body: dict[str, float], status: int
-):
+def test_an_invalid_silence_is_refused(fleet: Fleet, api: Api, body: dict[str, float], status: int):
     assert api.post("/rules/silence", body).status == status
     assert not RuleBook.objects.exists()
 
 
-def test_who_may_only_read_silences_nobody(fleet: Fleet, reader: Api):
+def test_a_token_with_the_scope_read_cannot_start_a_silence(fleet: Fleet, reader: Api):
     assert reader.post("/rules/silence").status == 403
     assert reader.delete("/rules/silence").status == 403
 
 
-# Everything that the API otherwise asks of somebody who is logged in to the admin.
+# All other permissions that the scope operate needs in a session.
 OPERATES = [
     *(f"view_{noun}" for noun in (*NOUNS, "runevent")),
     *(f"change_{noun}" for noun in NOUNS),
@@ -181,7 +181,7 @@ OPERATES = [
     ("rights", "read", "silenced"),
     [([], 403, 403), (["view_rulestate"], 200, 403), (["view_rulestate", CHANGE], 200, 200)],
 )
-def test_who_is_logged_in_needs_the_same_rights_on_rules_as_in_the_admin(
+def test_a_session_needs_the_permissions_on_rules_of_the_admin(
     fleet: Fleet, rights: list[str], read: int, silenced: int
 ):
     api = Api(client=who_may(*OPERATES, *rights))

@@ -1,4 +1,4 @@
-"""/v1/runs: found, shown, stopped, asked for again."""
+"""/v1/runs: list, show, stop, rerun."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ def ids(page: Any) -> list[int]:
     return [run["id"] for run in page["runs"]]
 
 
-def test_a_run_shows_who_asked_when_and_how_it_ended(fleet: Fleet, reader: Api):
+def test_a_run_shows_its_requester_its_times_and_its_end(fleet: Fleet, reader: Api):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent, requested_by="ann"))
     ended = at(90.25)
@@ -34,7 +34,7 @@ def test_a_run_shows_who_asked_when_and_how_it_ended(fleet: Fleet, reader: Api):
     assert reader.get("/runs").json["runs"] == [shown]
 
 
-def test_since_finds_what_started_then_or_later_the_newest_first(fleet: Fleet, reader: Api):
+def test_since_finds_runs_that_started_then_or_later(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=9)
     started = [fleet.start(fleet.ask(agent, at(n)), at(n)).run_id for n in range(4)]
     pending = fleet.ask(agent, at(9)).runs.get().pk
@@ -43,7 +43,7 @@ def test_since_finds_what_started_then_or_later_the_newest_first(fleet: Fleet, r
     assert ids(reader.get("/runs").json) == [pending, *reversed(started)]
 
 
-def test_no_more_than_two_hundred_come_at_once(fleet: Fleet, reader: Api):
+def test_at_most_two_hundred_runs_are_listed_at_once(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=300)
     item = fleet.ask(agent)
     template = item.runs.get()
@@ -68,13 +68,13 @@ def test_runs_are_found_by_state_agent_trigger_and_schedule(fleet: Fleet, reader
     one, two = fleet.agent("one"), fleet.agent("two")
     schedule = fleet.schedule(one)
     fleet.fire(schedule)
-    timed = Run.objects.get()
-    asked = fleet.start(fleet.ask(two)).run_id
-    assert ids(reader.get("/runs", state="running").json) == [asked]
-    assert ids(reader.get("/runs", agent="one").json) == [timed.pk]
-    assert ids(reader.get("/runs", trigger="schedule").json) == [timed.pk]
-    assert ids(reader.get("/runs", schedule_id=schedule.pk).json) == [timed.pk]
-    assert reader.get("/runs", agent="nobody").message == "there is no such agent"
+    scheduled = Run.objects.get()
+    manual = fleet.start(fleet.ask(two)).run_id
+    assert ids(reader.get("/runs", state="running").json) == [manual]
+    assert ids(reader.get("/runs", agent="one").json) == [scheduled.pk]
+    assert ids(reader.get("/runs", trigger="schedule").json) == [scheduled.pk]
+    assert ids(reader.get("/runs", schedule_id=schedule.pk).json) == [scheduled.pk]
+    assert reader.get("/runs", agent="missing").message == "there is no such agent"
     assert reader.get("/runs", schedule_id=999).message == "there is no such schedule"
 
 
@@ -90,7 +90,7 @@ def test_a_run_is_stopped_once(fleet: Fleet, api: Api):
     assert (reply.status, reply.message) == (409, f"run {pending} has ended already: stopped")
 
 
-def test_a_run_is_asked_for_again_with_the_same_input(fleet: Fleet, api: Api):
+def test_a_rerun_has_the_same_input(fleet: Fleet, api: Api):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent, prompt="the same"))
     fleet.finish(job, "failed")
@@ -102,7 +102,7 @@ def test_a_run_is_asked_for_again_with_the_same_input(fleet: Fleet, api: Api):
 
 
 @pytest.mark.parametrize("cost", ["0", "1.5", "0.000001", "999999.999999"])
-def test_what_it_cost_is_a_number(fleet: Fleet, reader: Api, cost: str):
+def test_the_cost_of_a_run_is_a_number(fleet: Fleet, reader: Api, cost: str):
     run = fleet.ask(fleet.agent()).runs.get()
     Run.objects.update(cost_usd=cost, tokens_in=5)
     shown = reader.get(f"/runs/{run.pk}").json

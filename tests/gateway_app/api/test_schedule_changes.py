@@ -1,4 +1,4 @@
-"""PATCH /v1/schedules/{id}: what is edited, and what becomes of a status."""
+"""PATCH /v1/schedules/{id}: edits and changes of the status; previews."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from tests.gateway_app.api.calling import HOUR, Api
 
 @pytest.fixture
 def schedule(fleet: Fleet) -> Schedule:
-    """Every hour, and due since a while."""
+    """An hourly schedule that is due."""
     agent = fleet.agent()
     values = {"text": "0 * * * *", "source": "person"}
     return fleet.schedule(agent, "0 * * * *", **values, next_fire_at=NOON)
@@ -34,10 +34,10 @@ def changed(api: Api, schedule: Schedule, /, **body: Any) -> Any:
     return reply.json
 
 
-# --- edited ---------------------------------------------------------------------------------
+# --- edits ----------------------------------------------------------------------------------
 
 
-def test_another_phrase_is_another_next_fire(api: Api, schedule: Schedule):
+def test_a_new_phrase_changes_the_next_fire(api: Api, schedule: Schedule):
     shown = changed(api, schedule, schedule="in 2 hours", message="other")
     assert abs(shown["next_fire_at"] - utc_now().timestamp() - 2 * HOUR) < 5
     assert (shown["schedule"], shown["kind"], shown["message"]) == ("in 2 hours", "once", "other")
@@ -45,14 +45,14 @@ def test_another_phrase_is_another_next_fire(api: Api, schedule: Schedule):
     assert edited.detail == "main: token ci: prompt, text"
 
 
-def test_another_policy_leaves_the_next_fire_alone(api: Api, schedule: Schedule):
+def test_a_new_policy_keeps_the_next_fire(api: Api, schedule: Schedule):
     shown = changed(api, schedule, overlap="queue", pause_after_failures=2, name="hourly")
     assert shown["next_fire_at"] == NOON.timestamp()
     assert (shown["overlap"], shown["pause_after_failures"]) == ("queue", 2)
     assert shown["name"] == "hourly"
 
 
-def test_what_is_null_or_not_there_stays_as_it_is(api: Api, schedule: Schedule):
+def test_null_and_missing_fields_change_nothing(api: Api, schedule: Schedule):
     before = api.get(f"/schedules/{schedule.pk}").json
     shown = changed(api, schedule, message=None, overlap=None, status=None)
     assert shown == before
@@ -65,13 +65,15 @@ def test_a_schedule_moves_to_another_agent(fleet: Fleet, api: Api, schedule: Sch
     assert schedule.agent == other
 
 
-def test_it_does_not_move_to_an_agent_of_somebody_else(others: Fleet, api: Api, schedule: Schedule):
+def test_a_schedule_does_not_move_to_an_agent_of_another_tenant(
+    others: Fleet, api: Api, schedule: Schedule
+):
     others.agent("theirs")
     reply = api.patch(f"/schedules/{schedule.pk}", {"agent": "theirs"})
     assert (reply.status, reply.message) == (404, "agent 'theirs' not found in tenant catalog")
 
 
-def test_a_name_that_another_one_has_is_refused(fleet: Fleet, api: Api, schedule: Schedule):
+def test_the_name_of_another_schedule_is_refused(fleet: Fleet, api: Api, schedule: Schedule):
     fleet.schedule(schedule.agent, name="taken")
     reply = api.patch(f"/schedules/{schedule.pk}", {"name": "taken"})
     assert reply.status == 409
@@ -79,8 +81,8 @@ def test_a_name_that_another_one_has_is_refused(fleet: Fleet, api: Api, schedule
 
 
 @pytest.mark.django_db(transaction=True)
-def test_all_of_it_or_nothing(api: Api, schedule: Schedule):
-    """The edit is fine, the status is not."""
+def test_one_invalid_change_cancels_all_changes(api: Api, schedule: Schedule):
+    """The edit is valid, the status is not."""
     body = {"message": "new", "status": "completed"}
     reply = api.patch(f"/schedules/{schedule.pk}", body)
     assert reply.status == 409
@@ -88,7 +90,7 @@ def test_all_of_it_or_nothing(api: Api, schedule: Schedule):
     assert schedule.prompt == ""
 
 
-def test_an_unreadable_phrase_changes_nothing(api: Api, schedule: Schedule):
+def test_an_invalid_phrase_changes_nothing(api: Api, schedule: Schedule):
     reply = api.patch(f"/schedules/{schedule.pk}", {"schedule": "61 * * * *"})
     assert (reply.status, reply.error["code"]) == (400, "bad_trigger")
     schedule.refresh_from_db()
@@ -98,7 +100,7 @@ def test_an_unreadable_phrase_changes_nothing(api: Api, schedule: Schedule):
 # --- status ---------------------------------------------------------------------------------
 
 
-def test_a_status_that_does_not_exist_is_refused_with_those_that_do(api: Api, schedule: Schedule):
+def test_an_unknown_status_is_refused_with_the_known_ones(api: Api, schedule: Schedule):
     reply = api.patch(f"/schedules/{schedule.pk}", {"status": "bogus"})
     assert (reply.status, reply.message) == (
         400,
@@ -106,7 +108,7 @@ def test_a_status_that_does_not_exist_is_refused_with_those_that_do(api: Api, sc
     )
 
 
-def test_a_recurring_one_is_resumed_at_its_next_fire_not_at_once(api: Api, schedule: Schedule):
+def test_a_resumed_recurring_schedule_fires_at_its_next_time(api: Api, schedule: Schedule):
     changed(api, schedule, status="paused", pause_note="holidays")
     assert (schedule.state, schedule.pause_note) == ("paused", "holidays")
     shown = changed(api, schedule, status="active")
@@ -122,7 +124,7 @@ def test_a_one_shot_whose_time_has_passed_fires_when_it_is_resumed(api: Api, one
     assert Firing.objects.get().schedule == one_shot
 
 
-def test_one_may_be_resumed_and_fire_at_once(api: Api, schedule: Schedule):
+def test_a_schedule_resumed_with_at_once_fires_now(api: Api, schedule: Schedule):
     changed(api, schedule, status="paused")
     changed(api, schedule, status="active", at_once=True)
     assert due.claim_due_schedules(utc_now()) == 1
@@ -140,7 +142,7 @@ def test_an_end_in_the_past_is_refused(api: Api, schedule: Schedule):
     assert api.patch(f"/schedules/{schedule.pk}", body).status == 409
 
 
-def test_what_is_canceled_stays_canceled(api: Api, schedule: Schedule):
+def test_a_canceled_schedule_stays_canceled(api: Api, schedule: Schedule):
     assert changed(api, schedule, status="canceled")["next_fire_at"] is None
     assert changed(api, schedule, status="canceled")["status"] == "canceled"
     for status in ("active", "paused", "completed"):
@@ -150,7 +152,7 @@ def test_what_is_canceled_stays_canceled(api: Api, schedule: Schedule):
     assert api.patch(f"/schedules/{schedule.pk}", {"message": "m"}).status == 409
 
 
-def test_only_its_firing_completes_a_schedule(api: Api, schedule: Schedule):
+def test_the_status_completed_cannot_be_set(api: Api, schedule: Schedule):
     for status in ("completed", "failed"):
         reply = api.patch(f"/schedules/{schedule.pk}", {"status": status})
         assert (reply.status, reply.error["code"]) == (409, "refused")
@@ -173,7 +175,7 @@ def test_a_preview_gives_the_next_fires_and_saves_nothing(reader: Api, schedule:
     assert Schedule.objects.count() == 1
 
 
-def test_a_preview_of_nonsense_lists_what_can_be_written(reader: Api):
+def test_a_preview_of_an_invalid_phrase_lists_examples(reader: Api):
     reply = reader.post("/schedules/preview", {"schedule": "now and then"})
     assert (reply.status, reply.error["code"]) == (400, "bad_trigger")
     assert "every" in reply.error["accepted"]

@@ -1,4 +1,4 @@
-"""DELETE /v1/schedules/{id}: a schedule goes with all it did, once nothing of it runs."""
+"""DELETE /v1/schedules/{id}: deletes the schedule with its runs after they have ended."""
 
 from datetime import timedelta
 
@@ -7,17 +7,17 @@ from gateway_app.api.fields import utc_now
 from tests.agents_app.admin.visitors import tell
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api
-from tests.gateway_app.api.firing import fired
+from tests.gateway_app.api.firing import fire_now
 
 MONDAYS = {"schedule": "every monday at 09:00", "message": "summarise", "agent": "reporter"}
 
 
-def test_a_deleted_schedule_takes_all_it_ever_did_along(fleet: Fleet, api: Api):
+def test_a_schedule_is_deleted_with_its_runs_and_output(fleet: Fleet, api: Api):
     agent = fleet.agent()
     kept = fleet.ask(agent)
     fleet.finish(fleet.start(kept))
     key = api.post("/schedules", MONDAYS).json["id"]
-    run = fired(Schedule.objects.get())
+    run = fire_now(Schedule.objects.get())
     job = fleet.start(run.work_item, utc_now())
     tell(job.run_id, b"hello")
     fleet.finish(job, now=utc_now())
@@ -32,7 +32,7 @@ def test_a_deleted_schedule_takes_all_it_ever_did_along(fleet: Fleet, api: Api):
     assert RunEvent.objects.get(name="schedule.deleted").detail.endswith(": token ci")
 
 
-def test_what_waits_of_a_deleted_schedule_never_starts(fleet: Fleet, api: Api):
+def test_queued_work_of_a_deleted_schedule_never_starts(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=1)
     busy = fleet.start(fleet.ask(agent))
     schedule = fleet.schedule(agent, overlap="queue", next_fire_at=utc_now())
@@ -43,10 +43,10 @@ def test_what_waits_of_a_deleted_schedule_never_starts(fleet: Fleet, api: Api):
     assert Run.objects.count() == 1
 
 
-def test_one_that_runs_is_told_to_end_and_deleted_when_it_has(fleet: Fleet, api: Api):
+def test_a_running_schedule_is_deleted_after_its_run_has_ended(fleet: Fleet, api: Api):
     fleet.agent()
     key = api.post("/schedules", MONDAYS).json["id"]
-    job = fleet.start(fired(Schedule.objects.get()).work_item, utc_now())
+    job = fleet.start(fire_now(Schedule.objects.get()).work_item, utc_now())
     reply = api.delete(f"/schedules/{key}")
     assert (reply.status, reply.message) == (409, "a run is still ending: ask again in a moment")
     assert Run.objects.get().stop_requested_at is not None

@@ -1,4 +1,4 @@
-"""/v1/scheduler and /v1/project: the state of the whole, pauses, the cap, the end."""
+"""/v1/scheduler and /v1/project: status, pause, scale of the project, stop."""
 
 import pytest
 
@@ -10,13 +10,13 @@ from tests.gateway_app.api.calling import Api, api_of
 
 @pytest.fixture
 def stopped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What would end the processes of this Drover; there are none in this test."""
+    """Replaces the thread that stops all processes, and records its calls."""
     calls: list[str] = []
-    monkeypatch.setattr(scheduler, "stop_when_idle", lambda: calls.append("asked"))
+    monkeypatch.setattr(scheduler, "stop_when_idle", lambda: calls.append("stop"))
     return calls
 
 
-def test_the_status_counts_checks_triggers_and_what_runs(fleet: Fleet, reader: Api):
+def test_the_status_counts_checks_triggers_and_runs(fleet: Fleet, reader: Api):
     Scheduler.objects.create(
         pk=1, started_at=NOON, check_count=7, trigger_count=3, last_check_at=NOON
     )
@@ -31,14 +31,12 @@ def test_the_status_counts_checks_triggers_and_what_runs(fleet: Fleet, reader: A
     assert (shown["queue_depth"], shown["paused"], shown["scale"]) == (1, False, None)
 
 
-def test_before_the_first_start_it_is_stopped(fleet: Fleet, reader: Api):
+def test_before_the_first_start_the_scheduler_is_stopped(fleet: Fleet, reader: Api):
     shown = reader.get("/scheduler").json
     assert (shown["state"], shown["started_at"], shown["running_by_agent"]) == ("stopped", None, {})
 
 
-def test_a_pause_holds_everything_of_this_tenant_and_nothing_of_another(
-    fleet: Fleet, others: Fleet, api: Api
-):
+def test_a_pause_holds_the_work_of_one_tenant_only(fleet: Fleet, others: Fleet, api: Api):
     mine, theirs = fleet.agent(), others.agent()
     shown = api.post("/scheduler/pause", {"note": "release"}).json
     assert (shown["paused"], shown["pause_note"]) == (True, "release")
@@ -49,7 +47,7 @@ def test_a_pause_holds_everything_of_this_tenant_and_nothing_of_another(
     assert work_states(mine) == ["admitted"]
 
 
-def test_the_project_s_cap_is_set_and_taken_away(fleet: Fleet, api: Api):
+def test_the_scale_of_the_project_is_set_and_removed(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=5)
     assert api.post("/project/scale", {"scale": 1}).json["scale"] == 1
     fleet.ask(agent)
@@ -57,36 +55,38 @@ def test_the_project_s_cap_is_set_and_taken_away(fleet: Fleet, api: Api):
     assert work_states(agent) == ["admitted", "queued"]
     assert api.post("/project/scale", {"scale": None}).json["scale"] is None
     assert work_states(agent) == ["admitted", "admitted"]
-    told = RunEvent.objects.filter(name="project.scaled").order_by("pk")
-    assert [event.detail for event in told] == ["token ci: 1", "token ci: no cap"]
+    entries = RunEvent.objects.filter(name="project.scaled").order_by("pk")
+    assert [event.detail for event in entries] == ["token ci: 1", "token ci: no cap"]
 
 
 @pytest.mark.parametrize("body", [{}, {"scale": 0}, {"scale": 10_001}, {"scale": "1"}])
-def test_an_impossible_cap_is_refused(fleet: Fleet, api: Api, body: dict[str, object]):
+def test_an_invalid_scale_of_the_project_is_refused(
+    fleet: Fleet, api: Api, body: dict[str, object]
+):
     assert api.post("/project/scale", body).status == 400
     assert Tenant.objects.get().scale is None
 
 
-def test_an_operator_stops_it_and_the_queue_is_cleared(
-    fleet: Fleet, admin: Api, stopped: list[str]
-):
+def test_a_stop_by_an_operator_clears_the_queue(fleet: Fleet, admin: Api, stopped: list[str]):
     agent = fleet.agent(scale=1)
     fleet.start(fleet.ask(agent))
     fleet.ask(agent)
     reply = admin.post("/scheduler/stop")
     assert (reply.status, reply.json) == (202, {"state": "stopping", "cleared": 1})
     assert work_states(agent) == ["admitted", "cleared"]
-    assert stopped == ["asked"]
+    assert stopped == ["stop"]
 
 
-def test_the_queue_may_be_kept(fleet: Fleet, admin: Api, stopped: list[str]):
+def test_a_stop_with_keep_queue_keeps_the_queue(fleet: Fleet, admin: Api, stopped: list[str]):
     agent = fleet.agent(paused_at=NOON)
     fleet.ask(agent)
     assert admin.post("/scheduler/stop", {"keep_queue": True}).json["cleared"] == 0
     assert work_states(agent) == ["queued"]
 
 
-def test_nobody_else_stops_it_for_all(fleet: Fleet, others: Fleet, api: Api, stopped: list[str]):
+def test_only_an_operator_can_stop_the_scheduler(
+    fleet: Fleet, others: Fleet, api: Api, stopped: list[str]
+):
     assert api.post("/scheduler/stop").status == 403
     reply = api_of(others.tenant, "admin").post("/scheduler/stop")
     assert (reply.status, reply.error["code"]) == (403, "forbidden")

@@ -1,4 +1,4 @@
-"""/v1/schedules: made, shown, changed and deleted, under the names that Arbiter's clients know."""
+"""/v1/schedules: create and show, with the field names of Arbiter."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from agents_app.models import RunEvent, Schedule
 from gateway_app.api.fields import utc_now
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import HOUR, Api
-from tests.gateway_app.api.firing import fired
+from tests.gateway_app.api.firing import fire_now
 
 SOON = {"schedule": "in 1 hour", "message": "review the deploy", "agent": "reporter"}
 MONDAYS = {"schedule": "every monday at 09:00", "message": "summarise", "agent": "reporter"}
@@ -18,7 +18,7 @@ def now() -> float:
     return utc_now().timestamp()
 
 
-# --- made -----------------------------------------------------------------------------------
+# --- creating -------------------------------------------------------------------------------
 
 
 def test_a_phrase_and_a_message_make_a_schedule_that_fires_once(fleet: Fleet, api: Api):
@@ -36,7 +36,7 @@ def test_a_phrase_and_a_message_make_a_schedule_that_fires_once(fleet: Fleet, ap
     assert RunEvent.objects.get(name="schedule.created").detail == "in-1-hour: token ci"
 
 
-def test_a_recurring_one_with_all_its_policies(fleet: Fleet, api: Api):
+def test_a_recurring_schedule_is_created_with_all_policies(fleet: Fleet, api: Api):
     fleet.agent()
     policies = {
         "timezone": "Europe/Berlin",
@@ -54,7 +54,7 @@ def test_a_recurring_one_with_all_its_policies(fleet: Fleet, api: Api):
     assert (shown["kind"], shown["expression"]) == ("recurring", "0 9 * * 1")
 
 
-def test_the_same_phrase_twice_makes_two(fleet: Fleet, api: Api):
+def test_the_same_phrase_twice_makes_two_schedules(fleet: Fleet, api: Api):
     fleet.agent()
     assert [api.post("/schedules", SOON).status for _ in range(2)] == [201, 201]
     assert len(set(Schedule.objects.values_list("name", flat=True))) == 2
@@ -75,7 +75,7 @@ def test_the_only_agent_need_not_be_named(fleet: Fleet, api: Api):
     assert (reply.status, reply.error["code"]) == (400, "invalid")
 
 
-def test_an_unreadable_phrase_is_answered_with_all_that_can_be_written(fleet: Fleet, api: Api):
+def test_an_invalid_phrase_is_answered_with_examples(fleet: Fleet, api: Api):
     fleet.agent()
     reply = api.post("/schedules", SOON | {"schedule": "when it rains"})
     assert (reply.status, reply.error["code"]) == (400, "bad_trigger")
@@ -96,7 +96,7 @@ def test_both_required_fields_are_named_when_one_is_missing(
     assert (reply.status, reply.message) == (400, "required fields: schedule (NL phrase), message")
 
 
-def test_an_unknown_agent_is_not_in_the_catalog(fleet: Fleet, others: Fleet, api: Api):
+def test_a_schedule_for_an_unknown_agent_is_refused(fleet: Fleet, others: Fleet, api: Api):
     others.agent("theirs")
     for name in ("x", "theirs", "No Name"):
         reply = api.post("/schedules", SOON | {"agent": name})
@@ -113,7 +113,7 @@ def test_a_time_zone_that_does_not_exist_is_refused(fleet: Fleet, api: Api):
     assert "Europe/Berlin" in reply.message
 
 
-def test_the_same_key_makes_one_schedule(fleet: Fleet, api: Api):
+def test_the_same_idempotency_key_makes_one_schedule(fleet: Fleet, api: Api):
     fleet.agent()
     first, second = (api.post("/schedules", SOON, Idempotency_Key="k") for _ in range(2))
     assert (first.status, second.status) == (201, 200)
@@ -123,14 +123,14 @@ def test_the_same_key_makes_one_schedule(fleet: Fleet, api: Api):
     assert Schedule.objects.count() == 1
 
 
-# --- shown ----------------------------------------------------------------------------------
+# --- showing --------------------------------------------------------------------------------
 
 
 def test_a_schedule_that_has_fired_shows_its_last_run(fleet: Fleet, api: Api):
     fleet.agent(scale=2)
     key = api.post("/schedules", MONDAYS | {"overlap": "queue"}).json["id"]
     schedule = Schedule.objects.get()
-    runs = [fired(schedule), fired(schedule)]
+    runs = [fire_now(schedule), fire_now(schedule)]
     moment = utc_now()
     job = fleet.start(runs[1].work_item, moment)
     shown = api.get(f"/schedules/{key}").json
@@ -147,10 +147,10 @@ def test_at_most_a_hundred_runs_of_a_schedule_are_listed_at_once(fleet: Fleet, a
     assert api.get("/schedules/999/runs").message == "there is no such schedule"
 
 
-def test_a_one_shot_that_went_well_is_completed_after_one_run(fleet: Fleet, api: Api):
+def test_a_one_shot_that_succeeded_is_completed_after_one_run(fleet: Fleet, api: Api):
     fleet.agent()
     key = api.post("/schedules", SOON).json["id"]
-    fleet.finish(fleet.start(fired(Schedule.objects.get()).work_item, utc_now()), now=utc_now())
+    fleet.finish(fleet.start(fire_now(Schedule.objects.get()).work_item, utc_now()), now=utc_now())
     shown = api.get(f"/schedules/{key}").json
     assert (shown["status"], shown["run_count"], shown["next_fire_at"]) == ("completed", 1, None)
 

@@ -1,12 +1,12 @@
-"""/v1/tenants and /v1/tokens: an operator looks after all tenants, others after themselves."""
+"""/v1/tenants and /v1/tokens: an operator manages all tenants, other admins their own."""
 
 import pytest
 from django.apps import apps
 
 from agents_app.models import ApiToken, Run, RunEvent, Tenant
 from tests.agents_app.fleet import Fleet
-from tests.gateway_app.api.belongings import settle
 from tests.gateway_app.api.calling import Api, api_of
+from tests.gateway_app.api.tenant_objects import create_objects
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def their_admin(others: Fleet) -> Api:
     return api_of(others.tenant, "admin", "theirs")
 
 
-def test_a_tenant_is_made_with_a_token_that_works(fleet: Fleet, admin: Api):
+def test_a_new_tenant_has_a_valid_token(fleet: Fleet, admin: Api):
     made = admin.post("/tenants", {"name": "acme"})
     assert made.status == 201
     assert (made.json["name"], made.json["state"]) == ("acme", "enabled")
@@ -28,12 +28,12 @@ def test_a_tenant_is_made_with_a_token_that_works(fleet: Fleet, admin: Api):
 
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "a-", "a--b", "x" * 65, "\N{SNOWMAN}"])
-def test_a_name_that_is_none_is_refused(fleet: Fleet, admin: Api, name: str):
+def test_an_invalid_tenant_name_is_refused(fleet: Fleet, admin: Api, name: str):
     assert admin.post("/tenants", {"name": name}).status == 400
     assert Tenant.objects.count() == 1
 
 
-def test_a_name_that_exists_is_refused(fleet: Fleet, others: Fleet, admin: Api):
+def test_the_name_of_an_existing_tenant_is_refused(fleet: Fleet, others: Fleet, admin: Api):
     for name in ("acme", "default"):
         assert admin.post("/tenants", {"name": name}).status == 409
 
@@ -44,8 +44,8 @@ def test_a_tenant_is_disabled_and_enabled(others: Fleet, admin: Api, their_admin
     assert admin.get("/tenants/acme").json["disabled_at"] is not None
     assert admin.post("/tenants/acme/enable").json["state"] == "enabled"
     assert their_admin.get("/agents").status == 200
-    told = RunEvent.objects.filter(tenant=others.tenant).exclude(name="token.created")
-    assert [(event.name, event.detail) for event in told.order_by("pk")] == [
+    entries = RunEvent.objects.filter(tenant=others.tenant).exclude(name="token.created")
+    assert [(event.name, event.detail) for event in entries.order_by("pk")] == [
         ("tenant.disabled", "token root"),
         ("tenant.enabled", "token root"),
     ]
@@ -63,9 +63,9 @@ def test_rotating_replaces_every_token_also_the_one_in_use(others: Fleet, their_
     assert Api(made[1]["token"]).get("/tokens").status == 403
 
 
-def test_a_deleted_tenant_is_gone_with_all_it_owned(fleet: Fleet, others: Fleet, admin: Api):
-    settle(fleet, "kept")
-    theirs = settle(others, "gone")
+def test_a_tenant_is_deleted_with_all_its_objects(fleet: Fleet, others: Fleet, admin: Api):
+    create_objects(fleet, "kept")
+    theirs = create_objects(others, "gone")
     Run.objects.filter(tenant=others.tenant).update(state="stopped", slot=None)
     tables = [m for m in apps.get_models() if any(f.name == "tenant" for f in m._meta.fields)]
     kept = {m: m._default_manager.filter(tenant=fleet.tenant).count() for m in tables}
@@ -75,7 +75,7 @@ def test_a_deleted_tenant_is_gone_with_all_it_owned(fleet: Fleet, others: Fleet,
     for model in tables:
         left = model._default_manager.filter(tenant_id=theirs.agent.tenant_id)
         assert not left.exists(), model
-        # The fact itself is told to the project's own tenant.
+        # The deletion is recorded in the journal of the default tenant.
         more = 1 if model is RunEvent else 0
         mine = model._default_manager.filter(tenant=fleet.tenant)
         assert mine.count() == kept[model] + more, model
@@ -91,13 +91,13 @@ def test_a_tenant_whose_runs_have_not_ended_is_not_deleted_yet(others: Fleet, ad
     assert admin.delete("/tenants/acme").status == 200
 
 
-def test_nobody_locks_themselves_out(fleet: Fleet, admin: Api):
+def test_an_operator_cannot_disable_or_delete_its_own_tenant(fleet: Fleet, admin: Api):
     for reply in (admin.post("/tenants/default/disable"), admin.delete("/tenants/default")):
         assert reply.status == 409
     assert admin.get("/agents").status == 200
 
 
-def test_an_admin_of_another_tenant_may_do_nothing_to_tenants(fleet: Fleet, their_admin: Api):
+def test_an_admin_of_another_tenant_cannot_change_tenants(fleet: Fleet, their_admin: Api):
     refused = [
         their_admin.post("/tenants", {"name": "more"}),
         their_admin.post("/tenants/acme/disable"),
@@ -113,7 +113,7 @@ def test_an_admin_of_another_tenant_may_do_nothing_to_tenants(fleet: Fleet, thei
 # --- tokens ---------------------------------------------------------------------------------
 
 
-def test_a_token_is_shown_once_and_kept_as_a_hash(fleet: Fleet, admin: Api):
+def test_a_token_is_shown_once_and_stored_as_a_hash(fleet: Fleet, admin: Api):
     made = admin.post("/tokens", {"name": "ci", "scope": "operate"})
     assert made.status == 201
     secret = made.json.pop("token")
@@ -125,7 +125,7 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(fleet: Fleet, admin: Api):
     assert Api(secret).get("/agents").status == 200
 
 
-def test_a_token_that_is_not_told_its_scope_may_read(fleet: Fleet, admin: Api):
+def test_a_token_without_a_given_scope_has_the_scope_read(fleet: Fleet, admin: Api):
     assert admin.post("/tokens", {"name": "x"}).json["scope"] == "read"
     assert admin.post("/tokens", {"name": "x", "scope": "root"}).status == 400
     assert admin.post("/tokens", {"name": " "}).status == 409
@@ -138,5 +138,5 @@ def test_a_revoked_token_stays_in_the_list(fleet: Fleet, admin: Api):
     (newest, *_) = admin.get("/tokens").json["tokens"]
     assert newest["revoked_at"] is not None
     assert admin.delete(f"/tokens/{made['id']}").status == 200
-    told = RunEvent.objects.filter(name="token.revoked")
-    assert [event.detail for event in told] == ["token root: ci"]
+    entries = RunEvent.objects.filter(name="token.revoked")
+    assert [event.detail for event in entries] == ["token root: ci"]

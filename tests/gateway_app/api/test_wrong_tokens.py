@@ -1,4 +1,4 @@
-"""Tokens that are tried one after the other are soon not looked up any more."""
+"""After many wrong tokens of one network, its tokens are not looked up."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def guess_until_stopped() -> None:
     assert statuses == [401] * 5 + [429]
 
 
-def test_after_many_unknown_tokens_none_is_looked_up(fleet: Fleet, django_assert_num_queries):
+def test_after_many_wrong_tokens_no_token_is_looked_up(fleet: Fleet, django_assert_num_queries):
     guess_until_stopped()
     with django_assert_num_queries(0):
         reply = Api("another").get("/agents")
@@ -27,27 +27,27 @@ def test_after_many_unknown_tokens_none_is_looked_up(fleet: Fleet, django_assert
     assert int(reply.response["Retry-After"]) > 0
 
 
-def test_even_a_right_guess_is_not_let_in_then(fleet: Fleet):
+def test_after_many_wrong_tokens_a_valid_new_token_is_refused(fleet: Fleet):
     right = api_of(fleet.tenant)
     guess_until_stopped()
     assert right.get("/agents").status == 429
 
 
-def test_whoever_was_let_in_before_goes_on(fleet: Fleet):
+def test_a_token_that_was_valid_before_is_still_accepted(fleet: Fleet):
     right = api_of(fleet.tenant)
     assert right.get("/agents").status == 200
     guess_until_stopped()
     assert right.get("/agents").status == 200
 
 
-def test_a_token_that_was_revoked_meanwhile_is_a_wrong_one(fleet: Fleet):
+def test_a_revoked_token_counts_as_a_wrong_token(fleet: Fleet):
     right = api_of(fleet.tenant)
     assert right.get("/agents").status == 200
     ApiToken.objects.update(revoked_at=fleet.tenant.created_at)
     assert [right.get("/agents").status for _ in range(7)] == [401] * 5 + [429] * 2
 
 
-def test_another_address_is_another_guesser(fleet: Fleet):
+def test_wrong_tokens_are_counted_per_network(fleet: Fleet):
     guess_until_stopped()
     reply = Api("another").client.get(
         "/v1/agents", headers={"Authorization": "Bearer x"}, REMOTE_ADDR="198.51.100.9"

@@ -1,4 +1,4 @@
-"""Bodies in front of Django: counted while they come, handed on whole, and nothing else changed."""
+"""Bodies are limited in front of Django and passed on unchanged."""
 
 import asyncio
 import json
@@ -8,17 +8,17 @@ import pytest
 
 from gateway_app.asgi.body import BodyBudget
 from gateway_app.asgi.body_limit import API_BYTES, FORM_BYTES, BodyLimit
-from tests.gateway_app.posting import Coming, Post
+from tests.gateway_app.posting import BodyReceiver, Post
 
 RUN = "/v1/agents/reporter/run"
 
 
-class Inner:
-    """An application that reads its body, answers, and waits for the client to hang up."""
+class RecordingApp:
+    """An application that reads its body, responds, and waits for the disconnect."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        self.heard_last: list[str] = []
+        self.last_messages: list[str] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
@@ -29,12 +29,12 @@ class Inner:
         self.bodies.append(body)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"{}"})
-        self.heard_last.append((await receive())["type"])
+        self.last_messages.append((await receive())["type"])
 
 
-class Front:
+class LimitedApp:
     def __init__(self, body_seconds: float = 5, budget: BodyBudget | None = None) -> None:
-        self.inner = Inner()
+        self.inner = RecordingApp()
         self.app = BodyLimit(self.inner, body_seconds, budget)
 
     def send(self, post: Post) -> tuple[int, dict[str, str], Any]:
@@ -49,7 +49,7 @@ class Front:
         pieces = [post.body] if isinstance(post.body, bytes) else list(post.body)
         raw = [(n.encode(), v.encode()) for n, v in dict(post.headers).items()]
         scope = {"type": "http", "method": post.method, "path": post.path, "headers": raw}
-        await self.app(scope, Coming(pieces, post), send)
+        await self.app(scope, BodyReceiver(pieces, post), send)
         if not sent:
             return 0, {}, None
         body = b"".join(message.get("body", b"") for message in sent[1:])
@@ -74,58 +74,58 @@ def length(size: int) -> dict[str, str]:
     ],
 )
 @pytest.mark.parametrize("headers", [CHUNKED, length(5), length(10**9), length(10**40)])
-def test_one_byte_too_many_is_refused_however_it_is_announced(path, limit, headers):
-    front = Front()
-    status, answered, content = front.send(Post(path, [b"x" * limit, b"x"], headers))
+def test_one_byte_above_the_limit_is_refused_with_any_framing(path, limit, headers):
+    limited = LimitedApp()
+    status, response_headers, content = limited.send(Post(path, [b"x" * limit, b"x"], headers))
     assert (status, content["error"]["code"]) == (413, "too_large")
-    assert answered["connection"] == "close"
-    assert (front.inner.bodies, front.app.budget.used_bytes) == ([], 0)
+    assert response_headers["connection"] == "close"
+    assert (limited.inner.bodies, limited.app.budget.used_bytes) == ([], 0)
 
 
 @pytest.mark.parametrize("headers", [CHUNKED, length(API_BYTES)])
-def test_a_body_of_exactly_the_limit_is_handed_on_whole(headers):
-    front = Front()
+def test_a_body_of_exactly_the_limit_is_passed_on(headers):
+    limited = LimitedApp()
     half = b"x" * (API_BYTES // 2)
-    assert front.send(Post(RUN, [half, half], headers))[0] == 200
-    assert front.inner.bodies == [half + half]
-    assert front.app.budget.used_bytes == 0
+    assert limited.send(Post(RUN, [half, half], headers))[0] == 200
+    assert limited.inner.bodies == [half + half]
+    assert limited.app.budget.used_bytes == 0
 
 
-def test_the_application_still_hears_that_the_client_has_hung_up():
-    front = Front()
-    front.send(Post(RUN, b"{}", length(2)))
-    assert front.inner.heard_last == ["http.disconnect"]
+def test_the_application_receives_the_disconnect_after_the_body():
+    limited = LimitedApp()
+    limited.send(Post(RUN, b"{}", length(2)))
+    assert limited.inner.last_messages == ["http.disconnect"]
 
 
 @pytest.mark.parametrize("headers", [{}, length(0)])
-def test_a_request_without_a_body_passes_untouched(headers):
-    """The application asks the server itself: nothing waits here, whatever the time limit."""
-    front = Front(body_seconds=0.01)
+def test_a_request_without_a_body_is_passed_on_unchanged(headers):
+    """The application receives from the server directly, so the time limit does not apply."""
+    limited = LimitedApp(body_seconds=0.01)
     post = Post(RUN, b"", headers, method="GET", pause_seconds=0.05)
-    assert front.send(post)[0] == 200
+    assert limited.send(post)[0] == 200
 
 
-def test_a_body_that_does_not_come_is_not_waited_for():
-    front = Front(body_seconds=0.1)
-    status, _, content = front.send(Post(RUN, b"{", length(2), hangs=True))
+def test_a_body_that_is_not_sent_in_time_is_refused():
+    limited = LimitedApp(body_seconds=0.1)
+    status, _, content = limited.send(Post(RUN, b"{", length(2), hangs=True))
     assert (status, content["error"]["code"]) == (408, "too_slow")
-    assert front.inner.bodies == []
+    assert limited.inner.bodies == []
 
 
-def test_whoever_hangs_up_halfway_gets_no_answer():
-    front = Front()
+def test_a_client_that_disconnects_within_the_body_gets_no_response():
+    limited = LimitedApp()
     cut = Post(RUN, [], length(2))
-    assert front.send(cut) == (0, {}, None)
-    assert (front.inner.bodies, front.app.budget.used_bytes) == ([], 0)
+    assert limited.send(cut) == (0, {}, None)
+    assert (limited.inner.bodies, limited.app.budget.used_bytes) == ([], 0)
 
 
-def test_more_at_once_than_there_is_room_for_is_told_to_come_again():
-    front = Front(budget=BodyBudget(100))
-    status, headers, content = front.send(Post(RUN, b"x" * 101, length(101)))
+def test_a_body_beyond_the_memory_budget_is_a_503():
+    limited = LimitedApp(budget=BodyBudget(100))
+    status, headers, content = limited.send(Post(RUN, b"x" * 101, length(101)))
     assert (status, content["error"]["code"], headers["retry-after"]) == (503, "busy", "5")
 
 
-def test_what_is_no_request_is_passed_on():
+def test_a_scope_that_is_not_http_is_passed_on():
     seen: list[str] = []
 
     async def inner(scope: Any, *_: Any) -> None:

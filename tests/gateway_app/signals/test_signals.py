@@ -26,7 +26,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class Client:
-    """Speaks to the door as a server would, in an event loop of its own."""
+    """Calls the application like a server, in its own event loop."""
 
     def __init__(self) -> None:
         self.app = Signals(utc_now, 5)
@@ -106,30 +106,30 @@ def test_a_field_that_a_form_repeats_is_a_list(client: Client, fleet: Fleet, one
     for call in made:
         called(fleet, call, utc_now()).ends(now=utc_now())
     form = urlencode([("ids", call) for call in made]).encode()
-    status, told = client.post("wait", one.job.token, form, kind=FORM)
-    assert (status, told["done"], len(told["calls"])) == (200, True, 2)
+    status, content = client.post("wait", one.job.token, form, kind=FORM)
+    assert (status, content["done"], len(content["calls"])) == (200, True, 2)
 
 
 @pytest.mark.parametrize(
     "body", [b"[]", b"x", b'"x"', b"{", b"\xff", b'{"a": 1, "a": 2}', b"[" * 10_000]
 )
 def test_a_body_that_is_not_an_object_is_a_bad_request(client: Client, one: Program, body: bytes):
-    status, told = client.post("status", one.job.token, body)
-    assert (status, told["error"]["code"]) == (400, "bad_body")
+    status, content = client.post("status", one.job.token, body)
+    assert (status, content["error"]["code"]) == (400, "bad_body")
 
 
 def test_a_body_that_is_too_large_is_refused_while_it_is_read(client: Client, one: Program):
-    status, told = client.post("return", one.job.token, {"text": "x" * 5_000_000})
-    assert (status, told["error"]["code"]) == (413, "too_large")
-    status, told = client.post("return", one.job.token, {"text": "x" * 1_000_001})
-    assert (status, told["error"]["code"]) == (413, "too_large")
+    status, content = client.post("return", one.job.token, {"text": "x" * 5_000_000})
+    assert (status, content["error"]["code"]) == (413, "too_large")
+    status, content = client.post("return", one.job.token, {"text": "x" * 1_000_001})
+    assert (status, content["error"]["code"]) == (413, "too_large")
 
 
 def test_other_methods_and_unknown_signals_are_refused(client: Client, one: Program):
-    status, told = client.post("status", one.job.token, method="GET")
-    assert (status, told["error"]["code"]) == (405, "method_not_allowed")
-    status, told = client.post("dance", one.job.token)
-    assert (status, told["error"]["code"]) == (404, "not_found")
+    status, content = client.post("status", one.job.token, method="GET")
+    assert (status, content["error"]["code"]) == (405, "method_not_allowed")
+    status, content = client.post("dance", one.job.token)
+    assert (status, content["error"]["code"]) == (404, "not_found")
 
 
 # --- authentication -------------------------------------------------------------------------
@@ -140,8 +140,8 @@ def test_run_tokens_and_tenant_tokens_are_not_interchangeable(
 ):
     admin = token_of(fleet.tenant, "admin")
     for token in ("", "x", admin):
-        status, told = client.post("status", token, {"text": "x"}, cookie="drover_session=1")
-        assert (status, told["error"]["code"]) == (401, "unauthorized")
+        status, content = client.post("status", token, {"text": "x"}, cookie="drover_session=1")
+        assert (status, content["error"]["code"]) == (401, "unauthorized")
     assert Api(one.job.token).get("/agents").status == 401
     assert one.run.signaled_at is None
 
@@ -159,8 +159,8 @@ def test_an_ended_run_s_token_is_401_and_a_superseded_attempt_s_409(client: Clie
         slot=0,
         attempt=2,
     )
-    status, told = client.post("status", one.job.token, {"text": "x"})
-    assert (status, told["error"]["code"]) == (409, "superseded")
+    status, content = client.post("status", one.job.token, {"text": "x"})
+    assert (status, content["error"]["code"]) == (409, "superseded")
 
 
 def test_a_program_that_sends_too_many_signals_is_limited(client: Client, one: Program):
@@ -189,9 +189,9 @@ def test_a_wait_ends_as_soon_as_the_callee_does(client: Client, fleet: Fleet, on
     callee = called(fleet, call, utc_now())
     ending = later(0.5, lambda: callee.ends(now=utc_now()))
     began = time.monotonic()
-    status, told = client.post("wait", one.job.token, {"ids": [call]})
+    status, content = client.post("wait", one.job.token, {"ids": [call]})
     ending.join()
-    assert (status, told["done"], told["calls"][0]["status"]) == (200, True, "completed")
+    assert (status, content["done"], content["calls"][0]["status"]) == (200, True, "completed")
     assert 0.3 < time.monotonic() - began < 15
     assert one.run.waiting_since is None
 
@@ -200,8 +200,8 @@ def test_a_wait_that_times_out_reports_that_the_call_is_not_done(
     client: Client, fleet: Fleet, one: Program
 ):
     call = one.calls(fleet.agent("b"), utc_now())
-    status, told = client.post("wait", one.job.token, {"ids": [call], "timeout": 0.3})
-    assert (status, told["ok"], told["done"]) == (200, True, False)
+    status, content = client.post("wait", one.job.token, {"ids": [call], "timeout": 0.3})
+    assert (status, content["ok"], content["done"]) == (200, True, False)
     assert one.run.waiting_since is None
 
 
@@ -229,22 +229,24 @@ def test_a_released_lock_goes_to_the_waiting_run(client: Client, fleet: Fleet, o
         *(409, False),
         f"b-{two.job.run_id}",
     )
-    status, told = client.post("lock", one.job.token, {"uri": "x:y", "wait": True, "timeout": 0.3})
-    assert (status, told["ok"], told["error"]["code"]) == (409, False, "locked")
+    status, content = client.post(
+        "lock", one.job.token, {"uri": "x:y", "wait": True, "timeout": 0.3}
+    )
+    assert (status, content["ok"], content["error"]["code"]) == (409, False, "locked")
     assert not LockWait.objects.get().in_line
     ending = later(0.4, lambda: two.says("unlock", utc_now(), uri="x:y"))
-    status, told = client.post("lock", one.job.token, {"uri": "x:y", "wait": "true"})
+    status, content = client.post("lock", one.job.token, {"uri": "x:y", "wait": "true"})
     ending.join()
-    assert (status, told["ok"]) == (200, True)
+    assert (status, content["ok"]) == (200, True)
 
 
 def test_an_inbox_waits_for_its_first_message(client: Client, one: Program):
     assert client.post("inbox", one.job.token) == (200, {"ok": True, "messages": []})
     agent = one.run.agent
     ending = later(0.4, lambda: messages.send(agent, "hello", "ann", utc_now()))
-    status, told = client.post("inbox", one.job.token, {"timeout": 15})
+    status, content = client.post("inbox", one.job.token, {"timeout": 15})
     ending.join()
-    assert (status, [each["text"] for each in told["messages"]]) == (200, ["hello"])
+    assert (status, [each["text"] for each in content["messages"]]) == (200, ["hello"])
 
 
 def test_many_waiting_requests_hold_no_threads(client: Client, fleet: Fleet, one: Program):
@@ -259,7 +261,7 @@ def test_many_waiting_requests_hold_no_threads(client: Client, fleet: Fleet, one
         ]
         await asyncio.sleep(1)
         most = threading.active_count()
-        status, _ = await client.send("status", one.job.token, {"text": "still heard"})
+        status, _ = await client.send("status", one.job.token, {"text": "still accepted"})
         assert status == 200
         await asyncio.gather(*waiting)
 

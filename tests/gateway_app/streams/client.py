@@ -19,7 +19,7 @@ class Event:
 
 
 class Stream:
-    """One connection; `next` is the next event, `lines` everything as it comes."""
+    """One connection; `next` returns the next event, `lines` all lines."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class Stream:
         return json.load(self.response)["error"]
 
     def lines(self) -> Iterator[str]:
-        """Until the server ends the stream."""
+        """Reads until the server ends the stream."""
         while line := self.response.readline():
             yield line.decode().rstrip("\n")
 
     def events(self) -> Iterator[Event]:
-        """As the standard has it: a block without data is no event."""
+        """Parses as the standard requires: a block without data is not an event."""
         fields: dict[str, str] = {}
         for line in self.lines():
             if line:
@@ -73,7 +73,7 @@ class Stream:
         return [next(events) for _ in range(count)]
 
     def cut(self) -> None:
-        """Breaks the connection at once, also during a read."""
+        """Closes the connection at once, also during a read."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
@@ -89,7 +89,7 @@ class Stream:
 
 
 def listen(port: int, token: str, path: str = NOTIFICATIONS, **options: Any) -> Stream:
-    """Opened, with the first event read."""
+    """Opens a stream and reads its first event."""
     stream = Stream(port, token, path, **options)
     assert stream.status == 200, stream.problem()
     first = stream.next()

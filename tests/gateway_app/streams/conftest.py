@@ -66,8 +66,8 @@ class Gateway:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """As an admin."""
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Sends an API request with the token of an admin."""
         request = urllib.request.Request(
             f"{self.stack.url}/v1{path}",
             method=method,

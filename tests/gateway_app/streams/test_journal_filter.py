@@ -1,4 +1,4 @@
-"""Which journal entries become events of a notification stream, and what the events say."""
+"""Which journal entries become events of a notification stream, and the data of the events."""
 
 import json
 from dataclasses import replace

@@ -33,7 +33,7 @@ def test_the_first_event_says_that_the_stream_is_open(gateway: Gateway):
         assert [next(lines), next(lines)] == ["event: open", 'data: {"ok":true}']
 
 
-def test_silence_is_filled_with_heartbeats(gateway: Gateway):
+def test_a_stream_without_events_has_heartbeats(gateway: Gateway):
     with gateway.listen() as stream:
         lines = stream.lines()
         assert [next(lines) for _ in range(4)] == [": heartbeat", "", ": heartbeat", ""]
@@ -44,7 +44,7 @@ def test_silence_is_filled_with_heartbeats(gateway: Gateway):
     [
         (NOTIFICATIONS, "", None, 401, "unauthorized"),
         (NOTIFICATIONS, "nonsense", None, 401, "unauthorized"),
-        (f"{NOTIFICATIONS}?agent=nobody", None, None, 404, "not_found"),
+        (f"{NOTIFICATIONS}?agent=missing", None, None, 404, "not_found"),
         (f"{NOTIFICATIONS}?run_id=77", None, None, 404, "not_found"),
         (f"{NOTIFICATIONS}?kinds=run.exploded", None, None, 400, "invalid"),
         (f"{NOTIFICATIONS}?colour=red", None, None, 400, "invalid"),
@@ -78,8 +78,11 @@ def test_every_ending_but_success_is_a_failure(gateway: Gateway):
 
 
 def test_filters_leave_out_other_entries(gateway: Gateway):
-    asked = f"{NOTIFICATIONS}?kinds=run.completed,%20run.failed"
-    with gateway.listen(asked) as stream, gateway.listen(f"{NOTIFICATIONS}?events=all") as all_of:
+    filtered = f"{NOTIFICATIONS}?kinds=run.completed,%20run.failed"
+    with (
+        gateway.listen(filtered) as stream,
+        gateway.listen(f"{NOTIFICATIONS}?events=all") as all_of,
+    ):
         for name in ("run.started", "agent.paused", "run.succeeded"):
             gateway.tell(name, 5, detail="ann: lunch")
         assert kinds(stream.take(1)) == ["run.completed"]
@@ -95,7 +98,7 @@ def test_a_client_gets_no_entries_of_another_tenant(gateway: Gateway):
         mine = gateway.tell("run.started", 2)
         (event,) = stream.take(1)
         assert (event.id, event.data["run_id"]) == (mine, 2)
-    # Nor when the history is read from the table.
+    # Also not from the history in the table.
     with gateway.listen(after=before - 1) as stream:
         assert [event.id for event in stream.take(1)] == [mine]
 
@@ -124,7 +127,7 @@ def test_a_client_can_resume_after_the_opening_event(gateway: Gateway):
         assert stream.next().id == missed
 
 
-def test_a_number_from_another_database_means_from_now_on(gateway: Gateway):
+def test_an_event_id_of_another_database_starts_the_stream_now(gateway: Gateway):
     newest = gateway.tell("run.started", 1)
     with Stream(gateway.port, gateway.token, after=newest + 1_000_000) as stream:
         assert stream.next() == Event("open", {"ok": True}, newest)
@@ -148,17 +151,17 @@ def test_a_client_that_reads_too_slowly_is_disconnected_and_no_other_client_is(g
         events = list(slow.events())
         assert events[-1] == Event("error", SLOW)
         assert len(events) < count
-        # Nothing is lost: it comes back to where it has read, at its own pace.
-        with gateway.listen(all_of_it, after=slow.last_id) as again:
-            assert len(again.take(count - len(events) + 1)) == count - len(events) + 1
+        # No event is lost: the client resumes after its last event.
+        with gateway.listen(all_of_it, after=slow.last_id) as resumed:
+            assert len(resumed.take(count - len(events) + 1)) == count - len(events) + 1
 
 
 def test_the_stream_of_a_revoked_token_ends(gateway: Gateway):
-    made = gateway.ask("POST", "/tokens", {"name": "soon gone", "scope": "read"})
+    made = gateway.request("POST", "/tokens", {"name": "soon gone", "scope": "read"})
     spent = made["token"]
     with Stream(gateway.port, spent) as stream, gateway.listen() as other:
         assert stream.next().name == "open"
-        gateway.ask("DELETE", f"/tokens/{made['id']}")
+        gateway.request("DELETE", f"/tokens/{made['id']}")
         gateway.tell("run.started", 9)
         assert list(stream.events()) == [Event("error", UNAUTHORIZED)]
         assert other.next().data["run_id"] == 9

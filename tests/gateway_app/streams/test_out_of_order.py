@@ -1,4 +1,4 @@
-"""PostgreSQL: an entry with a lower number may be committed after one with a higher."""
+"""PostgreSQL: an entry with a lower id may be committed after one with a higher id."""
 
 import random
 import threading
@@ -78,7 +78,7 @@ def test_the_entries_of_many_writers_are_sent_in_the_order_of_their_ids(gateway:
         with psycopg.connect(gateway.stack.database_url) as connection:
             while not stop.is_set():
                 ids = {_insert(gateway, connection) for _ in range(chance.randint(1, 3))}
-                # Not more than a client can read that disconnects all the time.
+                # Slow enough for a client that disconnects repeatedly.
                 time.sleep(chance.choice([0.01, 0.05, 0.1]))
                 if chance.random() < 0.2:
                     connection.rollback()
@@ -87,22 +87,22 @@ def test_the_entries_of_many_writers_are_sent_in_the_order_of_their_ids(gateway:
                     committed |= ids
         return committed
 
-    heard: list[int] = []
+    received: list[int] = []
     with gateway.listen() as stream, ThreadPoolExecutor(6) as pool:
         after = stream.last_id
         writing = [pool.submit(write, number) for number in range(6)]
         until = time.monotonic() + 4
         while time.monotonic() < until:
-            with Stream(gateway.port, gateway.token, after=after) as again:
-                events = again.take(wrong.randint(2, 60))[1:]
-                heard += [event.id for event in events if event.id is not None]
-                after = again.last_id
+            with Stream(gateway.port, gateway.token, after=after) as resumed:
+                events = resumed.take(wrong.randint(2, 60))[1:]
+                received += [event.id for event in events if event.id is not None]
+                after = resumed.last_id
         stop.set()
         written = sorted(set().union(*(each.result() for each in writing)))
         assert [event.id for event in stream.take(len(written))] == written
     with gateway.listen(after=after) as stream:
-        heard += [event.id or 0 for event in stream.take(len(written) - len(heard))]
-    assert heard == written
+        received += [event.id or 0 for event in stream.take(len(written) - len(received))]
+    assert received == written
     assert len(written) > 100
 
 
@@ -127,10 +127,10 @@ def test_a_writer_that_hangs_is_not_waited_for_forever(
     first = entry(tenant)
     monkeypatch.setattr(tail_module, "_writers", lambda: frozenset({"7/42"}))
     RunEvent.objects.create(pk=first + 2, tenant=tenant, name="run.started", at=NOON)
-    assert [told.id for told in tail.read(1.0)] == [first]
+    assert [entry.id for entry in tail.read(1.0)] == [first]
     assert tail.is_waiting
     assert tail.read(60.0) == []
-    assert [told.id for told in tail.read(61.5)] == [first + 2]
+    assert [entry.id for entry in tail.read(61.5)] == [first + 2]
 
 
 def test_writers_are_the_transactions_that_have_changed_the_journal(tenant: Tenant):

@@ -1,4 +1,4 @@
-"""/v1/runs/{id}/logs/stream on a real server: a run's lines as it prints them, and its end."""
+"""/v1/runs/{id}/logs/stream on a real server: lines of a run while it runs, and its end."""
 
 from datetime import UTC, datetime
 from typing import Any

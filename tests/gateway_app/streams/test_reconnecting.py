@@ -32,14 +32,14 @@ class Reader:
     def __init__(self, port: int, token: str, number: int) -> None:
         self.port, self.token = port, token
         self.chance = random.Random(number)
-        self.heard: list[Event] = []
+        self.received: list[Event] = []
         self.connections = 0
         with Stream(port, token) as stream:
             assert stream.next().name == "open"
             self.after = stream.last_id
 
     def read(self, done: threading.Event, count: int) -> None:
-        while not (done.is_set() and len(self.heard) >= count):
+        while not (done.is_set() and len(self.received) >= count):
             self.connections += 1
             with suppress(OSError, HTTPException):
                 self._read_some()
@@ -47,12 +47,12 @@ class Reader:
     def _read_some(self) -> None:
         left = self.chance.randint(1, 40)
         with Stream(self.port, self.token, after=self.after, timeout=1.5) as stream:
-            # Another thread breaks it, whatever is being sent at that moment.
+            # Another thread closes the connection at a random moment.
             cut = threading.Timer(self.chance.uniform(0.05, 1.0), stream.cut)
             cut.start()
             for event in stream.events():
                 if event.name == "notification":
-                    self.heard.append(event)
+                    self.received.append(event)
                     self.after = event.id
                     left -= 1
                 if not left:
@@ -62,7 +62,7 @@ class Reader:
 
 @pytest.fixture
 def stack(new_stack: NewStack, tmp_path: Path) -> Iterator[PrivateStack]:
-    """A worker and the gateway, and a Redis between them."""
+    """A worker, the gateway and Redis."""
     redis = RedisServer(valkey_binary(), tmp_path).start()
     stack = new_stack(redis.url, DROVER_API_RATE="100000")
     stack.write_agent("hello", SKILL)
@@ -74,7 +74,7 @@ def stack(new_stack: NewStack, tmp_path: Path) -> Iterator[PrivateStack]:
     redis.stop()
 
 
-def ask(stack: PrivateStack, token: str) -> None:
+def run_agent(stack: PrivateStack, token: str) -> None:
     request = urllib.request.Request(
         f"{stack.url}/v1/agents/hello/run",
         data=json.dumps({"prompt": "x"}).encode(),
@@ -94,15 +94,15 @@ def test_clients_that_reconnect_get_every_entry_once(stack: PrivateStack):
     with ThreadPoolExecutor(CLIENTS) as pool:
         reading = [pool.submit(reader.read, done, 2 * RUNS) for reader in readers]
         for _ in range(RUNS):
-            ask(stack, token)
+            run_agent(stack, token)
         done.set()
         for each in reading:
             each.result(90)
     rows = stack.rows(HAPPENED)
     assert len(rows) == 2 * RUNS and {"run.failed", "run.succeeded"} < {r["name"] for r in rows}
     for reader in readers:
-        assert [event.id for event in reader.heard] == [row["id"] for row in rows]
+        assert [event.id for event in reader.received] == [row["id"] for row in rows]
         assert reader.connections > 5
     kinds = {"run.succeeded": "run.completed"}
-    told = [(event.data["run_id"], event.data["kind"]) for event in readers[0].heard]
-    assert told == [(row["run_id"], kinds.get(row["name"], row["name"])) for row in rows]
+    kinds_of_runs = [(event.data["run_id"], event.data["kind"]) for event in readers[0].received]
+    assert kinds_of_runs == [(row["run_id"], kinds.get(row["name"], row["name"])) for row in rows]

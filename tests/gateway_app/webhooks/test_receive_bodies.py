@@ -1,4 +1,4 @@
-"""Bodies that are too big, too slow, too many, or no JSON at all."""
+"""Bodies that are too large, too slow, too many, or not JSON."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from agents_app.models import Delivery, Tenant, WorkItem
 from gateway_app.asgi.body import BodyBudget
 from gateway_app.webhooks import intake
 from tests.agents_app.fleet import Fleet
-from tests.gateway_app.posting import ISSUE, SECRET, Door, Post, listens, signed, source
+from tests.gateway_app.posting import ISSUE, SECRET, Post, WebhookClient, signed, source, subscribe
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LIMIT = 5 * 2**20
@@ -23,80 +23,80 @@ def fleet(transactional_db, monkeypatch) -> Fleet:
     fleet = Fleet(Tenant.objects.create(name="default"))
     source(fleet.tenant)
     source(fleet.tenant, "any", type="generic")
-    listens(fleet.agent)
+    subscribe(fleet.agent)
     return fleet
 
 
-# --- how much and how fast ------------------------------------------------------------------
+# --- size and time --------------------------------------------------------------------------
 
 
-def test_an_announced_size_beyond_the_limit_is_refused_before_a_byte_is_read():
+def test_a_content_length_above_the_limit_is_refused_before_reading():
     post = Post("/webhooks/generic", [b""], {"content-length": str(LIMIT + 1)})
-    answer = Door().one(post)
+    answer = WebhookClient().one(post)
     assert (answer.status, answer.content["error"]["code"]) == (413, "too_large")
     assert answer.headers["connection"] == "close"
 
 
 @pytest.mark.parametrize("announced", [{}, {"content-length": "10"}, {"content-length": "-1"}])
-def test_bytes_are_counted_whatever_was_announced(announced):
-    door = Door()
-    answer = door.one(Post("/webhooks/generic", [b"x" * 2**20] * 6, announced))
+def test_received_bytes_are_counted_for_any_content_length(announced):
+    client = WebhookClient()
+    answer = client.one(Post("/webhooks/generic", [b"x" * 2**20] * 6, announced))
     assert answer.status == 413
-    assert door.app.budget.used_bytes == 0
+    assert client.app.budget.used_bytes == 0
 
 
 def test_a_body_of_exactly_the_limit_is_read():
-    assert Door().one(Post("/webhooks/generic", b"x" * LIMIT)).status == 401
+    assert WebhookClient().one(Post("/webhooks/generic", b"x" * LIMIT)).status == 401
 
 
-def test_each_provider_has_a_limit_of_its_own():
-    assert Door().one(signed(b"[" + b"1," * 3 * 2**20 + b"1]")).status == 200
+def test_each_provider_has_its_own_body_limit():
+    assert WebhookClient().one(signed(b"[" + b"1," * 3 * 2**20 + b"1]")).status == 200
 
 
-def test_a_body_that_does_not_come_is_not_waited_for():
+def test_a_body_that_is_not_sent_in_time_is_refused():
     began = time.monotonic()
-    answer = Door(body_seconds=0.2).one(Post(body=b"{", hangs=True))
+    answer = WebhookClient(body_seconds=0.2).one(Post(body=b"{", hangs=True))
     assert (answer.status, answer.content["error"]["code"]) == (408, "too_slow")
     assert time.monotonic() - began < 2
 
 
-def test_a_body_that_trickles_is_not_waited_for_either():
-    answer = Door(body_seconds=0.2).one(Post(body=[b"x"] * 100, pause_seconds=0.05))
+def test_a_body_that_is_sent_too_slowly_is_refused():
+    answer = WebhookClient(body_seconds=0.2).one(Post(body=[b"x"] * 100, pause_seconds=0.05))
     assert answer.status == 408
 
 
-def test_whoever_hangs_up_gets_no_answer_and_leaves_nothing():
-    door = Door()
+def test_a_client_that_disconnects_gets_no_response_and_nothing_is_stored():
+    client = WebhookClient()
 
     async def gone() -> dict[str, str]:
         return {"type": "http.disconnect"}
 
     async def send(message: object) -> None:
-        raise AssertionError("there is nobody to tell")
+        raise AssertionError("the client has disconnected")
 
     scope = {"type": "http", "method": "POST", "path": "/webhooks/github", "headers": []}
-    asyncio.run(door.app(scope, gone, send))
+    asyncio.run(client.app(scope, gone, send))
     assert not Delivery.objects.exists()
 
 
-def test_more_bytes_at_once_than_there_is_room_for_are_told_to_come_again():
-    door = Door(BodyBudget(2**20))
+def test_bodies_beyond_the_memory_budget_are_a_503():
+    client = WebhookClient(BodyBudget(2**20))
     big = Post("/webhooks/generic", [b"x" * 300_000] * 2, pause_seconds=0.1)
-    answers = door.post(*[big] * 4)
+    answers = client.post(*[big] * 4)
     assert sorted({answer.status for answer in answers}) == [401, 503]
     busy = next(answer for answer in answers if answer.status == 503)
     assert int(busy.headers["retry-after"]) > 0
-    assert door.app.budget.used_bytes == 0
+    assert client.app.budget.used_bytes == 0
 
 
-def test_what_cannot_be_committed_in_time_is_told_to_come_again(monkeypatch):
+def test_a_delivery_that_is_not_committed_in_time_is_a_503(monkeypatch):
     monkeypatch.setattr(intake, "ANSWER_SECONDS", 0.1)
     monkeypatch.setattr(intake.deliveries, "store", lambda *_: time.sleep(0.5))
-    answer = Door().one(signed(ISSUE))
+    answer = WebhookClient().one(signed(ISSUE))
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
 
 
-# --- what is in it --------------------------------------------------------------------------
+# --- content --------------------------------------------------------------------------------
 
 HOSTILE = {
     "malformed": b'{"a": ',
@@ -112,37 +112,37 @@ HOSTILE = {
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.fault("F66")
-def test_a_signed_body_that_is_no_json_is_kept_as_it_came(body):
-    answer = Door().one(signed(body))
+def test_a_signed_body_that_is_not_json_is_stored_unchanged(body):
+    answer = WebhookClient().one(signed(body))
     delivery = Delivery.objects.get()
     assert answer.status == 200
     assert (delivery.outcome, answer.content["matched"]) == ("unparseable", 0)
     assert bytes(delivery.body) == body
-    assert delivery.reason.startswith("the body is no JSON")
+    assert delivery.reason.startswith("the body is not valid JSON")
 
 
 @pytest.mark.parametrize("title", ["a\\u0000b", "x\\ud800", "\\u001b]52;c;x\\u0007", "x" * 50_000])
-def test_text_that_no_database_or_terminal_wants_is_cleaned_for_the_agent(title):
+def test_the_context_has_printable_text_of_limited_length(title):
     body = json.dumps(ISSUE).replace("It broke", title).encode()
-    assert Door().one(signed(body)).content["matched"] == 1
-    told = json.loads(WorkItem.objects.get().context)["title"]
-    assert told.isprintable() and len(told) <= 4003
+    assert WebhookClient().one(signed(body)).content["matched"] == 1
+    shown = json.loads(WorkItem.objects.get().context)["title"]
+    assert shown.isprintable() and len(shown) <= 4003
 
 
 @pytest.mark.fault("F67")
-def test_a_form_with_the_json_in_it_is_understood():
+def test_a_form_with_the_field_payload_is_parsed():
     post = signed(urlencode({"payload": json.dumps(ISSUE)}).encode())
     headers = {**post.headers, "content-type": "application/x-www-form-urlencoded"}
-    assert Door().one(Post(body=post.body, headers=headers)).content["matched"] == 1
+    assert WebhookClient().one(Post(body=post.body, headers=headers)).content["matched"] == 1
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"payload=", b"a=1", b"payload=%ff", b"payload={}&payload={}"]
 )
-def test_a_form_that_is_none_is_kept_all_the_same(body):
+def test_an_invalid_form_is_stored_as_unparseable(body):
     post = signed(body)
     headers = {**post.headers, "content-type": "application/x-www-form-urlencoded"}
-    assert Door().one(Post(body=body, headers=headers)).status == 200
+    assert WebhookClient().one(Post(body=body, headers=headers)).status == 200
     assert Delivery.objects.get().outcome == "unparseable"
 
 
@@ -150,17 +150,17 @@ def test_a_form_that_is_none_is_kept_all_the_same(body):
 def test_a_wrong_content_type_changes_nothing():
     post = signed(ISSUE)
     headers = {**post.headers, "content-type": "text/plain; charset=latin-1"}
-    assert Door().one(Post(body=post.body, headers=headers)).content["matched"] == 1
+    assert WebhookClient().one(Post(body=post.body, headers=headers)).content["matched"] == 1
 
 
-def test_a_ping_is_known_and_ignored():
-    assert Door().one(signed({"zen": "x"}, event="ping")).status == 200
+def test_a_ping_is_stored_as_ignored():
+    assert WebhookClient().one(signed({"zen": "x"}, event="ping")).status == 200
     assert Delivery.objects.get().outcome == "ignored"
 
 
-def test_headers_with_credentials_are_not_kept():
+def test_headers_with_credentials_are_not_stored():
     post = signed(ISSUE)
     secret = ("authorization", "cookie", "x-gitlab-token", "x-api-key", "x-hook-secret", "x-auth")
     headers = {**post.headers, **dict.fromkeys(secret, "abc")}
-    Door().one(Post(body=post.body, headers=headers))
+    WebhookClient().one(Post(body=post.body, headers=headers))
     assert "abc" not in Delivery.objects.get().headers

@@ -1,4 +1,4 @@
-"""Requests signed the way each provider's own documents say, without the product's help."""
+"""Requests signed as the documentation of each provider says, without code of Drover."""
 
 import base64
 import hashlib
@@ -60,7 +60,7 @@ def standard(body: bytes, key: bytes, sent: str | None = None, identity: str = "
 
 
 def plain(provider: str, body: bytes, secret: str = SECRET) -> Signed:
-    """Those that sign the body and nothing else."""
+    """For providers that sign only the body."""
     header, prefix = {
         "github": ("x-hub-signature-256", "sha256="),
         "sentry": ("sentry-hook-signature", ""),

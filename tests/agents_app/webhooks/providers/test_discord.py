@@ -1,4 +1,4 @@
-"""Discord's interactions, as it sends them, cut down to what is read."""
+"""Interactions of Discord, reduced to the fields that Drover reads."""
 
 from agents_app.webhooks.providers import PROVIDERS, match_filters
 from tests.agents_app.webhooks.providers.signing import NOW, body_of
@@ -17,7 +17,7 @@ COMMAND = {
 }
 
 
-def test_a_command_comes_with_its_options():
+def test_a_command_has_its_options_in_the_body():
     context = DISCORD.parse({}, COMMAND, NOW)
     assert (context.event, context.action, context.sender) == (
         "application_command",
@@ -28,21 +28,21 @@ def test_a_command_comes_with_its_options():
     assert context.body == "to: live\nforce: True"
 
 
-def test_a_pressed_button_is_no_command():
+def test_a_pressed_button_does_not_match_a_filter_on_commands():
     pressed = {**COMMAND, "type": 3, "data": {"custom_id": "yes", "component_type": 2}}
     context = DISCORD.parse({}, pressed, NOW)
     assert (context.event, context.action, context.title) == ("message_component", "yes", "yes")
     assert not match_filters(DISCORD.filters, {"commands": ["yes"]}, context).matched
 
 
-def test_a_ping_is_answered_and_not_worked_on():
+def test_a_ping_is_answered_and_ignored():
     assert DISCORD.answer({"type": 1}) == {"type": 1}
     assert DISCORD.parse({}, {"type": 1}, NOW) is None
 
 
-def test_nothing_else_is_answered():
+def test_other_payloads_are_not_answered_as_a_challenge():
     assert [DISCORD.answer(p) for p in (COMMAND, {"type": True}, {"type": "1"}, None)] == [None] * 4
 
 
-def test_the_delivery_id_is_the_interactions():
+def test_the_delivery_id_is_the_id_of_the_interaction():
     assert DISCORD.delivery_id({}, body_of(COMMAND)) == "846462639134605312"

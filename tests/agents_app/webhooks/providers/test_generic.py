@@ -1,4 +1,4 @@
-"""Sources that are described in config.toml, and settings that describe nothing."""
+"""The options of the generic provider, and invalid options."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.agents_app.webhooks.providers.signing import NOW, SECRET, hmac_hex
 BODY = b'{"data": {"kind": "paid"}}'
 
 
-def test_header_prefix_and_path_are_settings():
+def test_header_prefix_and_event_path_are_options():
     options = {"header": "X-Pay", "prefix": "sha=", "event_path": "$.data.kind"}
     provider = provider_for("generic", options)
     request = Signed({"x-pay": "sha=" + hmac_hex(SECRET, BODY)}, BODY)
@@ -24,7 +24,7 @@ def test_header_prefix_and_path_are_settings():
     assert provider.parse({}, {"data": "paid"}, NOW) is None
 
 
-def test_a_secret_in_the_path_is_enough_where_it_is_asked_for():
+def test_a_secret_in_the_path_is_accepted_with_secret_in_path():
     provider = provider_for("generic", {"secret_in_path": True})
     secrets = {"old": "x", "main": SECRET}
     assert check_signature(provider, Signed({}, BODY, SECRET), secrets, NOW).signer == "main"
@@ -32,13 +32,13 @@ def test_a_secret_in_the_path_is_enough_where_it_is_asked_for():
         assert not check_signature(provider, Signed({}, BODY, wrong), secrets, NOW).accepted
 
 
-def test_a_secret_in_the_path_means_nothing_where_it_is_not():
+def test_a_secret_in_the_path_is_refused_without_secret_in_path():
     assert not check_signature(
         PROVIDERS["generic"], Signed({}, BODY, SECRET), {"a": SECRET}, NOW
     ).accepted
 
 
-def test_the_delivery_id_is_in_the_header_that_is_named():
+def test_the_delivery_id_is_in_the_configured_header():
     provider = provider_for("generic", {"delivery_header": "X-Event-Id"})
     assert provider.delivery_id({"x-event-id": "e1"}, BODY) == "e1"
     assert provider.delivery_id({}, BODY).startswith("sha256:")
@@ -53,21 +53,21 @@ def test_the_delivery_id_is_in_the_header_that_is_named():
         ({"event_pth": "x"}, "event_pth: unknown option; did you mean 'event_path'"),
     ],
 )
-def test_a_bad_setting_is_refused_with_its_name(options, reason):
+def test_an_invalid_option_is_refused_with_its_name(options, reason):
     with pytest.raises(ConfigError, match=reason):
         provider_for("generic", options)
 
 
-def test_an_unknown_provider_is_refused_with_those_there_are():
-    with pytest.raises(ConfigError, match="no provider is called 'gitlab'; there are github"):
+def test_an_unknown_provider_is_refused_with_the_known_ones():
+    with pytest.raises(ConfigError, match="there is no provider 'gitlab'; use one of github"):
         provider_for("gitlab", {})
 
 
-def test_a_provider_without_settings_takes_none():
+def test_a_provider_without_options_refuses_options():
     with pytest.raises(ConfigError, match="header: unknown option"):
         provider_for("github", {"header": "x"})
 
 
-def test_the_provider_that_lets_everybody_in_is_not_among_the_others():
+def test_the_provider_without_signatures_is_not_in_providers():
     assert not PROVIDERS.keys() & TRIAL_PROVIDERS.keys()
     assert check_signature(TRIAL_PROVIDERS["test"], Signed({}, b""), {}, NOW).accepted

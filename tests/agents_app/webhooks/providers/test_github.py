@@ -1,4 +1,4 @@
-"""GitHub's deliveries, as it sends them, cut down to what is read."""
+"""Deliveries of GitHub, reduced to the fields that Drover reads."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def parsed(event, **payload):
     return GITHUB.parse({"x-github-event": event}, {**COMMON, **payload}, NOW)
 
 
-def test_a_pull_request_has_the_branch_it_comes_from():
+def test_a_pull_request_has_its_head_branch():
     context = parsed("pull_request", action="opened", pull_request=PULL)
     assert context.as_dict() == {
         "source": "github",
@@ -47,16 +47,16 @@ def test_a_pull_request_has_the_branch_it_comes_from():
     ("event", "key"),
     [("pull_request_review", "review"), ("pull_request_review_comment", "comment")],
 )
-def test_a_review_is_a_remark_on_its_pull_request(event, key):
-    remark = {"body": "Looks good", "html_url": "https://github.com/r/1", "user": {"login": "eve"}}
-    context = parsed(event, action="submitted", pull_request=PULL, **{key: remark})
+def test_a_review_is_a_comment_with_the_fields_of_its_pull_request(event, key):
+    comment = {"body": "Looks good", "html_url": "https://github.com/r/1", "user": {"login": "eve"}}
+    context = parsed(event, action="submitted", pull_request=PULL, **{key: comment})
     assert (context.number, context.author, context.branch) == (12, "bob", "faster")
     assert (context.comment, context.url) == ("Looks good", "https://github.com/r/1")
     assert context.labels == ("agent",)
     assert parsed(event, pull_request=PULL) is None
 
 
-def test_a_pushed_tag_does_not_look_like_no_branch():
+def test_a_pushed_tag_has_its_full_name_as_the_branch():
     context = parsed("push", ref="refs/tags/v1", head_commit=None, pusher={"name": "ann"})
     assert (context.branch, context.author) == ("refs/tags/v1", "ann")
 
@@ -75,5 +75,5 @@ def test_the_delivery_id_is_the_header_or_the_hash_of_the_body():
         assert GITHUB.delivery_id({"x-github-delivery": unusable}, b"{}") == hashed
 
 
-def test_github_may_send_its_biggest_payload():
+def test_the_body_limit_of_github_is_its_largest_payload():
     assert GITHUB.body_limit_bytes > 25 * 2**20

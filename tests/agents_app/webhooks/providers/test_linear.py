@@ -1,4 +1,4 @@
-"""Linear's deliveries, as it sends them, cut down to what is read."""
+"""Deliveries of Linear, reduced to the fields that Drover reads."""
 
 from agents_app.webhooks.providers import PROVIDERS
 from tests.agents_app.webhooks.providers.signing import NOW
@@ -25,24 +25,24 @@ def parsed(**payload):
     return LINEAR.parse({}, {**COMMON, **payload}, NOW)
 
 
-def test_an_issue_is_told_in_full():
+def test_an_issue_has_all_fields_in_the_context():
     context = parsed(type="Issue", data=ISSUE)
     assert (context.event, context.repo, context.sender) == ("issues", "o1", "a@x.io")
     assert (context.number, context.title, context.body) == (4, "Crash", "steps")
     assert (context.author, context.assignee, context.labels) == ("c@x.io", "d@x.io", ("bug",))
 
 
-def test_a_comment_is_a_remark_on_its_issue():
+def test_a_comment_has_the_fields_of_its_issue():
     context = parsed(type="Comment", data={"body": "hey", "issue": ISSUE})
     assert (context.event, context.comment, context.number) == ("issue_comment", "hey", 4)
     assert context.url == "https://linear.app/acme/issue/ENG-4"
     assert context.body is None
 
 
-def test_a_thing_with_a_name_is_titled_by_it():
+def test_an_object_with_a_name_has_it_as_the_title():
     assert parsed(type="Project", data={"name": "Q3"}).title == "Q3"
     assert parsed(type="Reaction", data={"id": "r"}).title == "create"
 
 
-def test_the_delivery_id_is_linears_own():
+def test_the_delivery_id_is_in_the_header_of_linear():
     assert LINEAR.delivery_id({"linear-delivery": "d1"}, b"{}") == "d1"

@@ -1,11 +1,11 @@
-"""Filters: lists, globs, negation, and the reason when one is not met."""
+"""Filters: lists, globs, negation, and the reason when a filter does not match."""
 
 import pytest
 
 from agents_app.webhooks.providers import (
     PROVIDERS,
     Context,
-    Match,
+    FilterMatch,
     Miss,
     match_filters,
     unknown_filters,
@@ -21,70 +21,72 @@ def matched(filters, context=PUSH, provider="github"):
 
 
 @pytest.mark.parametrize("pattern", ["release/*", "release/?.?", "*", "release/1.0", "*/1*"])
-def test_a_glob_stands_for_what_it_fits(pattern):
+def test_a_matching_glob_accepts_the_value(pattern):
     assert matched({"branches": [pattern]})
 
 
 @pytest.mark.parametrize("pattern", ["release/", "Release/*", "release/?", "rel*se/2*", "[r]*"])
-def test_a_glob_fits_the_whole_value_and_minds_its_case(pattern):
+def test_a_glob_must_match_the_whole_value_with_its_case(pattern):
     assert not matched({"branches": [pattern]})
 
 
-def test_brackets_in_a_filter_mean_themselves():
+def test_brackets_in_a_filter_have_no_special_meaning():
     tagged = Context(source="github", event="issues", repo="a/b", labels=("[wip]",))
     assert matched({"labels": "[wip]"}, tagged)
     assert matched({"labels": "[w*"}, tagged)
     assert not matched({"labels": "[wip]*x"}, tagged)
 
 
-def test_a_glob_with_many_stars_is_answered_at_once():
+def test_a_glob_with_many_stars_is_compared_quickly():
     long = Context(source="github", event="push", repo="a/b", branch="a" * 4000)
     assert not matched({"branches": "*a" * 30 + "b"}, long)
 
 
-def test_a_negated_field_refuses_what_it_names():
+def test_a_negated_filter_refuses_the_values_it_names():
     assert not matched({"not_labels": ["wip", "bug"]}, ISSUE)
     assert matched({"not_labels": "wip"}, ISSUE)
     assert not matched({"not_branches": "release/*"})
 
 
-def test_a_negated_field_says_nothing_of_events_without_it():
+def test_a_negated_filter_accepts_events_without_the_field():
     assert matched({"not_labels": "bug", "not_assignee": "bot"})
 
 
 @pytest.mark.parametrize("provider", sorted(PROVIDERS))
-def test_every_provider_can_be_asked_who_sent_it(provider):
+def test_every_provider_has_the_filter_sender(provider):
     assert matched({"sender": "a*"}, provider=provider)
     assert not matched({"sender": "bob"}, provider=provider)
     assert not matched({"not_sender": ["bob", "ann"]}, provider=provider)
 
 
 @pytest.mark.parametrize("nothing", [[], "", [""]])
-def test_a_filter_without_a_value_is_no_constraint(nothing):
+def test_a_filter_without_a_value_matches_everything(nothing):
     assert matched({"events": nothing, "not_events": nothing})
 
 
-def test_a_miss_says_which_field_what_was_wanted_and_what_came():
+def test_a_miss_has_the_filter_its_values_and_those_of_the_event():
     result = match_filters(GITHUB, {"events": ["issues"], "labels": "bug", "repos": "acme/*"}, PUSH)
-    assert result == Match((Miss("events", ("issues",), ("push",)), Miss("labels", ("bug",), ())))
+    assert result == FilterMatch(
+        (Miss("events", ("issues",), ("push",)), Miss("labels", ("bug",), ()))
+    )
     assert result.reason == "events: wanted issues, got push; labels: wanted bug, got nothing"
 
 
-def test_a_miss_is_said_within_bounds_whatever_the_sender_wrote():
+def test_the_text_of_a_miss_is_limited_for_any_event():
     labels = tuple(f"{number}-" + "x" * 5000 for number in range(3000))
     context = Context(source="github", event="issues", repo="a/b", labels=labels)
-    said = match_filters(GITHUB, {"labels": "bug"}, context).reason
-    assert said.startswith("labels: wanted bug, got 0-xxx")
-    assert "19-xxx" in said
-    assert len(said) < 5000
+    reason = match_filters(GITHUB, {"labels": "bug"}, context).reason
+    assert reason.startswith("labels: wanted bug, got 0-xxx")
+    assert "19-xxx" in reason
+    assert len(reason) < 5000
 
 
-def test_a_negated_miss_reads_as_one():
+def test_the_text_of_a_negated_miss_says_not():
     reason = match_filters(GITHUB, {"not_labels": "bug"}, ISSUE).reason
     assert reason == "not_labels: wanted not bug, got bug"
 
 
-def test_two_names_of_one_thing_are_missed_together():
+def test_two_names_of_one_filter_make_one_miss():
     reason = match_filters(GITHUB, {"org": "x", "orgs": ["y"]}, PUSH).reason
     assert reason == "org/orgs: wanted x or y, got acme"
 

@@ -1,4 +1,4 @@
-"""Mintlify's deliveries, and the settings for a signature nobody has described."""
+"""Deliveries of Mintlify, and the options for its undocumented signature."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def parsed(**payload):
     return MINTLIFY.parse({}, payload, NOW)
 
 
-def test_an_error_of_a_build_that_did_not_fail_is_told_plainly():
+def test_the_error_of_a_build_that_did_not_fail_is_the_body():
     assert parsed(action="queued", error="late").body == "late"
     assert (
         parsed(action="failed", error="x" * 4000).body
@@ -29,7 +29,7 @@ def test_a_finished_build_has_a_conclusion(action, conclusion):
     assert parsed(action=action).conclusion == conclusion
 
 
-def test_the_signature_may_stand_elsewhere_and_be_written_otherwise():
+def test_header_prefix_and_encoding_of_the_signature_are_options():
     own = provider_for("mintlify", {"header": "X-Sig", "prefix": "h=", "encoding": "base64"})
     body = b'{"action": "failed"}'
     request = Signed({"x-sig": "h=" + hmac_base64(SECRET.encode(), body)}, body)
@@ -37,7 +37,7 @@ def test_the_signature_may_stand_elsewhere_and_be_written_otherwise():
     assert not check_signature(MINTLIFY, request, {"main": SECRET}, NOW).accepted
 
 
-def test_an_unknown_setting_is_refused_with_a_suggestion():
+def test_an_unknown_option_is_refused_with_a_suggestion():
     with pytest.raises(ConfigError, match="heder: unknown option; did you mean 'header'"):
         provider_for("mintlify", {"heder": "x"})
 

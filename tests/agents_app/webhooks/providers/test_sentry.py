@@ -1,4 +1,4 @@
-"""Sentry's deliveries, as it sends them, cut down to what is read."""
+"""Deliveries of Sentry, reduced to the fields that Drover reads."""
 
 from agents_app.webhooks.providers import PROVIDERS
 from tests.agents_app.webhooks.providers.signing import NOW
@@ -10,14 +10,14 @@ def parsed(resource, payload):
     return SENTRY.parse({"sentry-hook-resource": resource}, payload, NOW)
 
 
-def test_an_event_alert_tells_of_its_event():
+def test_an_event_alert_has_the_fields_of_its_event():
     event = {"title": "KeyError", "web_url": "https://s/e/1", "message": "'x'"}
     payload = {"action": "triggered", "data": {"event": event, "triggered_rule": "Often"}}
     context = parsed("event_alert", payload)
     assert (context.title, context.url, context.body) == ("KeyError", "https://s/e/1", "'x'")
 
 
-def test_an_alert_names_the_project_where_it_is_told_one():
+def test_an_alert_has_the_project_if_the_payload_names_one():
     payload = {"action": "triggered", "data": {"event": {"project": {"slug": "web"}}}}
     assert parsed("event_alert", payload).repo == "web"
 

@@ -1,4 +1,4 @@
-"""Slack's deliveries, as it sends them, cut down to what is read."""
+"""Deliveries of Slack, reduced to the fields that Drover reads."""
 
 from agents_app.webhooks.providers import PROVIDERS, match_filters
 from tests.agents_app.webhooks.providers.signing import NOW, body_of
@@ -20,23 +20,23 @@ def test_a_mention_can_be_filtered_by_its_channel():
     )
 
 
-def test_a_reaction_tells_what_it_was_and_on_what():
+def test_a_reaction_has_its_name_and_its_item():
     item = {"type": "message", "channel": "C1", "ts": "1.2"}
     context = parsed({"type": "reaction_added", "user": "U1", "reaction": "eyes", "item": item})
     assert (context.title, context.comment) == ("eyes", "message:C1")
 
 
 def test_a_new_address_is_confirmed_with_the_challenge():
-    asked = {"type": "url_verification", "challenge": "3eZb", "token": "old"}
-    assert SLACK.answer(asked) == {"challenge": "3eZb"}
-    assert SLACK.parse({}, asked, NOW) is None
+    challenge = {"type": "url_verification", "challenge": "3eZb", "token": "old"}
+    assert SLACK.answer(challenge) == {"challenge": "3eZb"}
+    assert SLACK.parse({}, challenge, NOW) is None
 
 
-def test_nothing_else_is_answered():
+def test_other_payloads_are_not_answered_as_a_challenge():
     others = ({"type": "url_verification"}, {"type": "event_callback", "challenge": "x"}, [], None)
     assert [SLACK.answer(payload) for payload in others] == [None] * 4
 
 
-def test_the_delivery_id_is_the_events():
+def test_the_delivery_id_is_the_id_of_the_event():
     assert SLACK.delivery_id({}, body_of({"event_id": "Ev1"})) == "Ev1"
     assert SLACK.delivery_id({}, b"not json").startswith("sha256:")

@@ -1,4 +1,4 @@
-"""Standard Webhooks: keys in their written forms, several signatures, a typed payload."""
+"""Standard Webhooks: encoded keys, several signatures, a typed payload."""
 
 import base64
 from dataclasses import replace
@@ -25,11 +25,11 @@ def with_signature(signature):
     return replace(request, headers={**request.headers, "webhook-signature": signature})
 
 
-def test_a_written_key_is_decoded_first():
+def test_a_key_in_base64_is_decoded():
     assert check_signature(STANDARD, standard(BODY, KEY), SECRETS, NOW).signer == "main"
 
 
-def test_one_good_signature_among_several_is_enough():
+def test_one_valid_signature_among_several_is_enough():
     good = standard(BODY, KEY).header("webhook-signature")
     for several in (f"v1,AAAA {good}", f"{good} v1a,AAAA", f"nonsense  {good} v9,"):
         assert check_signature(STANDARD, with_signature(several), SECRETS, NOW).accepted
@@ -41,14 +41,14 @@ def test_a_signature_counts_under_its_own_version_only():
         assert not check_signature(STANDARD, with_signature(wrong), SECRETS, NOW).accepted
 
 
-def test_more_signatures_than_anyone_needs_are_not_tried():
+def test_signatures_after_the_eighth_are_not_tried():
     good = standard(BODY, KEY).header("webhook-signature")
     assert not check_signature(
         STANDARD, with_signature("v1,AAAA " * 8 + good), SECRETS, NOW
     ).accepted
 
 
-def test_a_public_key_verifies_its_own_kind():
+def test_a_public_key_verifies_signatures_of_version_v1a():
     public = {"main": "whpk_" + base64.b64encode(ed25519_public(SEED)).decode()}
     message = f"msg_1.{stamp()}.".encode() + BODY
     signature = "v1a," + base64.b64encode(ed25519_sign(SEED, message)).decode()
@@ -56,14 +56,14 @@ def test_a_public_key_verifies_its_own_kind():
     assert not check_signature(STANDARD, with_signature("v1a,AAAA"), public, NOW).accepted
 
 
-def test_the_id_is_signed_and_must_be_there():
+def test_a_request_with_another_or_no_id_is_refused():
     for identity in ("", "msg_2"):
         request = standard(BODY, KEY)
         other = replace(request, headers={**request.headers, "webhook-id": identity})
         assert not check_signature(STANDARD, other, SECRETS, NOW).accepted
 
 
-def test_the_type_is_the_event_and_the_data_its_text():
+def test_the_type_is_the_event_and_the_data_the_body():
     context = STANDARD.parse({}, {"type": "user.created", "data": {"id": 7}}, NOW)
     assert (context.event, context.body) == ("user.created", '{"id": 7}')
     assert STANDARD.parse({}, {"data": {}}, NOW) is None

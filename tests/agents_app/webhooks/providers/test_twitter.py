@@ -1,4 +1,4 @@
-"""X's deliveries, as its public documents show them, and its way to confirm an address."""
+"""Deliveries of X as its documentation shows them, and the check of an address."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.agents_app.webhooks.providers.signing import NOW, SECRET, hmac_base64
 TWITTER = PROVIDERS["twitter"]
 
 
-def test_a_post_is_told_with_who_wrote_it():
+def test_a_post_has_its_author_as_the_sender():
     post = {"text": "hello", "user": {"screen_name": "ann"}}
     payload = {"for_user_id": "1", "user_has_blocked": False, "tweet_create_events": [post]}
     context = TWITTER.parse({}, payload, NOW)
@@ -28,21 +28,21 @@ def test_a_token_is_answered_with_its_signature():
 
 
 @pytest.mark.parametrize("token", ["", "{}", '{"a": []}', "[1]", "a b", "a\n", "é", "a" * 201])
-def test_no_signature_is_given_of_what_could_be_a_delivery(token: str):
-    """Guard: anybody may ask. Sign any token, and anybody can sign a delivery of their own."""
+def test_a_text_that_could_be_a_delivery_is_not_signed(token: str):
+    """Guard: any client can send a token. If any text were signed, it could forge a delivery."""
     assert TWITTER.confirm({"crc_token": token}, {"one": SECRET}) is None
 
 
 @pytest.mark.parametrize("token", ["AAA", "null", "12", "a" * 200])
-def test_the_answer_to_a_token_signs_no_delivery(token: str):
-    """Guard: whoever asks for the signature of a token could else post that token as X."""
+def test_the_signature_of_a_token_is_refused_for_a_delivery(token: str):
+    """Guard: a client could otherwise send the signed token as a delivery of X."""
     secrets = {"one": SECRET}
     signature = TWITTER.confirm({"crc_token": token}, secrets)["response_token"]
     request = Signed({"x-twitter-webhooks-signature": signature}, token.encode())
     assert TWITTER.verify(request, secrets, NOW) is None
 
 
-def test_without_a_secret_there_is_nothing_to_confirm():
+def test_without_a_secret_no_token_is_signed():
     assert TWITTER.confirm({"crc_token": "abc"}, {}) is None
     assert TWITTER.confirm({"crc_token": "abc"}, {"one": ""}) is None
     assert TWITTER.confirm({}, {"one": SECRET}) is None

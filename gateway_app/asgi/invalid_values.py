@@ -1,4 +1,6 @@
-"""What no database can hold is the asker's mistake, also where Django's admin takes it for ours."""
+"""Middleware that answers 400 if a value in the request cannot be stored in the database.
+
+Django's admin would answer 500, for example for a filter in the address."""
 
 from django.core.exceptions import BadRequest
 from django.db import DataError
@@ -7,8 +9,8 @@ from django.utils.deprecation import MiddlewareMixin
 from django.views.defaults import bad_request
 
 
-class Refusals(MiddlewareMixin):
-    """A number of thirty digits or a NUL, in a filter that somebody typed into the address."""
+class InvalidValueMiddleware(MiddlewareMixin):
+    """Handles numbers that are too large for a column, and text with a NUL."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         nul = isinstance(error, ValueError) and "NUL" in str(error)

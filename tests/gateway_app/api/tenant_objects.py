@@ -1,4 +1,4 @@
-"""Something of everything that a tenant can own, each marked with a word that is nobody else's."""
+"""Creates one object of each kind for a tenant, each marked with a text that is unique."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from tests.agents_app.fleet import NOON, Fleet, at
 
 
 @dataclass(frozen=True)
-class Belongings:
+class TenantObjects:
     agent: Agent
     schedule: Schedule
     run: Run
@@ -35,8 +35,8 @@ class Belongings:
     lock_id: int
 
 
-def settle(fleet: Fleet, mark: str) -> Belongings:
-    """The agent's name is a word of its own; no two tenants that are looked at share ids."""
+def create_objects(fleet: Fleet, mark: str) -> TenantObjects:
+    """Objects of two tenants have different names and ids."""
     agent = fleet.agent(f"agent-of-{mark}", scale=1, description=mark)
     schedule = fleet.schedule(agent, name=mark, prompt=mark, text=mark)
     fleet.fire(schedule)
@@ -59,11 +59,13 @@ def settle(fleet: Fleet, mark: str) -> Belongings:
     )
     RuleBook.objects.create(tenant=fleet.tenant, silenced_at=NOON, silenced_by=mark)
     run = Run.objects.get(pk=job.run_id)
-    lock = _tie(fleet, run, item, mark)
-    return Belongings(agent, schedule, run, item, token.pk, deliver(fleet, mark), lock.pk)
+    lock = _create_message_call_and_lock(fleet, run, item, mark)
+    return TenantObjects(
+        agent, schedule, run, item, token.pk, _create_delivery(fleet, mark), lock.pk
+    )
 
 
-def deliver(fleet: Fleet, mark: str) -> Delivery:
+def _create_delivery(fleet: Fleet, mark: str) -> Delivery:
     source = WebhookSource.objects.create(tenant=fleet.tenant, name=f"{mark}-hooks", type="github")
     return Delivery.objects.create(
         tenant=fleet.tenant,
@@ -79,8 +81,10 @@ def deliver(fleet: Fleet, mark: str) -> Delivery:
     )
 
 
-def _tie(fleet: Fleet, run: Run, item: WorkItem, mark: str) -> ResourceLock:
-    """A message, a call and a lock, which is in force whatever the clock says."""
+def _create_message_call_and_lock(
+    fleet: Fleet, run: Run, item: WorkItem, mark: str
+) -> ResourceLock:
+    """The lock expires in a hundred years, so it is in force at any time of a test."""
     owned = {"tenant": fleet.tenant, "created_at": NOON}
     Message.objects.create(agent=run.agent, text=mark, **owned)
     AgentCall.objects.create(

@@ -1,4 +1,4 @@
-"""The gateway on a port and on a socket: runs have a door of their own, with nothing else in it."""
+"""The gateway on a port and on the socket of runs, which serves only signals and health."""
 
 import http.client
 import json
@@ -31,7 +31,9 @@ def stack(new_stack: NewStack) -> Iterator[PrivateStack]:
     yield stack
 
 
-def ask(connection: http.client.HTTPConnection, path: str, method: str = "GET") -> tuple[int, Any]:
+def request(
+    connection: http.client.HTTPConnection, path: str, method: str = "GET"
+) -> tuple[int, Any]:
     connection.request(method, path)
     answer = connection.getresponse()
     body = answer.read()
@@ -41,58 +43,61 @@ def ask(connection: http.client.HTTPConnection, path: str, method: str = "GET") 
 
 
 def through_socket(data: Path, path: str = "/healthz", method: str = "GET") -> tuple[int, Any]:
-    return ask(UnixConnection(str(gateway_socket_path(data)), 10), path, method)
+    return request(UnixConnection(str(gateway_socket_path(data)), 10), path, method)
 
 
 def through_port(port: int, path: str = "/healthz") -> tuple[int, Any]:
-    return ask(http.client.HTTPConnection("127.0.0.1", port, timeout=10), path)
+    return request(http.client.HTTPConnection("127.0.0.1", port, timeout=10), path)
 
 
-def test_both_doors_are_open_and_the_socket_is_anybodys(stack: PrivateStack) -> None:
+def test_the_port_and_the_socket_are_served_and_every_user_can_use_the_socket(
+    stack: PrivateStack,
+) -> None:
     assert through_port(stack.conf.port) == (200, {"ok": True})
     assert through_socket(stack.data) == (200, {"ok": True})
     path = gateway_socket_path(stack.data)
     assert stat.S_IMODE(path.stat().st_mode) == 0o666
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o711
-    # Containers see the whole directory.
+    # The whole directory is mounted in containers.
     assert [entry.name for entry in path.parent.iterdir()] == ["gateway.sock"]
 
 
-def test_a_run_finds_signals_behind_its_door_and_nothing_else(stack: PrivateStack) -> None:
-    """Guard: the dashboard, the API and webhooks are not for runs. Take SignalsOnly away and this
-    is red."""
+def test_the_socket_serves_signals_and_the_health_check_only(stack: PrivateStack) -> None:
+    """Guard: the dashboard, the API and webhooks are not for runs; RunSocketApp refuses them."""
     message = "this socket is for runs: /v1/signals/* and /healthz"
-    closed = {"error": {"code": "not_found", "message": message}}
+    refusal = {"error": {"code": "not_found", "message": message}}
     for path in ("/", "/admin/login/", "/v1/agents", "/readyz", "/v1/signals", "/healthz/x"):
-        assert through_socket(stack.data, path) == (404, closed), path
-    assert through_socket(stack.data, "/webhooks/github", "POST") == (404, closed)
-    status, said = through_socket(stack.data, "/v1/signals/nonsense", "POST")
+        assert through_socket(stack.data, path) == (404, refusal), path
+    assert through_socket(stack.data, "/webhooks/github", "POST") == (404, refusal)
+    status, content = through_socket(stack.data, "/v1/signals/nonsense", "POST")
     assert status == 401
-    assert said != closed
+    assert content != refusal
     assert through_port(stack.conf.port, "/admin/login/")[0] == 200
     assert through_port(stack.conf.port, "/v1/agents")[0] == 401
 
 
-def test_an_agents_command_reaches_the_gateway_through_the_socket(stack: PrivateStack) -> None:
+def test_the_command_of_an_agent_reaches_the_gateway_through_the_socket(
+    stack: PrivateStack,
+) -> None:
     env = {
         "PATH": os.environ["PATH"],
         "DROVER_GATEWAY_SOCKET": str(gateway_socket_path(stack.data)),
     }
     argv = [AGENT_BIN / "drover", "rerun"]
     done = subprocess.run(argv, env=env, capture_output=True, check=False)
-    # Nobody's token: forbidden, or not even found.
+    # Without the token of a run, the signal is refused.
     assert done.returncode == 3
     assert json.loads(done.stdout)["error"]["message"]
     assert done.stderr == b""
 
 
-def test_a_gateway_that_ends_in_good_order_takes_its_socket_away(stack: PrivateStack) -> None:
+def test_a_stopped_gateway_removes_its_socket(stack: PrivateStack) -> None:
     stack.stop("gateway")
     assert not gateway_socket_path(stack.data).exists()
 
 
-def test_a_killed_gateway_leaves_a_socket_that_the_next_one_replaces(stack: PrivateStack) -> None:
-    """Guard: without the unlink the next bind fails, and runs without a network are cut off."""
+def test_the_socket_of_a_killed_gateway_is_replaced_by_the_next_one(stack: PrivateStack) -> None:
+    """Guard: without the unlink the next bind fails, and runs without a network send no signals."""
     stack.kill("gateway")
     assert gateway_socket_path(stack.data).exists()
     with pytest.raises(ConnectionRefusedError):
@@ -101,8 +106,8 @@ def test_a_killed_gateway_leaves_a_socket_that_the_next_one_replaces(stack: Priv
     assert through_socket(stack.data)[0] == 200
 
 
-def test_a_second_gateway_leaves_the_socket_to_the_first(stack: PrivateStack) -> None:
-    """Guard: without the lock the second takes it away, and with its end it is gone."""
+def test_a_second_gateway_does_not_take_the_socket_of_the_first(stack: PrivateStack) -> None:
+    """Guard: without the lock the second gateway replaces the socket and removes it at its end."""
     first = stack.processes.pop("gateway")
     stack.processes["first"] = first
     inode = gateway_socket_path(stack.data).stat().st_ino
@@ -115,7 +120,7 @@ def test_a_second_gateway_leaves_the_socket_to_the_first(stack: PrivateStack) ->
     assert through_socket(stack.data)[0] == 200
 
 
-def test_a_gateway_whose_port_is_taken_does_not_touch_the_socket(stack: PrivateStack) -> None:
+def test_a_gateway_whose_port_is_in_use_does_not_replace_the_socket(stack: PrivateStack) -> None:
     inode = gateway_socket_path(stack.data).stat().st_ino
     role = stack._role("gateway")
     second = stack._spawn("second", role.argv, dict(role.env))
@@ -124,7 +129,7 @@ def test_a_gateway_whose_port_is_taken_does_not_touch_the_socket(stack: PrivateS
     assert through_socket(stack.data)[0] == 200
 
 
-def test_a_long_data_directory_has_its_socket_elsewhere(tmp_path: Path) -> None:
+def test_the_socket_of_a_long_data_directory_is_in_another_directory(tmp_path: Path) -> None:
     data = tmp_path / ("long-" * 30)
     path = gateway_socket_path(data)
     assert len(os.fsencode(path)) <= 107
@@ -139,14 +144,14 @@ def test_a_long_data_directory_has_its_socket_elsewhere(tmp_path: Path) -> None:
         directory.rmdir()
 
 
-def test_a_directory_that_somebody_else_planted_is_not_used(tmp_path: Path) -> None:
+def test_a_socket_directory_that_is_a_symlink_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "gateway").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError, match="belongs to this user"):
         socket_directory(tmp_path)
 
 
-def test_without_a_socket_the_gateway_still_serves_its_port(new_stack: NewStack) -> None:
+def test_a_gateway_without_a_socket_serves_its_port(new_stack: NewStack) -> None:
     stack = new_stack(redis_url=NO_REDIS)
     (stack.data / "gateway").write_text("in the way")
     stack.start("gateway")
