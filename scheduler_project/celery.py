@@ -13,7 +13,7 @@ app.autodiscover_tasks()
 
 
 @signals.setup_logging.connect
-def _keep_our_logging(**_: Any) -> None:
+def _keep_drover_logging(**_: Any) -> None:
     """A connected handler keeps Celery from configuring logging."""
 
 

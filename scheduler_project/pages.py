@@ -18,7 +18,7 @@ class PagesConfig(SimpleAdminConfig):
 
 
 def _check_pages(app_configs: Sequence[AppConfig] | None, **options: Any) -> Sequence[CheckMessage]:
-    """Loads the pages first: they cannot be checked before."""
+    """Loads the pages before the check, which reads them."""
     import scheduler_project.urls  # noqa: F401
 
     return check_admin_app(app_configs, **options)

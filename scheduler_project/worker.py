@@ -25,7 +25,7 @@ def install(app: Celery) -> None:
 
 
 def _start(sender: Any, **_: Any) -> None:
-    """Exits on an error: Celery would only log it, and a worker without a lease cannot run."""
+    """Exits on an error: Celery would only log the error, and a worker requires a lease."""
     try:
         _take_lease(sender)
     except Exception:

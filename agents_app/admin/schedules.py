@@ -24,7 +24,7 @@ from agents_app.admin.summaries import ScheduleSummary, with_last_outcome
 from agents_app.clock import HOST_ZONE
 from agents_app.errors import DroverError
 from agents_app.models import Schedule
-from agents_app.schedules.why import explain, explain_then
+from agents_app.schedules.why import explain, explain_past
 from agents_app.triggers import past_moment_of, zone
 from agents_app.triggers.preview import Preview, preview_fires
 
@@ -229,4 +229,4 @@ def _why_at(schedule: Schedule, text: str, now: datetime) -> dict[str, Any]:
     except DroverError as error:
         # The following lines list forms of future times.
         return {"error": str(error).partition("\n")[0]}
-    return {"then": explain_then(schedule, moment, now)}
+    return {"past": explain_past(schedule, moment, now)}

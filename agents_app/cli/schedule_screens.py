@@ -24,7 +24,7 @@ from agents_app.cli.tables import cell
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
 from agents_app.schedules import HistoryEntry, Work, read_history, read_retried_work
-from agents_app.schedules.why import Explanation, Then
+from agents_app.schedules.why import Explanation, PastExplanation
 from agents_app.text import relative
 from agents_app.triggers import zone
 from agents_app.triggers.preview import Preview
@@ -102,8 +102,10 @@ def show_history(screen: Screen, schedule: Schedule, limit: int, json: bool) -> 
 def show_why(screen: Screen, schedule: Schedule, seen: Explanation, json: bool) -> None:
     if json:
         local = iso_local(seen.next_fire_at, zone(schedule.timezone))
-        ledger = _ledger_described(schedule, seen.firings, seen.asked_again)
-        screen.json(asdict(seen) | {"next_fire_local": local} | ledger)
+        ledger = _ledger_described(schedule, seen.firings, seen.retried_work)
+        value = asdict(seen) | {"next_fire_local": local} | ledger
+        del value["retried_work"]  # in the ledger as `asked_again`, the key of version 0.1.0
+        screen.json(value)
         return
     screen.say(f"{title(schedule)}: {seen.text}")
     for obstacle in seen.obstacles:
@@ -113,23 +115,25 @@ def show_why(screen: Screen, schedule: Schedule, seen: Explanation, json: bool) 
         f"{c.fired} fired, {c.skipped} skipped, {c.missed} missed, {c.late} late, "
         f"{c.failures} failures in a row"
     )
-    _say_ledger(screen, seen.firings, seen.asked_again)
+    _say_ledger(screen, seen.firings, seen.retried_work)
 
 
-def show_then(screen: Screen, schedule: Schedule, then: Then, now: datetime, json: bool) -> None:
-    around = {"before": then.before, "after": then.after}
+def show_past(
+    screen: Screen, schedule: Schedule, past: PastExplanation, now: datetime, json: bool
+) -> None:
+    around = {"before": past.before, "after": past.after}
     if json:
-        sides = {"firing": then.firing, **around}
+        sides = {"firing": past.firing, **around}
         entries = {k: e and entry_described(e, schedule) for k, e in sides.items()}
-        local = iso_local(then.asked_at, zone(schedule.timezone))
-        value = asdict(then) | entries | {"local": local}
+        local = iso_local(past.asked_at, zone(schedule.timezone))
+        value = asdict(past) | entries | {"local": local}
         screen.json(_named(schedule) | value)
         return
-    screen.say(f"{title(schedule)} at {then.local}: {cell(then.text)}")
-    for label, entry in (("previous firing", then.before), ("next firing", then.after)):
+    screen.say(f"{title(schedule)} at {past.local}: {cell(past.text)}")
+    for label, entry in (("previous firing", past.before), ("next firing", past.after)):
         if entry is not None:
-            screen.say(f"  {label}: {entry.local}: {entry.outcome}, {entry.because}")
-    if then.after is None and schedule.next_fire_at and schedule.state == Schedule.State.ACTIVE:
+            screen.say(f"  {label}: {entry.local}: {entry.outcome}, {entry.outcome_text}")
+    if past.after is None and schedule.next_fire_at and schedule.state == Schedule.State.ACTIVE:
         screen.say(f"  next fire: {with_distance(schedule.next_fire_at, schedule, now)}")
 
 

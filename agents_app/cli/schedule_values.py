@@ -71,7 +71,11 @@ def _fire(fire: Fire, schedule: Schedule) -> dict[str, Any]:
 
 
 def entry_described(entry: HistoryEntry, schedule: Schedule) -> dict[str, Any]:
-    return asdict(replace(entry, local=iso_local(entry.due_at, zone(schedule.timezone)) or ""))
+    local = iso_local(entry.due_at, zone(schedule.timezone)) or ""
+    value = asdict(replace(entry, local=local))
+    # The keys of version 0.1.0, which scripts read.
+    texts = {"because": value.pop("outcome_text"), "became": value.pop("work_text")}
+    return value | texts
 
 
 # --- for people -----------------------------------------------------------------------------
@@ -102,8 +106,8 @@ def fire_rows(fires: Iterable[Fire], now: datetime) -> list[tuple[object, ...]]:
 
 def entry_row(entry: HistoryEntry) -> tuple[object, ...]:
     late = format_lateness(entry.late_seconds) if entry.late_seconds > LATE.total_seconds() else ""
-    result = shortened(entry.became, 80)
-    return entry.local, entry.outcome, late, entry.because, result
+    result = shortened(entry.work_text, 80)
+    return entry.local, entry.outcome, late, entry.outcome_text, result
 
 
 def with_distance(moment: datetime, schedule: Schedule, now: datetime) -> str:

@@ -12,10 +12,11 @@ from agents_app.installation.gateway_socket import (
 )
 from agents_app.installation.loopback import is_loopback
 from agents_app.installation.private_files import (
+    create_private_directory,
     create_private_file,
-    kept_secret,
     open_private_file,
     read_or_create_private,
+    read_or_create_secret,
     write_private,
 )
 from agents_app.installation.redis_server import (
@@ -31,14 +32,15 @@ from agents_app.installation.up_lock import hold_lock, running_up
 __all__ = [
     "SOCKET_MODE",
     "client_url",
+    "create_private_directory",
     "create_private_file",
     "find_server",
     "gateway_socket_path",
     "hold_lock",
     "is_loopback",
-    "kept_secret",
     "open_private_file",
     "read_or_create_private",
+    "read_or_create_secret",
     "read_secret_key",
     "redis_socket_path",
     "redis_url",

@@ -6,10 +6,9 @@ but not list it; a client still needs the token of a running run.
 
 import hashlib
 import os
-import stat
 from pathlib import Path
 
-from agents_app.errors import ConfigError
+from agents_app.installation.private_files import private_directory
 
 # The kernel's limit is 108 bytes with the closing NUL.
 _LONGEST_PATH = 107
@@ -29,12 +28,4 @@ def gateway_socket_path(data: Path) -> Path:
 
 def socket_directory(data: Path) -> Path:
     """The directory of the socket; created if missing, and owned by this user."""
-    directory = gateway_socket_path(data).parent
-    directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-    # lstat: a link that another user put into a shared directory must not be followed.
-    status = directory.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise ConfigError(f"{directory} must be a directory of its own that belongs to this user")
-    if stat.S_IMODE(status.st_mode) != DIRECTORY_MODE:
-        directory.chmod(DIRECTORY_MODE)
-    return directory
+    return private_directory(gateway_socket_path(data).parent, DIRECTORY_MODE)

@@ -12,14 +12,30 @@ from agents_app.errors import ConfigError
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def private_directory(path: Path) -> Path:
-    """Create the directory with mode 0700, or check that the existing one belongs to this user."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+def create_private_directory(path: str | Path, mode: int = 0o700) -> None:
+    """Create the directory and its parents if missing; an existing directory stays as it is."""
+    try:
+        os.mkdir(path, mode)  # noqa: PTH102 - pathlib is slower, and every run calls this
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        os.makedirs(path, mode, exist_ok=True)  # noqa: PTH103
+
+
+def private_directory(path: Path, mode: int = 0o700) -> Path:
+    """Create the directory, or check that the existing one belongs to this user and set its mode.
+
+    For directories below a directory that other users may write to.
+    """
+    create_private_directory(path, mode)
     # lstat: a link in a directory that several users share must not be followed.
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise ConfigError(f"{path} must be a directory of its own that belongs to this user")
-    path.chmod(0o700)
+        raise ConfigError(
+            f"{path} must be a directory, not a link, that belongs to this user: remove it"
+        )
+    if stat.S_IMODE(status.st_mode) != mode:
+        path.chmod(mode)
     return path
 
 
@@ -37,7 +53,7 @@ def open_private_file(path: Path) -> int:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace the file in one step, so that no process reads a part of it."""
+    """Replace the file in one step, so that no process reads an incomplete file."""
     _draft(path, text).replace(path)
 
 
@@ -48,7 +64,7 @@ def read_or_create_private(path: Path, text: str) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = _draft(path, text)
     try:
-        # link, not rename: of several processes that start at once the first one's text counts.
+        # link, not rename: of several processes that create the file, the first keeps its text.
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
     finally:
@@ -56,7 +72,7 @@ def read_or_create_private(path: Path, text: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def kept_secret(path: Path) -> str:
+def read_or_create_secret(path: Path) -> str:
     """The secret in the file; a new secret if the file does not exist."""
     return read_or_create_private(path, secrets.token_urlsafe(24) + "\n").strip()
 
@@ -67,7 +83,7 @@ def _draft(path: Path, text: str) -> Path:
     draft.unlink(missing_ok=True)
     with os.fdopen(create_private_file(draft), "w", encoding="utf-8") as file:
         file.write(text)
-        # On disk before it is used: rows that are encrypted with a key are on disk soon.
+        # On disk before the file is used: rows that are encrypted with a key must not outlive it.
         file.flush()
         os.fsync(file.fileno())
     return draft

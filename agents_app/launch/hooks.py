@@ -17,7 +17,7 @@ MAX_SHOWN_LENGTH = 200
 
 
 class TimedRunner:
-    """A runner whose time limit counts for everything it runs together."""
+    """A runner with one time limit for all commands that it runs."""
 
     def __init__(self, runner: Runner, control: RunControl, limit_seconds: float) -> None:
         self._runner = runner
@@ -81,7 +81,7 @@ class _CollectingSink:
 
 
 def command_output(runner: TimedRunner, spec: RunSpec, command: str) -> str:
-    """The output of a command in the instructions; a failure is text for the reader, too."""
+    """The output of a command in the instructions; a failure is returned as text, too."""
     collected = _CollectingSink()
     outcome = runner.run(_shell(spec, command), collected, INJECTION_SECONDS)
     if outcome.kind == "exited" and outcome.exit_code == 0:
@@ -142,10 +142,10 @@ def _run_hook(
     sink: OutputSink,
     env: Mapping[str, str] | None = None,
 ) -> Outcome:
-    """The output of the hook goes to the log of the run, between two remarks."""
-    _remark(sink, f"hooks.{when}: {_shown(command)}")
+    """Run a hook; its output is in the log of the run, between two marker lines."""
+    _write_marker(sink, f"hooks.{when}: {_shown(command)}")
     outcome = runner.run(_shell(spec, command, env), sink, HOOK_SECONDS)
-    _remark(sink, f"hooks.{when}: {_problem(outcome) or 'done'}")
+    _write_marker(sink, f"hooks.{when}: {_problem(outcome) or 'done'}")
     return outcome
 
 
@@ -158,7 +158,7 @@ def _problem(outcome: Outcome) -> str:
     return verdict(outcome).error
 
 
-def _remark(sink: OutputSink, text: str) -> None:
+def _write_marker(sink: OutputSink, text: str) -> None:
     sink.feed(MARKER_STREAM, f"[{text}]\n".encode(), time.time())
 
 

@@ -7,7 +7,11 @@ from pathlib import Path
 from agents_app.conf import CONF, ROOT
 from agents_app.errors import Refused
 from agents_app.harness import SCRIPT
-from agents_app.installation import gateway_socket_path, socket_directory
+from agents_app.installation import (
+    create_private_directory,
+    gateway_socket_path,
+    socket_directory,
+)
 from agents_app.launch.definition import Definition
 from agents_app.launch.prompt import build_prompt
 from agents_app.launch.workdir import (
@@ -26,24 +30,31 @@ AGENT_BIN = ROOT / "agents_app" / "agent_bin"
 
 
 def prepare_run(
-    job: Job, definition: Definition, secrets: Secrets, instructions: str, *, begun: bool = False
+    job: Job,
+    definition: Definition,
+    secrets: Secrets,
+    instructions: str,
+    *,
+    is_running: bool = False,
 ) -> RunSpec:
     """Create the workdir with prompt and secret files, and build the RunSpec.
 
-    If the run has `begun`, its files are not written: its program reads them."""
+    The files of a run that `is_running` are not written: its program reads them."""
     text = "" if definition.body_is_script else instructions
     prompt = build_prompt(text, definition.params, job.trigger, job.prompt, job.context)
-    workdir, prompt_file = workdir_of(job.run_id) if begun else make_workdir(job.run_id, prompt)
-    if definition.body_is_script and not begun:
+    workdir, prompt_file = (
+        workdir_of(job.run_id) if is_running else make_workdir(job.run_id, prompt)
+    )
+    if definition.body_is_script and not is_running:
         add_file(workdir, SCRIPT, instructions)
     state_dir, shared = _state_dir(job.agent_id), _shared_dir()
-    given = _secret_variables(secrets, workdir, begun=begun) | (
+    variables = _secret_variables(secrets, workdir, is_running=is_running) | (
         {"DROVER_SHARED_DIR": str(shared)} if shared else {}
     )
     return RunSpec(
         run_id=job.run_id,
         argv=_resolve(definition),
-        env=_environment(job, definition, given, prompt, prompt_file, state_dir),
+        env=_environment(job, definition, variables, prompt, prompt_file, state_dir),
         cwd=workdir,
         prompt_file=prompt_file,
         timeout_seconds=job.timeout_seconds,
@@ -55,12 +66,12 @@ def prepare_run(
     )
 
 
-def _secret_variables(secrets: Secrets, workdir: Path, *, begun: bool) -> dict[str, str]:
+def _secret_variables(secrets: Secrets, workdir: Path, *, is_running: bool) -> dict[str, str]:
     """The variables of the run's credentials; some contain the path of a secret file."""
     env: dict[str, str] = {}
     for file in secrets.files:
         known = secret_file(workdir, file.name)
-        path = known if begun else write_secret(workdir, file.name, file.text)
+        path = known if is_running else write_secret(workdir, file.name, file.text)
         env = resolved_file_variables(file.variables, path) | env
     return {**env, **secrets.env}
 
@@ -68,14 +79,14 @@ def _secret_variables(secrets: Secrets, workdir: Path, *, begun: bool) -> dict[s
 def _environment(
     job: Job,
     definition: Definition,
-    given: dict[str, str],
+    variables: dict[str, str],
     prompt: str,
     prompt_file: Path,
     state_dir: Path,
 ) -> dict[str, str]:
     return run_environment(
         _server_environment(),
-        {**definition.env, **given},
+        {**definition.env, **variables},
         run_id=job.run_id,
         agent=definition.name,
         agent_dir=definition.directory,
@@ -120,7 +131,7 @@ def _mounts(
 
 @lru_cache(maxsize=1)
 def _gateway_directory() -> Path:
-    """Created here if the gateway, which puts its socket into it, has not started yet."""
+    """The directory of the gateway's socket; created here if the gateway has not started yet."""
     return socket_directory(CONF.data)
 
 
@@ -135,7 +146,7 @@ def _shared_dir() -> Path | None:
 
 @lru_cache(maxsize=1)
 def _server_environment() -> dict[str, str]:
-    """With the commands of agents first on the PATH."""
+    """The environment of this process for runs, with the commands of agents first on PATH."""
     base = base_environment(os.environ)
     return base | {"PATH": f"{AGENT_BIN}:{base['PATH']}"}
 
@@ -144,5 +155,5 @@ def _server_environment() -> dict[str, str]:
 def _state_dir(agent_id: int) -> Path:
     """The directory that is kept between the runs of an agent."""
     path = CONF.data / "state" / str(agent_id)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private_directory(path)
     return path

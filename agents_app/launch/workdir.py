@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agents_app.conf import CONF
-from agents_app.installation import create_private_file
+from agents_app.installation import create_private_directory, create_private_file
 
 # System calls instead of pathlib: this is done for every run, and pathlib costs as much as the
 # start of a process.
@@ -24,14 +24,9 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def make_workdir(run_id: int, prompt: str) -> tuple[Path, Path]:
     """Create the directory and the prompt file, both readable by the owner only."""
     directory = f"{_RUNS}/{run_id}"
-    try:
-        os.mkdir(directory, 0o700)
-    except FileExistsError:
-        pass  # left behind by a worker of the same installation that died
-    except FileNotFoundError:
-        os.makedirs(directory, 0o700, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(f"{directory}/{_SIGNALS}", 0o700)
+    # It may exist: a worker of this installation that died may have created it.
+    create_private_directory(directory)
+    create_private_directory(f"{directory}/{_SIGNALS}")
     workdir = Path(directory)
     return workdir, add_file(workdir, _PROMPT, prompt)
 
@@ -56,9 +51,8 @@ def add_file(workdir: Path, name: str, text: str) -> Path:
 
 
 def write_secret(workdir: Path, name: str, text: str) -> Path:
-    """Write a read-only file into the workdir; it is removed with it."""
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(workdir / _SECRETS, 0o700)
+    """Write a read-only file into the workdir; it is removed with the workdir."""
+    create_private_directory(workdir / _SECRETS)
     directory = os.open(workdir / _SECRETS, _DIRECTORY)
     try:
         with contextlib.suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
 """The system duties of beat and the checks of doctor.
 
 Belongs here: one file per duty or group of checks.
-Does not belong here: decisions that other packages own: duties call them.
+Does not belong here: rules of other packages; duties call their functions.
 """
 
 from agents_app.maintenance import doctor

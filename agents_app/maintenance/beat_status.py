@@ -1,4 +1,4 @@
-"""What beat records about itself: its last check and how many checks and claims there were."""
+"""The status of beat in the database: time of the last check, numbers of checks and claims."""
 
 import time
 from datetime import datetime

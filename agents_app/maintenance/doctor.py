@@ -99,7 +99,7 @@ def check_data(_: datetime) -> CheckResults:
 
 
 def check_redis(_: datetime) -> CheckResults:
-    advice = "check REDIS_URL and that server" if CONF.redis_url else START
+    advice = "check REDIS_URL and the server it names" if CONF.redis_url else START
     try:
         url = client_url(redis_url(CONF))
         with redis.Redis.from_url(
@@ -142,7 +142,7 @@ def check_database(_: datetime) -> CheckResults:
 def check_scheduler(_: datetime) -> CheckResults:
     state = Scheduler.objects.filter(pk=1).values_list("state", flat=True).first()
     if state == Scheduler.State.STOPPING:
-        yield WARNING, "is stopping: nothing new starts", "wait for it: manage.py stop"
+        yield WARNING, "is stopping: no new run starts", "wait for the stop: manage.py stop"
     else:
         yield OK, f"is {state or Scheduler.State.STOPPED}", ""
     for tenant in Tenant.objects.filter(paused_at__isnull=False):
@@ -162,7 +162,7 @@ def check_workers(now: datetime) -> CheckResults:
 def check_beat(now: datetime) -> CheckResults:
     last = Scheduler.objects.filter(pk=1).values_list("last_check_at", flat=True).first()
     if last is None:
-        yield WRONG, "has never looked for due schedules", START
+        yield WRONG, "has never searched for due schedules", START
     elif now - last > timedelta(seconds=SILENT_BEAT_SECONDS):
         yield WRONG, f"silent for {(now - last).total_seconds():.0f} s", START
 
@@ -175,7 +175,11 @@ def check_clock(now: datetime) -> CheckResults:
         seconds = difference.total_seconds()
         yield WRONG, f"the database is {seconds:+.0f} s from this host", advice
     if Scheduler.objects.filter(last_check_at__gt=now + SKEW).exists():
-        yield WRONG, "beat looked in the future: a clock went back, or hosts differ", advice
+        yield (
+            WRONG,
+            "the last check of beat is in the future: a clock was set back, or clocks differ",
+            advice,
+        )
     old = Worker.objects.filter(ended_at__isnull=True, host=this_host())
     for worker in old.exclude(boot_id=boot_id()):
         yield WARNING, f"{worker.name} is from before the last reboot", "the sweep will end it"

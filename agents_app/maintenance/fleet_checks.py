@@ -44,7 +44,7 @@ from agents_app.secrets import how_to_set, missing_of, reload_keys
 from agents_app.triggers import next_fire, parse_trigger, zone
 
 NEARLY_FULL = 0.8
-START_DOCKER = "start it, or point DOCKER_HOST at it; their work is queued meanwhile"
+START_DOCKER = "start Docker, or set DOCKER_HOST; the work of these agents stays queued"
 # Findings of one kind; `manage.py rules` lists all.
 MAX_RULES_LISTED = 10
 
@@ -66,7 +66,7 @@ def _program_problem(agent: Agent, path: str) -> str:
         return f"there is no runtime {runtime!r} here"
     if runtime == "host-user":
         return _user_problem(str(agent.runtime.get("run_as", "drover-agent")))
-    # Only of a plain process is the program on this host, for this user.
+    # Other runtimes search for the program in an image or as another user.
     if runtime != "process":
         return ""
     program = str(agent.command[0])
@@ -92,13 +92,13 @@ def check_credentials(_: datetime) -> CheckResults:
         for name in missing_of(agent.tenant_id, agent.credentials):
             detail = f"{agent.name}: the credential {name} is not set: its runs fail"
             yield WRONG, detail, how_to_set(name, agent.tenant.name)
-    kept = list(Credential.objects.order_by("pk"))
+    stored = list(Credential.objects.order_by("pk"))
     # Reading the keys creates one if there is none.
-    known = reload_keys().ids if kept else ()
-    for credential in kept:
+    known = reload_keys().ids if stored else ()
+    for credential in stored:
         if credential.key_id not in known:
             yield WRONG, f"{credential}: its key is missing", "put the key back, or set it again"
-    yield OK, f"{len(kept)} set", ""
+    yield OK, f"{len(stored)} set", ""
 
 
 def check_containers(_: datetime) -> CheckResults:
@@ -133,7 +133,7 @@ def check_schedules(now: datetime) -> CheckResults:
         except (DroverError, ValueError) as error:
             problem = one_line(error)
         if not problem and schedule.next_fire_at is None:
-            problem = "it is not armed"
+            problem = "it has no next fire time"
         if problem:
             yield WRONG, f"{schedule} ({schedule.expression}): {problem}", "edit or cancel it"
     yield OK, f"{len(active)} active", ""
@@ -154,7 +154,7 @@ def check_notifications(_: datetime) -> CheckResults:
     for target in NotifyTarget.objects.filter(failing_since__isnull=False).order_by("pk"):
         since = f"{target.failing_since:%F %H:%M} UTC"
         detail = f"{target_label(target)}: {target.last_error} (since {since})"
-        yield WARNING, detail, "check [[notify]] in config.toml; it is tried again for a day"
+        yield WARNING, detail, "check [[notify]] in config.toml; sending is retried for a day"
 
 
 def check_budgets(_: datetime) -> CheckResults:
@@ -210,7 +210,7 @@ def _list_some(details: Sequence[str], advice: str) -> CheckResults:
     for detail in details[:MAX_RULES_LISTED]:
         yield WARNING, detail, advice
     if more := len(details[MAX_RULES_LISTED:]):
-        yield WARNING, f"and {more} more like these", advice
+        yield WARNING, f"and {more} more of this kind", advice
 
 
 FLEET_CHECKS: Mapping[str, Check] = {

@@ -1,4 +1,4 @@
-"""The invariants of `doctor --invariants`: queries that must return no rows, whatever has crashed.
+"""The invariants of `doctor --invariants`: queries that must return no rows, even after crashes.
 
 The docstring of a query says what its rows mean. Queries only read, and scan whole tables.
 """
@@ -59,12 +59,12 @@ def _violation(query: Callable[[datetime], Rows], now: datetime) -> Violation | 
 
 
 def two_runs_in_one_slot(_: datetime) -> Rows:
-    """Runs that share a slot of their agent: more runs at once than its scale allows."""
+    """Runs that share a slot of their agent: more parallel runs than its scale allows."""
     return _sharing(Run.objects.filter(slot__isnull=False), "agent", "slot")
 
 
 def two_runs_in_one_project_slot(_: datetime) -> Rows:
-    """Runs that share a project slot: more runs at once than the project's cap allows."""
+    """Runs that share a project slot: more parallel runs than the project's cap allows."""
     return _sharing(Run.objects.filter(project_slot__isnull=False), "tenant", "project_slot")
 
 
@@ -115,7 +115,7 @@ def unfinished_run_of_settled_work(_: datetime) -> Rows:
     return Run.objects.filter(UNFINISHED).exclude(work_item__state=WorkItem.State.ADMITTED)
 
 
-def work_that_waits_beside_a_free_slot(now: datetime) -> Rows:
+def work_queued_despite_a_free_slot(now: datetime) -> Rows:
     """Work items queued for more than a minute although their agent has a free slot."""
     taken = Run.objects.filter(agent=OuterRef("agent"), slot__lt=LENT).order_by()
     count = Subquery(taken.values("agent").annotate(count=Count("pk")).values("count"))
@@ -219,7 +219,7 @@ def work_of_a_firing_without_work(_: datetime) -> Rows:
     return WorkItem.objects.filter(firing__isnull=False).exclude(firing__outcome__in=outcomes)
 
 
-def active_schedule_that_is_not_armed(_: datetime) -> Rows:
+def active_schedule_without_a_next_fire_time(_: datetime) -> Rows:
     """Active schedules without a next fire time: they would never fire again."""
     idle = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__isnull=True)
     # A one-shot that has fired is active until its work has ended; cleared work may be restored.
@@ -260,7 +260,7 @@ INVARIANTS: tuple[Callable[[datetime], Rows], ...] = (
     one_attempt_twice,
     admitted_work_without_an_unfinished_run,
     unfinished_run_of_settled_work,
-    work_that_waits_beside_a_free_slot,
+    work_queued_despite_a_free_slot,
     running_run_without_a_worker,
     lent_slot_without_a_borrower,
     lent_project_slot_without_a_borrower,
@@ -272,7 +272,7 @@ INVARIANTS: tuple[Callable[[datetime], Rows], ...] = (
     undecided_firing,
     firing_without_its_work,
     work_of_a_firing_without_work,
-    active_schedule_that_is_not_armed,
+    active_schedule_without_a_next_fire_time,
     due_schedule_that_no_beat_claims,
     run_of_another_tenant,
 )

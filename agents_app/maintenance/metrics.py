@@ -109,7 +109,7 @@ def _worker_metrics(now: datetime) -> Iterable[ValueMetric]:
     yield ValueMetric(
         "gauge",
         "worker_threads",
-        "Runs that the worker can run at once.",
+        "Runs that the worker can execute in parallel.",
         ("worker",),
         _sum_by_labels(threads),
     )
@@ -119,7 +119,7 @@ def _worker_metrics(now: datetime) -> Iterable[ValueMetric]:
 
 
 def _sum_by_labels(samples: Samples) -> Samples:
-    """One sample for each name: workers of different hosts may have the same one."""
+    """One sample for each name: workers of different hosts may have the same name."""
     sums: dict[Labels, float] = {}
     for labels, value in samples:
         sums[labels] = sums.get(labels, 0) + value

@@ -1,4 +1,4 @@
-"""The sweep: repairs what a crash, a flushed Redis or a lost hint has left behind."""
+"""The sweep: repairs rows after a crash, a flushed Redis or a lost hint."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
     """Repair everything that can get stuck; returns the number of repairs by kind."""
     found: Counter[str] = Counter()
     found["workers_ended"] = sum(_end_worker(w, now) for w in _dead_workers(now, host))
-    found["runs_lost"] = sum(_lose(run, host, now) for run in _ownerless_runs())
+    found["runs_lost"] = sum(_lose_run_of_dead_worker(run, host, now) for run in _ownerless_runs())
     found["runs_overdue"] = _stop_overdue(now)
     found["firings_decided"] = firings.decide_firings(now)
     found["budgets_turned"] = holds.sweep(now)
@@ -48,16 +48,18 @@ def reconcile(now: datetime, host: str) -> Counter[str]:
 def _dead_workers(now: datetime, host: str) -> list[Worker]:
     """Workers of this host whose process is gone, and workers of any host whose lease expired."""
     living = Worker.objects.filter(ended_at__isnull=True)
-    gone = [worker for worker in living.filter(host=host) if not is_alive(worker)]
-    if _may_reap(now):
+    dead = [worker for worker in living.filter(host=host) if not is_alive(worker)]
+    if _may_end_expired_leases(now):
         over = now - timedelta(seconds=SKEW_SECONDS)
-        gone += living.filter(lease_until__lt=over).exclude(pk__in=[w.pk for w in gone])
-    return gone
+        dead += living.filter(lease_until__lt=over).exclude(pk__in=[w.pk for w in dead])
+    return dead
 
 
-def _may_reap(now: datetime) -> bool:
-    """False for one lease period after the clock jumped or the machine slept: workers need time to
-    renew their leases."""
+def _may_end_expired_leases(now: datetime) -> bool:
+    """False for one lease period after the clock jumped or the machine slept.
+
+    In this time workers renew their leases.
+    """
     row, _ = Scheduler.objects.get_or_create(pk=1)
     last, hold_until = row.last_reconcile_at, row.reap_after
     longest = timedelta(seconds=CLOCK_JUMP_SECONDS + CONF.reconcile_seconds)
@@ -83,8 +85,8 @@ def _ownerless_runs() -> list[Run]:
     return list(ownerless.select_related("agent", "worker"))
 
 
-def _lose(run: Run, host: str, now: datetime) -> bool:
-    """Mark the run as lost; kills its processes if the guard that had to do so was killed too."""
+def _lose_run_of_dead_worker(run: Run, host: str, now: datetime) -> bool:
+    """Mark the run as lost. Kills its processes first if its guard was killed before it did so."""
     here = run.worker is not None and run.worker.host == host
     if _may_be_adopted(run, here, now):
         return False
@@ -110,7 +112,7 @@ def _may_be_adopted(run: Run, here: bool, now: datetime) -> bool:
 
 
 def _ensure_dead(run: Run) -> bool:
-    """Kill what is left of the run; True if nothing is left."""
+    """Kill the remaining processes and the container of the run; True if none is left."""
     contained = run.container or run.agent.runtime.get("type") == "container"
     dead = not contained or end_container(run.pk, run.trace_id)
     return dead and end_leftovers(run.pk, run.trace_id)

@@ -32,7 +32,7 @@ ENDS = {
 
 @dataclass(slots=True)
 class Counted:
-    """What a batch adds to the totals, and the ids of firings that have no outcome yet."""
+    """The counts that a batch adds to the totals, and the ids of firings without an outcome."""
 
     counts: dict[Key, float] = field(default_factory=dict)
     left: list[int] = field(default_factory=list)
@@ -115,7 +115,7 @@ def _deliveries(after: int, upto: int) -> Counted:
 
 
 def _firings(after: int, upto: int) -> Counted:
-    """The lateness is counted at once, the outcome when the firing has one."""
+    """The lateness is counted immediately, the outcome when the firing has one."""
     counted = Counted()
     rows = Firing.objects.filter(pk__gt=after, pk__lte=upto)
     for key, outcome, reason, due_at, recorded_at in rows.values_list(

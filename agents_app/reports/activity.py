@@ -38,8 +38,8 @@ class Lateness:
     count: int
 
 
-def group_ended_runs(since: datetime, piece_seconds: float) -> list[RunGroup]:
-    rows = _rows(_ENDED, [to_database_time(since), MOST_ROWS, piece_seconds])
+def group_ended_runs(since: datetime, interval_seconds: float) -> list[RunGroup]:
+    rows = _rows(_ENDED, [to_database_time(since), MOST_ROWS, interval_seconds])
     return [
         RunGroup(
             agent_id,
@@ -54,8 +54,8 @@ def group_ended_runs(since: datetime, piece_seconds: float) -> list[RunGroup]:
     ]
 
 
-def measure_firing_lateness(since: datetime, piece_seconds: float) -> list[Lateness]:
-    rows = _rows(_LATENESS, [to_database_time(since), MOST_ROWS, piece_seconds])
+def measure_firing_lateness(since: datetime, interval_seconds: float) -> list[Lateness]:
+    rows = _rows(_LATENESS, [to_database_time(since), MOST_ROWS, interval_seconds])
     return [Lateness(from_database_time(at), _positive(late), count) for at, late, count in rows]
 
 
@@ -81,7 +81,7 @@ SELECT agent_id, state, count(*), min(coalesce(started_at, created_at)), max(fin
 FROM (
     SELECT id, agent_id, state, created_at, started_at, finished_at FROM drover_run
     WHERE finished_at >= %s ORDER BY finished_at DESC LIMIT %s
-) AS lately
+) AS recent
 GROUP BY agent_id, state, {ENGINE.time_bucket("finished_at")}
 ORDER BY max(finished_at), max(id)"""  # noqa: S608
 _LATENESS = f"""
@@ -89,12 +89,12 @@ SELECT max(recorded_at), max({ENGINE.seconds_between("due_at", "recorded_at")}),
 FROM (
     SELECT due_at, recorded_at FROM drover_firing
     WHERE recorded_at >= %s ORDER BY recorded_at DESC LIMIT %s
-) AS lately
+) AS recent
 GROUP BY {ENGINE.time_bucket("recorded_at")}
 ORDER BY max(recorded_at)"""  # noqa: S608
 _TRIGGERS = """
-SELECT DISTINCT agent_id, lately.trigger
-FROM (SELECT agent_id, drover_run.trigger FROM drover_run ORDER BY id DESC LIMIT %s) AS lately"""
+SELECT DISTINCT agent_id, recent.trigger
+FROM (SELECT agent_id, drover_run.trigger FROM drover_run ORDER BY id DESC LIMIT %s) AS recent"""
 
 
 def _rows(sql: str, values: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The cause of a run and what followed from it as a tree: work item, its runs, their calls.
+"""The cause of a run as a tree: the cause, its work item, the runs, and their calls.
 
 The number of queries grows with the depth of the calls, not with their number.
 """
@@ -16,7 +16,7 @@ MOST_RUNS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A row with a page, or a text, and what followed from it."""
+    """A row with a page, or a text, and below it the rows that it caused."""
 
     label: str
     table: str = ""
@@ -53,7 +53,7 @@ def read_cause_tree(run: Run) -> Cause:
         item.reason,
         below=_runs(tree, item),
     )
-    return _origin(item, work)
+    return _cause_of_work_item(item, work)
 
 
 # --- reading --------------------------------------------------------------------------------
@@ -66,18 +66,18 @@ def _read_level(tree: _Tree, items: list[int]) -> list[int]:
     for run in found:
         tree.runs[run.work_item_id].append(run)
     calls = AgentCall.objects.filter(caller_run__in=[run.pk for run in found])
-    made = list(calls.select_related("agent", "work_item").order_by("pk")[: tree.left])
-    tree.left -= len(made)
-    for call in made:
+    found_calls = list(calls.select_related("agent", "work_item").order_by("pk")[: tree.left])
+    tree.left -= len(found_calls)
+    for call in found_calls:
         tree.calls[call.caller_run_id].append(call)
-    return [call.work_item_id for call in made]
+    return [call.work_item_id for call in found_calls]
 
 
-def _origin(item: WorkItem, work: Cause) -> Cause:
-    """The row that the work item was created for; without one, the text of who requested it."""
-    below, said = (work,), item.requested_by
+def _cause_of_work_item(item: WorkItem, work: Cause) -> Cause:
+    """The row that caused the work item, or the text of `requested_by` if there is none."""
+    below, requester = (work,), item.requested_by
     if key := item.delivery_id:
-        return Cause(f"Delivery {key}", "delivery", key, detail=said, below=below)
+        return Cause(f"Delivery {key}", "delivery", key, detail=requester, below=below)
     if item.schedule:
         due = f"due {item.firing.due_at:%Y-%m-%d %H:%M:%S} UTC" if item.firing else ""
         name = f"Schedule {item.schedule.name}"
@@ -85,10 +85,10 @@ def _origin(item: WorkItem, work: Cause) -> Cause:
     if item.rule:
         return Cause(f"Rule {item.rule.name}", "rulestate", item.rule.pk, below=below)
     if key := item.rerun_of_id:
-        return Cause(f"Run {key}", "run", key, detail=said, below=below)
+        return Cause(f"Run {key}", "run", key, detail=requester, below=below)
     if item.trigger == "message" and (sent := Message.objects.filter(work_item=item).first()):
-        return Cause(f"Message {sent.pk}", "message", sent.pk, detail=said, below=below)
-    return Cause(f"Started by {said}" if said else item.trigger.capitalize(), below=below)
+        return Cause(f"Message {sent.pk}", "message", sent.pk, detail=requester, below=below)
+    return Cause(f"Started by {requester}" if requester else item.trigger.capitalize(), below=below)
 
 
 # --- the tree -------------------------------------------------------------------------------

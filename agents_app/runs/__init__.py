@@ -8,7 +8,7 @@ from agents_app.runs import control, dispatch, lifecycle, schedule_states, shutd
 from agents_app.runs.block_reasons import (
     AGENT_MISSING,
     SCHEDULE_BLOCKS,
-    SKIPPED_BECAUSE,
+    SKIP_REASON_TEXTS,
     TENANT_DISABLED,
     Block,
     find_blocks,
@@ -30,7 +30,7 @@ __all__ = [
     "LONGEST_WAIT",
     "SCHEDULE_BLOCKS",
     "SILENT_BEAT_SECONDS",
-    "SKIPPED_BECAUSE",
+    "SKIP_REASON_TEXTS",
     "TENANT_DISABLED",
     "TOKEN_PREFIX",
     "AgentGate",

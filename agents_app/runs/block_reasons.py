@@ -11,7 +11,7 @@ from typing import Any
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
 
 R = Firing.Reason
-# The rows that decide, and their names in SQL.
+# The rows that the conditions read, and their aliases in SQL.
 ALIASES = {"scheduler": "s", "tenant": "t", "agent": "a"}
 
 
@@ -19,7 +19,7 @@ ALIASES = {"scheduler": "s", "tenant": "t", "agent": "a"}
 class Block:
     """A condition on one column of one row under which an agent starts nothing."""
 
-    # For programs; more precise than the reason, which is what a skipped firing stores.
+    # For programs; more precise than the reason, which a skipped firing stores.
     code: str
     reason: str
     row: str
@@ -61,7 +61,7 @@ class Block:
         return f"{self.text}{when}" + (f": {more}" if more else "")
 
 
-# The first one that holds is the reason.
+# In order of priority: the first block that holds is the reason.
 BLOCKS = (
     Block(
         *("scheduler_stopping", R.STOPPING, "scheduler", "state"),
@@ -107,7 +107,7 @@ BLOCKS = (
     ),
 )
 BY_CODE: Mapping[str, Block] = {block.code: block for block in BLOCKS}
-# What the conditions read, by the names of ALIASES.
+# The tables that the conditions read, with the aliases of ALIASES.
 BLOCK_TABLES = """drover_agent a JOIN drover_tenant t ON t.id = a.tenant_id
     LEFT JOIN drover_scheduler s ON s.id = 1"""
 # The code of the first block that holds, or an empty text.
@@ -119,8 +119,8 @@ BLOCK_SQL = (
 AGENT_MISSING = BY_CODE["agent_missing"].text
 TENANT_DISABLED = BY_CODE["tenant_disabled"].text
 
-# What a firing stores is one word: where it may mean several things, all are named.
-SKIPPED_BECAUSE: Mapping[str, str] = {
+# A firing stores one word as its reason: a text names all meanings that the word may have.
+SKIP_REASON_TEXTS: Mapping[str, str] = {
     R.DISABLED: "the agent was disabled (its scale was 0 or its directory was missing), "
     "or the schedule was canceled",
     R.ALREADY_RUNNING: "the schedule's earlier work was not finished",

@@ -1,4 +1,4 @@
-"""Commands of people and rules for a fleet: run, pause, resume, scale, stop, clear, restore.
+"""Commands of users and rules for a fleet: run, pause, resume, scale, stop, clear, restore.
 
 Each commits its change together with its event. Commands for a schedule are in schedules/edit.py.
 """
@@ -55,10 +55,8 @@ def run_agent(
         item = dispatch.enqueue_in_transaction(request, now)
         if item.created_at == now:
             about = f"{by}: work item {item.pk}"
-            whose = (agent.tenant_id, agent.pk, None)
-            journal.record(
-                journal.JournalEntry("work.requested", now, *whose, about, item.trace_id)
-            )
+            ids = (agent.tenant_id, agent.pk, None)
+            journal.record(journal.JournalEntry("work.requested", now, *ids, about, item.trace_id))
         return item
 
     return in_transaction(change)
@@ -70,15 +68,15 @@ def run_agent(
 def pause_tenant(tenant: Tenant, by: str, now: datetime, note: str = "") -> bool:
     """Pause the scheduler for one tenant; the pause lasts across restarts."""
     unpaused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=True)
-    return _act(
+    return _commit_with_event(
         lambda: unpaused.update(paused_at=now, pause_note=note),
-        journal.JournalEntry("scheduler.paused", now, tenant.pk, detail=_said(by, note)),
+        journal.JournalEntry("scheduler.paused", now, tenant.pk, detail=_with_note(by, note)),
     )
 
 
 def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
     paused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=False)
-    resumed = _act(
+    resumed = _commit_with_event(
         lambda: paused.update(paused_at=None, pause_note=""),
         journal.JournalEntry("scheduler.resumed", now, tenant.pk, detail=by),
     )
@@ -88,17 +86,17 @@ def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
 
 def pause_agent(agent: Agent, by: str, now: datetime, note: str = "") -> bool:
     unpaused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=True)
-    return _act(
+    return _commit_with_event(
         lambda: unpaused.update(paused_at=now, pause_note=note),
         journal.JournalEntry(
-            "agent.paused", now, agent.tenant_id, agent.pk, detail=_said(by, note)
+            "agent.paused", now, agent.tenant_id, agent.pk, detail=_with_note(by, note)
         ),
     )
 
 
 def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
     paused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=False)
-    resumed = _act(
+    resumed = _commit_with_event(
         lambda: paused.update(paused_at=None, pause_note=""),
         journal.JournalEntry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by),
     )
@@ -113,7 +111,7 @@ def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
     """Set the scale until the agent's file changes; a lower scale ends no run."""
     if not 0 <= scale <= 10_000:
         raise Refused(f"a scale of {scale} is out of range: give a number from 0 to 10000")
-    _act(
+    _commit_with_event(
         lambda: Agent.objects.filter(pk=agent.pk).update(scale=scale),
         journal.JournalEntry(
             "agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}"
@@ -179,7 +177,7 @@ def begin_shutdown(by: str, now: datetime, *, keep_queue: bool) -> int:
 
 
 def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
-    """Clear the queued ones of the work items; they can be restored."""
+    """Clear the queued work items among `items`; cleared work items can be restored."""
 
     def change() -> int:
         cleared = _clear(items, now, f"cleared by {by}")
@@ -221,7 +219,7 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
         lock_agents([item.agent_id])
         return lifecycle.drop_work(item.pk, now, reason)
 
-    return _act(
+    return _commit_with_event(
         drop,
         journal.JournalEntry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
     )
@@ -229,7 +227,7 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
 
 def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
     about = f"work item {item.pk}: restored by {by}"
-    restored = item.state in RESTORABLE and _act(
+    restored = item.state in RESTORABLE and _commit_with_event(
         lambda: lifecycle.restore_work(item.pk, item.state, now),
         journal.JournalEntry("work.restored", now, item.tenant_id, item.agent_id, detail=about),
     )
@@ -241,7 +239,7 @@ def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
 def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
     """Delete a lock, so that another run may take it; its holder's release does nothing then."""
     about = f"{lock.uri}, held by {lock.holder}: {by}"
-    return _act(
+    return _commit_with_event(
         lambda: ResourceLock.objects.filter(pk=lock.pk).delete()[0],
         journal.JournalEntry("lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about),
     )
@@ -273,17 +271,17 @@ def set_scheduler_state(state: str, **columns: datetime) -> None:
 # --- parts --------------------------------------------------------------------------------
 
 
-def _act(change: Callable[[], int | bool], entry: journal.JournalEntry) -> bool:
+def _commit_with_event(change: Callable[[], int | bool], entry: journal.JournalEntry) -> bool:
     """Commit the change together with its event; without a change there is no event."""
 
-    def both() -> bool:
-        moved = bool(change())
-        if moved:
+    def change_and_record() -> bool:
+        changed = bool(change())
+        if changed:
             journal.record(entry)
-        return moved
+        return changed
 
-    return in_transaction(both)
+    return in_transaction(change_and_record)
 
 
-def _said(by: str, note: str) -> str:
+def _with_note(by: str, note: str) -> str:
     return f"{by}: {note}" if note else by

@@ -1,4 +1,4 @@
-"""Work items are written, admitted to free slots oldest first, stopped and rerun."""
+"""Enqueues work items, admits them to free slots (oldest first), stops and reruns runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Request:
     # Of a call: the calling run, and the number of calls above the new one.
     parent_run_id: int | None = None
     depth: int = 0
-    # The trace of the request; empty: a new one.
+    # The trace of the request; empty: a new trace.
     trace_id: str = ""
 
 
@@ -60,7 +60,7 @@ class Request:
 
 
 def enqueue(request: Request, now: datetime) -> WorkItem:
-    """Commit a work item; it is admitted at once if a slot is free, else it waits in the queue."""
+    """Commit a work item, admitted if a slot is free, otherwise queued."""
     return in_transaction(lambda: enqueue_in_transaction(request, now))
 
 
@@ -86,18 +86,18 @@ def enqueue_many_in_transaction(requests: Sequence[Request], now: datetime) -> d
     for them.
     """
     gates = {agent_id: lock_agent(agent_id) for agent_id in sorted({r.agent_id for r in requests})}
-    closed = {
+    refusing = {
         agent_id: gate.blocked_reason if gate else str(Firing.Reason.DISABLED)
         for agent_id, gate in gates.items()
         if gate is None or gate.refuses_work
     }
-    wanted = [request for request in requests if request.agent_id not in closed]
-    insert_many("drover_work_item", _WORK, [_work_values(each, now) for each in wanted], "id")
+    accepted = [request for request in requests if request.agent_id not in refusing]
+    insert_many("drover_work_item", _WORK, [_work_values(each, now) for each in accepted], "id")
     # Tenants with a cap are locked after all agents and always in one order.
-    for agent_id in sorted(gates.keys() - closed.keys(), key=lambda each: _tenant(gates[each])):
+    for agent_id in sorted(gates.keys() - refusing.keys(), key=lambda each: _tenant(gates[each])):
         _admit(agent_id, now, gate=gates[agent_id])
         _drop_overflow(agent_id, now)
-    return closed
+    return refusing
 
 
 def _tenant(gate: AgentGate | None) -> int:
@@ -159,8 +159,8 @@ def _drop_overflow(agent_id: int, now: datetime) -> None:
 
 def _overflow(item: WorkItem, now: datetime, reason: str) -> journal.JournalEntry:
     about = f"work item {item.pk}: {reason}"
-    whose = (item.tenant_id, item.agent_id, None)
-    return journal.JournalEntry("work.overflowed", now, *whose, about, item.trace_id)
+    ids = (item.tenant_id, item.agent_id, None)
+    return journal.JournalEntry("work.overflowed", now, *ids, about, item.trace_id)
 
 
 # --- admitting ------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def hint_after_commit(job: Job) -> None:
 
 
 def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
-    """End pending runs, and ask the workers of running ones to end them; returns the number.
+    """End pending runs, and request the end of running runs from their workers; returns the number.
 
     Commits; locks the agents, then the tenants of runs with a loan.
     """
@@ -262,8 +262,8 @@ def _request_stop(run: Run, now: datetime, reason: str) -> bool:
     running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
     if not running.update(stop_requested_at=now, error=reason):
         return False
-    whose = (run.tenant_id, run.agent_id, run.pk)
-    journal.record(journal.JournalEntry("run.stop_requested", now, *whose, reason, run.trace_id))
+    ids = (run.tenant_id, run.agent_id, run.pk)
+    journal.record(journal.JournalEntry("run.stop_requested", now, *ids, reason, run.trace_id))
     return True
 
 
@@ -283,8 +283,8 @@ def enqueue_rerun(run: Run, requested_by: str, now: datetime, trace_id: str = ""
     def change() -> WorkItem:
         item = enqueue_in_transaction(same, now)
         about = f"{requested_by}: work item {item.pk}"
-        whose = (run.tenant_id, run.agent_id, run.pk)
-        journal.record(journal.JournalEntry("run.rerun", now, *whose, about, item.trace_id))
+        ids = (run.tenant_id, run.agent_id, run.pk)
+        journal.record(journal.JournalEntry("run.rerun", now, *ids, about, item.trace_id))
         return item
 
     return in_transaction(change)

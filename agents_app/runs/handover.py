@@ -47,7 +47,7 @@ WITH gate AS (
     UPDATE drover_work_item w SET state = 'admitted', attempts = w.attempts + 1
     FROM oldest, ended WHERE w.id = oldest.id
     RETURNING w.*, ended.slot
-), begun AS (
+), started AS (
     INSERT INTO drover_run (tenant_id, agent_id, work_item_id, schedule_id, state, trigger,
         requested_by, slot, attempt, rerun, worker_id, created_at, started_at, deadline_at,
         trace_id, depth, parent_run_id, token_sha256, error, status_text, result_summary,
@@ -60,13 +60,13 @@ WITH gate AS (
 ), recorded AS (
     INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail)
     SELECT %(tenant)s, %(agent)s, event.run_id, event.name, %(now)s, ''
-    FROM begun, LATERAL (VALUES (%(run)s::bigint, 'run.succeeded'), (begun.id, 'run.admitted'),
-        (begun.id, 'run.started')) AS event (run_id, name)
+    FROM started, LATERAL (VALUES (%(run)s::bigint, 'run.succeeded'), (started.id, 'run.admitted'),
+        (started.id, 'run.started')) AS event (run_id, name)
 )
-SELECT begun.id, a.tenant_id, a.agent_id, a.id, a.schedule_id, a.trigger, a.attempts, 0,
+SELECT started.id, a.tenant_id, a.agent_id, a.id, a.schedule_id, a.trigger, a.attempts, 0,
     gate.revision, gate.timeout_seconds, a.prompt, a.context, a.requested_by, a.trace_id,
     a.depth, a.parent_run_id
-FROM begun, admitted a, gate"""  # noqa: S608
+FROM started, admitted a, gate"""  # noqa: S608
 
 
 def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | None:

@@ -51,8 +51,12 @@ class Job:
     @property
     def log_context(self) -> dict[str, Any]:
         """Fields of every log line about the run."""
-        whose = {"tenant_id": self.tenant_id, "agent_id": self.agent_id}
-        return {"trace_id": self.trace_id, **whose, "run_id": self.run_id}
+        return {
+            "trace_id": self.trace_id,
+            "tenant_id": self.tenant_id,
+            "agent_id": self.agent_id,
+            "run_id": self.run_id,
+        }
 
     @property
     def secret_sha256(self) -> str:

@@ -1,4 +1,4 @@
-"""Every change of state of a run or a work item; those of schedules are in schedule_states.py.
+"""Every change of state of a run or a work item; schedule_states.py has the schedules.
 
     work item   queued --> admitted --> done | failed
                    |          `-------> queued        (retry, on_lost: retry, or given back)
@@ -37,19 +37,19 @@ WORK_MOVES: Mapping[str, frozenset[str]] = {
     W.CLEARED: frozenset({W.QUEUED}),
     W.DROPPED: frozenset({W.QUEUED}),
 }
-CALLER_GONE = "the caller had already finished"
+CALLER_FINISHED = "the caller had already finished"
 MOST_LOSSES = 3
 LOSS_WINDOW = timedelta(hours=72)
 GIVEN_BACK_SECONDS = 1  # until the next sweep may admit it again
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 10, 3600
 
 
-# --- what a run holds -----------------------------------------------------------------------
+# --- held resources -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class HeldResources:
-    """What a run holds besides its slot, and what its signals say about its end.
+    """The resources of a run besides its slot, and the signals that change its ending.
 
     `slots` and `debts` are set only for a run that has lent or borrowed a slot. Most runs hold
     nothing: for them one query that finds no row is the whole cost.
@@ -93,11 +93,11 @@ def _apply_signals(held: HeldResources, ending: Ending) -> Ending:
     if ending.state not in {R.SUCCEEDED, R.FAILED}:
         return ending
     if held.exit_signal is not None:
-        said = verdict(Outcome("exited", held.exit_signal))
+        result = verdict(Outcome("exited", held.exit_signal))
         ending = replace(ending, exit_code=held.exit_signal, wants_rerun=False)
-        return replace(ending, state=said.state, error=said.error)
-    asked = held.rerun_requested and ending.state == R.SUCCEEDED
-    return replace(ending, wants_rerun=ending.wants_rerun or asked)
+        return replace(ending, state=result.state, error=result.error)
+    wants_rerun = held.rerun_requested and ending.state == R.SUCCEEDED
+    return replace(ending, wants_rerun=ending.wants_rerun or wants_rerun)
 
 
 # --- runs -----------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _admit_oldest(
 
 
 def admit_called_work(work_item_id: int, gate: AgentGate, loan: Loan, now: datetime) -> Job | None:
-    """Admit a called work item to a slot that runs which wait for it lend."""
+    """Admit a called work item to a slot that its waiting callers lend."""
     row = fetch_one(statements.ADMIT_CALLED, [work_item_id])
     if row is None:
         return None
@@ -160,7 +160,7 @@ def finish_run(
     if gate is None or not _end(job, ending, now, worker_id):
         return None
     held.return_slots()
-    following = _follow(job, ending, gate, now, worker_id if hand_over else None)
+    following = _fill_slot(job, ending, gate, now, worker_id if hand_over else None)
     _release(held, now)
     entry = _entry(f"run.{ending.state}", job, now, ending.error)
     journal.record(entry, *(_start_entries(following, now, hand_over) if following else ()))
@@ -172,7 +172,7 @@ def hand_over_in_one_statement(
 ) -> Job | None:
     """Finish a successful run and start the next one in one statement without a transaction.
 
-    None: the statement changed nothing, and `finish` has to do it.
+    None: the statement changed no row, and `finish_run` continues with separate statements.
     """
     if ending.state != R.SUCCEEDED or ending.wants_rerun or job.schedule_id:
         return None
@@ -183,14 +183,14 @@ def hand_over_in_one_statement(
     return following
 
 
-def _follow(
+def _fill_slot(
     job: Job, ending: Ending, gate: AgentGate, now: datetime, worker_id: int | None
 ) -> Job | None:
     """Fill the slot that has just become free: by a rerun, or by the oldest work item."""
     slots = None if gate.blocked_reason else find_free_slots(job.agent_id, gate)
     if slots and _may_rerun(job, ending, gate):
-        again = replace(_as_defined(job, gate), rerun=job.rerun + 1)
-        return _insert_run(again, slots, now, worker_id)
+        rerun = replace(_as_defined(job, gate), rerun=job.rerun + 1)
+        return _insert_run(rerun, slots, now, worker_id)
     _settle(job, ending, gate, now)
     # Under a project's cap the oldest work item of all its agents is next, not this agent's.
     if slots is None or gate.tenant_scale is not None:
@@ -218,7 +218,7 @@ def lose_run(run: Run, now: datetime, reason: str) -> bool:
     """
     lock_agent(run.agent_id)
     held = _read_held_resources(run.pk, run.tenant_id)
-    poison = _losses(run.work_item_id, now) >= MOST_LOSSES
+    poison = _count_losses(run.work_item_id, now) >= MOST_LOSSES
     state = R.DEAD if poison else R.LOST
     if not _move_run(run.pk, run.state, state, _end_columns(now, reason)):
         return False
@@ -264,7 +264,7 @@ def _release(held: HeldResources, now: datetime) -> None:
     if held.signaled:
         execute(statements.RELEASE_LOCKS, [held.run_id])
         execute(statements.DELETE_LOCK_WAITS, [held.run_id])
-        end_calls(held.run_id, now, CALLER_GONE)
+        end_calls(held.run_id, now, CALLER_FINISHED)
 
 
 # --- work items -----------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def _start_entries(job: Job, now: datetime, started: bool) -> list[journal.Journ
     return [_entry(name, job, now) for name in names]
 
 
-def _losses(work_item_id: int, now: datetime) -> int:
+def _count_losses(work_item_id: int, now: datetime) -> int:
     recent = Run.objects.filter(work_item=work_item_id, finished_at__gt=now - LOSS_WINDOW)
     return recent.filter(state=R.LOST).count()
 

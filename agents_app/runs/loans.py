@@ -21,7 +21,7 @@ from agents_app.runs.slots import (
     lock_tenant,
 )
 
-# A run that has waited longer has lost its gateway and may be doing something else.
+# A wait signal ends before this time; if it did not, its gateway died and the run may not wait.
 LONGEST_WAIT = timedelta(seconds=60)
 _COLUMNS = (("slot", "borrowed_from_id"), ("project_slot", "project_borrowed_from_id"))
 _WAITING_WORK = """
@@ -37,12 +37,12 @@ WITH RECURSIVE lineage (id, agent_id, slot, project_slot, parent_run_id, waiting
     FROM drover_run r JOIN lineage ON r.id = lineage.parent_run_id)
 SELECT id, agent_id, slot, project_slot FROM lineage
 WHERE slot IS NOT NULL AND waiting_since > %s ORDER BY step"""
-_LEND = "UPDATE drover_run SET {slot} = %s WHERE id = %s"
-_OWE = """
+_SET_SLOT = "UPDATE drover_run SET {slot} = %s WHERE id = %s"
+_RECORD_DEBT = """
 UPDATE drover_run SET borrowed_from_id = %s, project_borrowed_from_id = %s WHERE id = %s"""
-_GIVE_BACK = "UPDATE drover_run SET {slot} = %s WHERE id = %s AND {slot} >= %s"
-_HAND_ON = "UPDATE drover_run SET {debt} = %s WHERE {debt} = %s AND slot IS NOT NULL"
-_DEBTS = """
+_RETURN_SLOT = "UPDATE drover_run SET {slot} = %s WHERE id = %s AND {slot} >= %s"
+_TRANSFER_DEBT = "UPDATE drover_run SET {debt} = %s WHERE {debt} = %s AND slot IS NOT NULL"
+_SLOTS_AND_DEBTS = """
 SELECT slot, project_slot, borrowed_from_id, project_borrowed_from_id
 FROM drover_run WHERE id = %s"""
 
@@ -67,15 +67,15 @@ class Loan:
 
     @property
     def detail(self) -> str:
-        lenders = sorted({one for one in (self.slot_lender, self.project_lender) if one})
-        return f"slot lent by {' and '.join(f'run {one}' for one in lenders)}"
+        lenders = sorted({lender for lender in (self.slot_lender, self.project_lender) if lender})
+        return f"slot lent by {' and '.join(f'run {lender}' for lender in lenders)}"
 
 
 # --- lending --------------------------------------------------------------------------------
 
 
 def has_lender(work_item_id: int, now: datetime) -> bool:
-    """Whether a loan is possible, read without locks: callers ask often, and most have no loan."""
+    """Whether a loan is possible, read without locks: called often, and most calls have no loan."""
     work = fetch_one(_WAITING_WORK, [work_item_id, to_database_time(now)])
     if work is None:
         return False
@@ -133,12 +133,12 @@ def take_slots(loan: Loan) -> None:
     """Take the slots from the lenders; call it before the borrower's run is inserted."""
     for (column, _), lender in zip(_COLUMNS, (loan.slot_lender, loan.project_lender), strict=True):
         if lender is not None:
-            execute(_LEND.format(slot=column), [LENT + lender % LENT, lender])
+            execute(_SET_SLOT.format(slot=column), [LENT + lender % LENT, lender])
 
 
 def record_debt(run_id: int, loan: Loan) -> None:
     """Store with the borrower which runs its slots are returned to."""
-    execute(_OWE, [loan.slot_lender, loan.project_lender, run_id])
+    execute(_RECORD_DEBT, [loan.slot_lender, loan.project_lender, run_id])
 
 
 # --- returning ------------------------------------------------------------------------------
@@ -154,13 +154,13 @@ def return_slot(run_id: int, held: SlotPair, debts: tuple[int | None, int | None
         _COLUMNS, (held.slot, held.project_slot), debts, strict=True
     ):
         if number is not None and number >= LENT:
-            execute(_HAND_ON.format(debt=debt), [lender, run_id])
+            execute(_TRANSFER_DEBT.format(debt=debt), [lender, run_id])
         elif lender is not None:
-            execute(_GIVE_BACK.format(slot=column), [number, lender, LENT])
+            execute(_RETURN_SLOT.format(slot=column), [number, lender, LENT])
 
 
 def read_slots_and_debts(run_id: int) -> tuple[SlotPair, tuple[int | None, int | None]]:
-    row = fetch_one(_DEBTS, [run_id])
+    row = fetch_one(_SLOTS_AND_DEBTS, [run_id])
     assert row is not None
     return SlotPair(row[0], row[1]), (row[2], row[3])
 

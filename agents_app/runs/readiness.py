@@ -1,4 +1,4 @@
-"""The processes without which no agent runs."""
+"""Checks for the processes that every run requires: a worker and beat."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Every change of state of a schedule; those of runs and work items are in lifecycle.py.
+"""Every change of state of a schedule; lifecycle.py has the runs and work items.
 
     active <--> paused              a person, a missing agent, too many failures, the end of a pause
     active | paused | failed --> completed | failed     a one-shot, by the end of its work
@@ -55,7 +55,10 @@ def cancel_schedule(schedule_id: int, was: str) -> bool:
 
 
 def end_one_shot(schedule_id: int, state: str, note: str) -> bool:
-    """End a one-shot whose firing or work came to nothing, unless it has a next fire time."""
+    """End a one-shot whose firing was skipped or whose work failed.
+
+    Does nothing if the schedule has a next fire time.
+    """
     row = _lock_schedule(schedule_id)
     if row is None:
         return False

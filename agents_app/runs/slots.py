@@ -65,7 +65,7 @@ def lock_agent(agent_id: int) -> AgentGate | None:
 
 
 def read_blocked_agents() -> list[int]:
-    """The ids of the agents that start nothing, of all tenants."""
+    """The ids of the agents, of all tenants, for which a block holds."""
     return fetch_column(_BLOCKED, [])
 
 

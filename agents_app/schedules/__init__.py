@@ -1,4 +1,4 @@
-"""Schedules: what is due, what each firing led to, and what people change.
+"""Schedules: due times, firings and their outcomes, and changes that users make.
 
 Belongs here: rows of schedules and firings.
 Does not belong here: text to trigger to instant (triggers).

@@ -36,8 +36,8 @@ log = structlog.get_logger("drover.due")
 SCHEDULES_IN_ONE_COMMIT = 500
 AHEAD = timedelta(seconds=1.5)
 MOST_AHEAD = 2000
-FIRST_COMES = timedelta(milliseconds=50)
-FIRED_BEFORE = "it had already fired at this time"
+MARGIN_BEFORE_FIRST = timedelta(milliseconds=50)
+FIRED_BEFORE = "the schedule had already fired at this time"
 
 
 def claim_due_schedules(now: datetime) -> int:
@@ -76,7 +76,7 @@ def compute_next_fires_ahead(now: datetime, clock: Callable[[], datetime]) -> No
     for schedule in soon:
         assert schedule.next_fire_at is not None
         first_at = first_at or schedule.next_fire_at
-        if first_at - clock() < FIRST_COMES:
+        if first_at - clock() < MARGIN_BEFORE_FIRST:
             return
         with suppress(TriggerParseError):
             fire_after(schedule, schedule.next_fire_at)
@@ -87,13 +87,13 @@ def compute_next_fires_ahead(now: datetime, clock: Callable[[], datetime]) -> No
 
 def resume_expired_pauses(now: datetime) -> int:
     """Resume the schedules whose pause has ended; returns their number."""
-    waited = Schedule.objects.filter(state=Schedule.State.PAUSED, pause_until__lte=now)
-    return sum(in_transaction(partial(_resume, waited, schedule, now)) for schedule in waited)
+    expired = Schedule.objects.filter(state=Schedule.State.PAUSED, pause_until__lte=now)
+    return sum(in_transaction(partial(_resume, expired, schedule, now)) for schedule in expired)
 
 
-def _resume(waited: "QuerySet[Schedule]", seen: Schedule, now: datetime) -> bool:
-    lock_agent(seen.agent_id)
-    schedule = waited.filter(pk=seen.pk).first()
+def _resume(expired: "QuerySet[Schedule]", known: Schedule, now: datetime) -> bool:
+    lock_agent(known.agent_id)
+    schedule = expired.filter(pk=known.pk).first()
     if schedule is None:
         return False  # resumed, and perhaps paused again, since it was read
     try:
@@ -129,46 +129,46 @@ def _has_unfinished_work(schedule: Schedule) -> bool:
 
 
 def _claim_batch(now: datetime) -> int:
-    schedules = _due(now)
+    schedules = _lock_due_schedules(now)
     if not schedules:
         return 0
-    # Only intervals that are counted from the end of the last run depend on it.
+    # Only intervals that are counted from the end of the last run depend on unfinished work.
     busy = read_live_states([s.pk for s in schedules if s.interval_seconds is not None])
     disabled = set(Tenant.objects.filter(disabled_at__isnull=False).values_list("pk", flat=True))
     plans = [
         (s, p)
         for s in schedules
-        if (p := _plan(s, now, busy=s.pk in busy, disabled=s.tenant_id in disabled))
+        if (p := _plan_or_pause(s, now, busy=s.pk in busy, disabled=s.tenant_id in disabled))
     ]
-    firings = [firing for s, p in plans for firing in _firings(s, p)]
+    firings = [firing for s, p in plans for firing in _new_firings(s, p)]
     _spread(firings, now)
-    _record(firings, now)
-    _arm(plans, now)
+    _insert_firings(firings, now)
+    _set_next_fires(plans, now)
     return len(schedules)
 
 
-def _due(now: datetime) -> list[Schedule]:
+def _lock_due_schedules(now: datetime) -> list[Schedule]:
     due = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__lte=now)
     # The lock has no effect on SQLite, where the transaction holds the only lock there is.
     due = due.order_by("next_fire_at").select_for_update(skip_locked=True)
     return list(due[:SCHEDULES_IN_ONE_COMMIT])
 
 
-def _plan(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> Plan | None:
+def _plan_or_pause(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> Plan | None:
     if disabled and schedule.one_shot:
         schedule_states.pause_schedule(schedule.pk, TENANT_DISABLED)
         return None
     try:
         return plan_firings(schedule, now, busy=busy, disabled=disabled)
     except (TriggerParseError, OverflowError) as error:
-        # Stored by another version of Drover; the other schedules must not wait for it.
+        # Stored by another version of Drover; the other schedules must not wait for this one.
         log.warning("schedule.unreadable", schedule_id=schedule.pk, error=str(error))
         schedule_states.pause_schedule(schedule.pk, str(error))
         return None
 
 
 @dataclass(slots=True)
-class _Due:
+class _NewFiring:
     """A firing that is not stored yet."""
 
     schedule: Schedule
@@ -178,15 +178,15 @@ class _Due:
     reason: str = ""
 
 
-def _firings(schedule: Schedule, p: Plan) -> list[_Due]:
+def _new_firings(schedule: Schedule, p: Plan) -> list[_NewFiring]:
     if p.missed_count:
         log.warning("schedule.missed", schedule_id=schedule.pk, count=p.missed_count)
-    skipped = [_Due(schedule, at, at, Firing.Outcome.SKIPPED, p.reason) for at in p.skipped]
-    return skipped + [_Due(schedule, at, decision_time(schedule, at)) for at in p.fire]
+    skipped = [_NewFiring(schedule, at, at, Firing.Outcome.SKIPPED, p.reason) for at in p.skipped]
+    return skipped + [_NewFiring(schedule, at, decision_time(schedule, at)) for at in p.fire]
 
 
-def _record(firings: list[_Due], now: datetime) -> None:
-    """Insert firings; existing ones are from a beat that died before it set the next fire time."""
+def _insert_firings(firings: list[_NewFiring], now: datetime) -> None:
+    """Insert firings, except firings that a beat inserted before it died."""
     rows = [
         (
             *(f.schedule.tenant_id, f.schedule.pk, f.due_at, now, f.decide_at),
@@ -194,10 +194,10 @@ def _record(firings: list[_Due], now: datetime) -> None:
         )
         for f in firings
     ]
-    insert_many("drover_firing", _FIRING, rows, "id")
+    insert_many("drover_firing", _FIRING_COLUMNS, rows, "id")
 
 
-def _spread(firings: list[_Due], now: datetime) -> None:
+def _spread(firings: list[_NewFiring], now: datetime) -> None:
     """Spread the decisions about late firings over some seconds, after a downtime."""
     undecided = [f for f in firings if f.outcome == Firing.Outcome.UNDECIDED]
     # A firing that waits for its jitter is not late.
@@ -209,16 +209,16 @@ def _spread(firings: list[_Due], now: datetime) -> None:
         firing.decide_at = now + timedelta(seconds=CONF.spread_seconds * share)
 
 
-_FIRING = {
+_FIRING_COLUMNS = {
     **dict.fromkeys(("tenant_id", "schedule_id"), "bigint"),
     **dict.fromkeys(("due_at", "recorded_at", "decide_at"), "timestamptz"),
     **dict.fromkeys(("outcome", "reason"), "text"),
 }
-_ARMED = {
+_NEXT_FIRE_COLUMNS = {
     **dict.fromkeys(("id", "fired", "skipped", "missed", "late"), "bigint"),
     **dict.fromkeys(("was", "next", "last"), "timestamptz"),
 }
-_ARM = """
+_SET_NEXT_FIRES = """
 UPDATE drover_schedule AS s
 SET next_fire_at = v.next, last_fire_at = COALESCE(v.last, s.last_fire_at),
     fire_count = s.fire_count + v.fired, skipped_count = s.skipped_count + v.skipped,
@@ -226,7 +226,7 @@ SET next_fire_at = v.next, last_fire_at = COALESCE(v.last, s.last_fire_at),
 FROM v WHERE s.id = v.id AND s.next_fire_at = v.was RETURNING 1"""
 
 
-def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
+def _set_next_fires(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
     """Set the next fire times, except of schedules that were changed since they were read."""
     if not plans:
         return
@@ -244,8 +244,8 @@ def _arm(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
         for s, p in plans
     ]
     # On PostgreSQL a statement for each schedule costs more than the rest of a claim.
-    columns = dict(zip(_ARMED, zip(*rows, strict=True), strict=True))
-    fetch_each(ENGINE.with_rows(_ARM, _ARMED, columns))
+    columns = dict(zip(_NEXT_FIRE_COLUMNS, zip(*rows, strict=True), strict=True))
+    fetch_each(ENGINE.with_rows(_SET_NEXT_FIRES, _NEXT_FIRE_COLUMNS, columns))
     _end_one_shots([(s, p) for s, p in plans if s.one_shot])
 
 
@@ -253,9 +253,9 @@ def _end_one_shots(plans: list[tuple[Schedule, Plan]]) -> None:
     """End the one-shots that are too late, or whose new time equals that of an earlier firing."""
     keys = [s.pk for s, p in plans if p.fire]
     new = Firing.objects.filter(schedule__in=keys, outcome=Firing.Outcome.UNDECIDED)
-    to_come = set(new.values_list("schedule_id", flat=True)) if keys else set()
+    undecided = set(new.values_list("schedule_id", flat=True)) if keys else set()
     for schedule, p in plans:
         if not p.fire:
             schedule_states.end_one_shot(schedule.pk, "failed", f"skipped: {p.reason}")
-        elif schedule.pk not in to_come:
+        elif schedule.pk not in undecided:
             schedule_states.end_one_shot(schedule.pk, "completed", FIRED_BEFORE)

@@ -1,4 +1,4 @@
-"""Commands of people for schedules: create, edit, pause, resume, cancel, retry; with events."""
+"""Changes of schedules that users request; each is committed together with its event."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -61,11 +61,11 @@ def create(agent: Agent, draft: Draft, by: str, now: datetime) -> Schedule:
         schedule = copy(checked)
         lock_agents([agent.pk])
         if draft.name:
-            _free_name(schedule)
+            _claim_name(schedule)
         else:
-            schedule.name = _unused(schedule.name, agent)
+            schedule.name = _unused_name(schedule.name, agent)
         schedule.save(force_insert=True)
-        _note("schedule.created", schedule, by, now)
+        _record_event("schedule.created", schedule, by, now)
         return schedule
 
     return in_transaction(write)
@@ -93,7 +93,7 @@ def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) ->
     def write() -> Schedule:
         schedule = Schedule.objects.select_related("agent").get(pk=known.pk)
         if schedule.state not in {S.ACTIVE, S.PAUSED}:
-            raise Refused(f"a {schedule.state} schedule is not edited: create a new one")
+            raise Refused(f"a {schedule.state} schedule cannot be edited: create a new one")
         for column, value in changes.items():
             setattr(schedule, column, value)
         columns = set(changes)
@@ -104,7 +104,7 @@ def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) ->
             columns |= {"expression", "timezone", "one_shot", "interval_seconds", "next_fire_at"}
         _check(schedule)
         schedule.save(update_fields=[*columns, "updated_at"])
-        _note("schedule.edited", schedule, f"{by}: {', '.join(sorted(changes))}", now)
+        _record_event("schedule.edited", schedule, f"{by}: {', '.join(sorted(changes))}", now)
         return schedule
 
     return in_transaction(write)
@@ -115,7 +115,7 @@ def pause(
 ) -> bool:
     if until is not None and until <= now:
         raise Refused(f"{until:%Y-%m-%d %H:%M %Z} is in the past: give a time in the future")
-    return _act(
+    return _commit_with_event(
         "schedule.paused",
         lambda: schedule_states.pause_schedule(schedule.pk, note, until),
         schedule,
@@ -132,7 +132,7 @@ def resume(known: Schedule, by: str, now: datetime, *, at_once: bool = False) ->
         upcoming = next_fire_after_pause(schedule, now, at_once=at_once)
         return schedule_states.resume_schedule(schedule.pk, S.PAUSED, upcoming)
 
-    return _act("schedule.resumed", change, known, by, now)
+    return _commit_with_event("schedule.resumed", change, known, by, now)
 
 
 def cancel(known: Schedule, by: str, now: datetime) -> int:
@@ -142,8 +142,8 @@ def cancel(known: Schedule, by: str, now: datetime) -> int:
         schedule = _lock_and_read(known)
         if not schedule_states.cancel_schedule(schedule.pk, schedule.state):
             raise Refused(f"{schedule.name} was canceled already")
-        _note("schedule.canceled", schedule, by, now)
-        return _call_off(schedule, now)
+        _record_event("schedule.canceled", schedule, by, now)
+        return _cancel_work(schedule, now)
 
     return in_transaction(write)
 
@@ -159,8 +159,10 @@ def retry(known: Schedule, by: str, now: datetime) -> WorkItem:
             # The retry replaces the firing of a one-shot.
             upcoming = None if schedule.one_shot else fire_after_pause(schedule, now)
             schedule_states.resume_schedule(schedule.pk, schedule.state, upcoming)
-        _note("schedule.retried", schedule, by, now)
-        return enqueue_in_transaction(_again(schedule, failed.order_by("-id").first(), by), now)
+        _record_event("schedule.retried", schedule, by, now)
+        return enqueue_in_transaction(
+            _retry_request(schedule, failed.order_by("-id").first(), by), now
+        )
 
     return in_transaction(write)
 
@@ -194,21 +196,21 @@ def _check(schedule: Schedule) -> None:
         raise Refused(f"{first[0]}: {' '.join(first[1])}") from None
 
 
-def _free_name(schedule: Schedule) -> None:
+def _claim_name(schedule: Schedule) -> None:
     known = Schedule.objects.filter(agent=schedule.agent, name=schedule.name).first()
     if known is None:
         return
     if known.state in {S.ACTIVE, S.PAUSED}:
         raise Refused(
             f"{schedule.agent.name} has a schedule {known.name!r} already ({known.state}): "
-            "choose another name, or cancel that one first"
+            "choose another name, or cancel the existing schedule first"
         )
     # The old schedule keeps its history under another name.
     old_name = f"{known.name[: LONGEST_NAME - 20]}.{known.pk}"
     Schedule.objects.filter(pk=known.pk).update(name=old_name)
 
 
-def _unused(name: str, agent: Agent) -> str:
+def _unused_name(name: str, agent: Agent) -> str:
     taken = set(agent.schedules.filter(name__startswith=name).values_list("name", flat=True))
     names = (f"{name}-{number}" for number in count(2))
     return name if name not in taken else next(other for other in names if other not in taken)
@@ -220,14 +222,16 @@ def _name_from(text: str) -> str:
 
 def _refuse_retry(schedule: Schedule, failed: "QuerySet[WorkItem]") -> None:
     if schedule.state == S.CANCELED:
-        raise Refused("a canceled schedule is not retried: create a new one")
+        raise Refused("a canceled schedule cannot be retried: create a new one")
     undone = schedule.firings.exclude(outcome__in=["", "started", "queued"])
-    came_to_nothing = schedule.state == S.FAILED or failed.exists() or undone.exists()
-    if schedule.state == S.COMPLETED or not came_to_nothing:
-        raise Refused(f"nothing of {schedule.name} has failed or was skipped")
+    has_failed = schedule.state == S.FAILED or failed.exists() or undone.exists()
+    if schedule.state == S.COMPLETED or not has_failed:
+        raise Refused(
+            f"no work of {schedule.name} failed and no firing was skipped: nothing to retry"
+        )
 
 
-def _call_off(schedule: Schedule, now: datetime) -> int:
+def _cancel_work(schedule: Schedule, now: datetime) -> int:
     undecided = schedule.firings.filter(outcome=Firing.Outcome.UNDECIDED)
     firings = undecided.update(outcome=Firing.Outcome.SKIPPED, reason=Firing.Reason.DISABLED)
     queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
@@ -236,7 +240,7 @@ def _call_off(schedule: Schedule, now: datetime) -> int:
     return firings + sum(lifecycle.drop_work(item, now, reason) for item in items)
 
 
-def _again(schedule: Schedule, item: WorkItem | None, by: str) -> Request:
+def _retry_request(schedule: Schedule, item: WorkItem | None, by: str) -> Request:
     return Request(
         tenant_id=schedule.tenant_id,
         agent_id=schedule.agent_id,
@@ -248,21 +252,21 @@ def _again(schedule: Schedule, item: WorkItem | None, by: str) -> Request:
     )
 
 
-def _act(
+def _commit_with_event(
     name: str, change: Callable[[], bool], schedule: Schedule, detail: str, now: datetime
 ) -> bool:
     """Commit the change together with its event; without a change there is no event."""
 
-    def both() -> bool:
-        moved = change()
-        if moved:
-            _note(name, schedule, detail, now)
-        return moved
+    def change_and_record() -> bool:
+        changed = change()
+        if changed:
+            _record_event(name, schedule, detail, now)
+        return changed
 
-    return in_transaction(both)
+    return in_transaction(change_and_record)
 
 
-def _note(name: str, schedule: Schedule, detail: str, now: datetime) -> None:
+def _record_event(name: str, schedule: Schedule, detail: str, now: datetime) -> None:
     about = f"{schedule.name}: {detail}"
     journal.record(
         journal.JournalEntry(name, now, schedule.tenant_id, schedule.agent_id, detail=about)

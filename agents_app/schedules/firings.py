@@ -26,7 +26,7 @@ from agents_app.runs import (
 )
 
 log = structlog.get_logger("drover.firings")
-FIRINGS_IN_ONE_LOOK = 2000
+FIRINGS_IN_ONE_BATCH = 2000
 MOST_NAMED = 10
 Decision = tuple[str, str]
 AT_CAPACITY: Decision = (Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY)
@@ -35,17 +35,17 @@ AT_CAPACITY: Decision = (Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY)
 def decide_firings(now: datetime) -> int:
     """Commit the outcome of all firings whose time has come, the oldest first."""
     decided = 0
-    while batch := _decide_some(now):
+    while batch := _decide_batch(now):
         decided += batch
     return decided
 
 
-def _decide_some(now: datetime) -> int:
+def _decide_batch(now: datetime) -> int:
     """One transaction per agent, so that workers wait only for the agent of their run."""
     decided = 0
     for agent_id, firing_ids in _undecided_by_agent(now).items():
         try:
-            decided += in_transaction(partial(_decide_for, agent_id, firing_ids, now))
+            decided += in_transaction(partial(_decide_for_agent, agent_id, firing_ids, now))
         except (OperationalError, InterfaceError):
             raise  # the database is unavailable: beat repeats the call
         except Exception:
@@ -55,24 +55,26 @@ def _decide_some(now: datetime) -> int:
 
 
 def _undecided_by_agent(now: datetime) -> dict[int, list[int]]:
-    waiting = Firing.objects.filter(outcome="", decide_at__lte=now).order_by("decide_at", "id")
+    due = Firing.objects.filter(outcome="", decide_at__lte=now).order_by("decide_at", "id")
     by_agent: dict[int, list[int]] = {}
-    for firing_id, agent_id in waiting.values_list("pk", "schedule__agent")[:FIRINGS_IN_ONE_LOOK]:
+    for firing_id, agent_id in due.values_list("pk", "schedule__agent")[:FIRINGS_IN_ONE_BATCH]:
         by_agent.setdefault(agent_id, []).append(firing_id)
     return by_agent
 
 
 def _decide_alone(agent_id: int, firing_id: int, now: datetime) -> int:
-    """Decide one firing of a batch that raised an error; if it raises again, it has failed."""
+    """Decide one firing of a batch that raised an error; after a second error it has failed."""
     try:
-        return in_transaction(partial(_decide_for, agent_id, [firing_id], now))
+        return in_transaction(partial(_decide_for_agent, agent_id, [firing_id], now))
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
-        return in_transaction(partial(_fail, firing_id, f"not asked for: {error}"))
+        return in_transaction(
+            partial(_fail_firing, firing_id, f"the work item could not be created: {error}")
+        )
 
 
-def _fail(firing_id: int, note: str) -> int:
+def _fail_firing(firing_id: int, note: str) -> int:
     firing = Firing.objects.filter(pk=firing_id, outcome="")
     schedule_id = firing.values_list("schedule_id", flat=True).first()
     failed = firing.update(outcome=Firing.Outcome.FAILED)
@@ -81,7 +83,7 @@ def _fail(firing_id: int, note: str) -> int:
     return failed
 
 
-def _decide_for(agent_id: int, firing_ids: list[int], now: datetime) -> int:
+def _decide_for_agent(agent_id: int, firing_ids: list[int], now: datetime) -> int:
     gate = lock_agent(agent_id)
     firings = list(_undecided(firing_ids))
     live = read_live_states({firing.schedule_id for firing in firings})
@@ -95,7 +97,7 @@ def _decide_for(agent_id: int, firing_ids: list[int], now: datetime) -> int:
     for decision, decided in decisions.items():
         _record(decision, decided)
         if decision[0] == Firing.Outcome.SKIPPED:
-            _follow_up(
+            _update_skipped_schedules(
                 decision[1], decided, missing=gate is None or gate.block_code == "agent_missing"
             )
     return len(firings)
@@ -182,7 +184,7 @@ def _record(decision: Decision, firings: list[Firing]) -> None:
     decided.update(outcome=outcome, reason=reason)
 
 
-def _follow_up(reason: str, firings: list[Firing], *, missing: bool) -> None:
+def _update_skipped_schedules(reason: str, firings: list[Firing], *, missing: bool) -> None:
     """Update the schedules of skipped firings: count them, pause or end the schedules."""
     _count_skipped(firings)
     for schedule in (firing.schedule for firing in firings):
@@ -199,9 +201,9 @@ def _follow_up(reason: str, firings: list[Firing], *, missing: bool) -> None:
 
 
 def _count_skipped(firings: list[Firing]) -> None:
-    same: dict[int, list[int]] = {}
+    by_count: dict[int, list[int]] = {}
     for schedule_id, count in Counter(firing.schedule_id for firing in firings).items():
-        same.setdefault(count, []).append(schedule_id)
-    for count, schedule_ids in same.items():
+        by_count.setdefault(count, []).append(schedule_id)
+    for count, schedule_ids in by_count.items():
         schedules = Schedule.objects.filter(pk__in=schedule_ids)
         schedules.update(skipped_count=F("skipped_count") + count)

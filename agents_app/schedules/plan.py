@@ -59,7 +59,7 @@ def parse_schedule_text(schedule: Schedule, now: datetime, *, allow_past: bool =
 def set_next_fire(schedule: Schedule, now: datetime) -> None:
     """Set the next fire time of a new or edited schedule.
 
-    `15m` fires at once, `every 15 minutes` after 15 minutes.
+    `15m` fires immediately, `every 15 minutes` after 15 minutes.
     """
     trigger = parse_trigger(schedule.expression)
     schedule.interval_seconds = None
@@ -95,7 +95,7 @@ def _policies(schedule: Schedule) -> tuple[Gap, OverlapHour]:
     return cast("Gap", schedule.gap), cast("OverlapHour", schedule.overlap_hour)
 
 
-# --- what is due ----------------------------------------------------------------------------
+# --- due instants ---------------------------------------------------------------------------
 
 
 def plan_firings(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool = False) -> Plan:
@@ -107,9 +107,9 @@ def plan_firings(schedule: Schedule, now: datetime, *, busy: bool, disabled: boo
         return Plan(skipped=armed, reason=Firing.Reason.TENANT_DISABLED, next_fire_at=later)
     if schedule.interval_seconds is not None:
         # Counted from the end of a run: during a run no instant is due.
-        at_once = () if busy else (schedule.next_fire_at,)
+        due = () if busy else (schedule.next_fire_at,)
         every = timedelta(seconds=schedule.interval_seconds)
-        return Plan(at_once, next_fire_at=now + every)
+        return Plan(due, next_fire_at=now + every)
     instants, upcoming = _instants(schedule, now)
     fire = _to_fire(schedule, instants, now)
     caught_up = set(fire)
@@ -119,7 +119,7 @@ def plan_firings(schedule: Schedule, now: datetime, *, busy: bool, disabled: boo
 
 
 def _instants(schedule: Schedule, now: datetime) -> tuple[list[datetime], datetime | None]:
-    """Every instant from `next_fire_at` until now, and the one after."""
+    """Every instant from `next_fire_at` until now, and the first instant after now."""
     instants: list[datetime] = []
     upcoming = schedule.next_fire_at
     while upcoming is not None and upcoming <= now:
@@ -133,7 +133,7 @@ def _instants(schedule: Schedule, now: datetime) -> tuple[list[datetime], dateti
 
 
 def _latest(schedule: Schedule, since: datetime, now: datetime) -> list[datetime]:
-    """The last hundred instants, found from the end; those of an interval count from `since`."""
+    """The last hundred instants, found from the end; an interval counts from `since`."""
     trigger, local = parse_trigger(schedule.expression), zone(schedule.timezone)
     found = list(_backwards(trigger, since, now, local, _policies(schedule)))
     if len(found) < MOST_CAUGHT_UP:

@@ -17,7 +17,7 @@ from agents_app.runs import Request, dispatch, lifecycle, lock_agents
 CALL_TIMEOUT = timedelta(hours=2)
 NO_ANSWER = "no answer within 2 hours"
 # The texts that the signal protocol prescribes where people see another one.
-PROTOCOL_ERRORS = {lifecycle.CALLER_GONE: "caller container exited"}
+PROTOCOL_ERRORS = {lifecycle.CALLER_FINISHED: "caller container exited"}
 OPEN_WORK = (WorkItem.State.QUEUED, WorkItem.State.ADMITTED)
 
 

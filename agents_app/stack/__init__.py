@@ -14,4 +14,4 @@ __all__ = [
     "STOP_SIGNALS",
     "first_start",
     "preflight",
-]  # the last two need Django: they are imported by name
+]  # `first_start` and `preflight` need Django: they are imported by name

@@ -1,4 +1,4 @@
-"""One child process that ends with its parent and whose output is printed line by line."""
+"""A child process that ends with its parent, and whose output is printed line by line."""
 
 import asyncio
 import contextlib

@@ -22,6 +22,8 @@ class StartError(DroverError):
 
 
 class Keeper:
+    """Keeps one role running until `release` is called."""
+
     def __init__(self, role: Role, console: Console, keep_fds: tuple[int, ...]) -> None:
         self.role = role
         self._console = console
@@ -30,7 +32,7 @@ class Keeper:
         self._task: asyncio.Task[None] | None = None
         self._was_ready = asyncio.Event()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self._task = asyncio.create_task(self._run_until_released())
 
     def release(self) -> SupervisedProcess | None:
@@ -50,8 +52,8 @@ class Keeper:
         if self._task.done():
             self._task.result()
 
-    async def until_gone(self) -> None:
-        """Wait for the end of a role that is not restarted; never returns for others."""
+    async def until_exited(self) -> None:
+        """Wait for the exit of a role without restarts; a role with restarts never exits."""
         assert self._task is not None
         await asyncio.wait({self._task})
 
@@ -59,31 +61,31 @@ class Keeper:
         failures = 0
         while True:
             started = time.monotonic()
-            how = await self._run_once()
+            exit_text = await self._run_once()
             failures = failures_after(failures, time.monotonic() - started)
             if not self._was_ready.is_set() and (failures >= FIRST_TRIES or not self.role.restart):
-                raise StartError(self._start_problem(how))
+                raise StartError(self._start_problem(exit_text))
             if not self.role.restart:
-                self._console.say(f"{self.role.name} {how}")
+                self._console.say(f"{self.role.name} {exit_text}")
                 return
             delay = restart_delay_seconds(failures)
-            self._console.say(f"{self.role.name} {how}; next start in {delay:g} s")
+            self._console.say(f"{self.role.name} {exit_text}; next start in {delay:g} s")
             await asyncio.sleep(delay)
 
     async def _run_once(self) -> str:
-        """Start the process and wait for its exit; returns how it ended, as text."""
+        """Start the process and wait for its exit; returns a text about the exit."""
         if self.role.ready_file is not None:
             self.role.ready_file.unlink(missing_ok=True)
         try:
             self._child = await start_child(self.role, self._console.line, self._keep_fds)
         except OSError as error:
             return f"cannot be run ({self.role.argv[0]}: {error.strerror})"
-        return ended_how(await self._watch(self._child))
+        return describe_exit(await self._watch(self._child))
 
     async def _watch(self, child: SupervisedProcess) -> int:
         """Wait for the exit, and meanwhile set the ready event; returns the exit status."""
         exited = asyncio.create_task(child.exited())
-        ready = asyncio.create_task(self._note_ready(child))
+        ready = asyncio.create_task(self._wait_until_ready(child))
         try:
             done, _ = await asyncio.wait({exited, ready}, return_when=asyncio.FIRST_COMPLETED)
             if ready in done:
@@ -93,7 +95,7 @@ class Keeper:
             ready.cancel()
             exited.cancel()
 
-    async def _note_ready(self, child: SupervisedProcess) -> None:
+    async def _wait_until_ready(self, child: SupervisedProcess) -> None:
         try:
             async with asyncio.timeout(READY_WITHIN_SECONDS):
                 while not await self._is_ready():
@@ -110,13 +112,13 @@ class Keeper:
             return self.role.ready_file.exists()
         return self.role.ready is None or await self.role.ready()
 
-    def _start_problem(self, how: str) -> str:
+    def _start_problem(self, reason: str) -> str:
         lines = self._child.last_lines if self._child else ()
         output = "".join(f"\n    {line}" for line in lines) or " (none)"
-        return f"{self.role.name} {how} and was never ready. Its last lines:{output}"
+        return f"{self.role.name} {reason} and was never ready. Its last lines:{output}"
 
 
-def ended_how(status: int) -> str:
+def describe_exit(status: int) -> str:
     if status >= 0:
         return f"exited with status {status}"
     try:

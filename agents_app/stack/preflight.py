@@ -14,7 +14,7 @@ def ensure_project(project: Path) -> None:
     if not project.is_dir():
         raise ConfigError(
             f"the project directory {project} does not exist. "
-            "Create it, or point DROVER_PROJECT to the directory that holds agents/."
+            "Create it, or set DROVER_PROJECT to the directory that contains agents/."
         )
 
 
@@ -24,7 +24,7 @@ def ensure_data(data: Path) -> None:
     except OSError as error:
         raise ConfigError(
             f"cannot create the data directory {data}: {error.strerror}. "
-            "Set DROVER_DATA to a directory this user may write to."
+            "Set DROVER_DATA to a directory that this user may write to."
         ) from None
 
 
@@ -49,9 +49,9 @@ def _usable_port(port: int, variable: str) -> int:
             return int(listener.getsockname()[1])
     problem = _bind(port)
     if problem == errno.EADDRINUSE:
-        raise ConfigError(f"port {port} is in use. Set {variable} to a free one.")
+        raise ConfigError(f"port {port} is in use. Set {variable} to a free port.")
     if problem:
-        raise ConfigError(f"port {port}: {os.strerror(problem)}. Set {variable} to another one.")
+        raise ConfigError(f"port {port}: {os.strerror(problem)}. Set {variable} to another port.")
     return port
 
 

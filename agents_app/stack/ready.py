@@ -22,7 +22,7 @@ def report_ready(**_: object) -> None:
 def redis_answers(socket: Path) -> ReadyCheck:
     async def check() -> bool:
         # A server that is still loading its data answers -LOADING.
-        reply = await _ask(asyncio.open_unix_connection(socket), b"PING\r\nQUIT\r\n")
+        reply = await _exchange(asyncio.open_unix_connection(socket), b"PING\r\nQUIT\r\n")
         return reply.startswith(b"+PONG")
 
     return check
@@ -38,10 +38,10 @@ def http_answers(port: int, path: str, status: int = 200) -> ReadyCheck:
 
 async def _get(port: int, path: str) -> bytes:
     request = f"GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode()
-    return await _ask(asyncio.open_connection("127.0.0.1", port), request)
+    return await _exchange(asyncio.open_connection("127.0.0.1", port), request)
 
 
-async def _ask(connecting: Connecting, request: bytes) -> bytes:
+async def _exchange(connecting: Connecting, request: bytes) -> bytes:
     """The whole answer until the connection is closed; empty if the server is not reachable."""
     try:
         async with asyncio.timeout(_ANSWER_SECONDS):

@@ -6,7 +6,12 @@ from pathlib import Path
 from signal import SIGKILL, SIGQUIT, SIGTERM
 
 from agents_app.conf import ROOT, Conf
-from agents_app.installation import find_server, kept_secret, redis_socket_path, server_argv
+from agents_app.installation import (
+    find_server,
+    read_or_create_secret,
+    redis_socket_path,
+    server_argv,
+)
 from agents_app.stack.ready import READY_FILE, http_answers, redis_answers
 from agents_app.stack.role import Role
 
@@ -68,7 +73,7 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
         start_stage=START_REST,
         stop_stage=STOP_WORK,
         stop_timeout_seconds=None,
-        # The guard kills all its descendants at once.
+        # On SIGQUIT the guard kills all its descendants without a grace period.
         kill_signal=SIGQUIT,
         death_signal=SIGQUIT,
     )
@@ -104,10 +109,11 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
 
 
 def flower_role(conf: Conf, env: Environment) -> Role:
+    password = read_or_create_secret(flower_password_file(conf.data))
     own = {
         "FLOWER_ADDRESS": "127.0.0.1",
         "FLOWER_PORT": str(conf.flower_port),
-        "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{kept_secret(flower_password_file(conf.data))}",
+        "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}",
         "FLOWER_MAX_TASKS": "1000",
     }
     shared = _child_env(env, "flower")

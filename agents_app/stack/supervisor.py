@@ -53,9 +53,9 @@ class Supervisor:
         self._grace_seconds = grace_seconds
         self._progress_seconds = progress_seconds
         self._stop_requests = 0
-        self._asked_to_stop = asyncio.Event()
-        self._asked_to_hurry = asyncio.Event()
-        self._asked_to_kill = asyncio.Event()
+        self._stop_requested = asyncio.Event()
+        self._interrupt_requested = asyncio.Event()
+        self._kill_requested = asyncio.Event()
         self._interrupting: asyncio.Task[None] | None = None
         self._killed: list[str] = []
 
@@ -77,18 +77,18 @@ class Supervisor:
         self._stop_requests += 1
         if self._stop_requests == 1:
             self._console.say("stopping; press Ctrl-C again to stop running agents")
-            self._asked_to_stop.set()
+            self._stop_requested.set()
         elif self._stop_requests == 2:
             self._console.say("stopping running agents; press Ctrl-C again to kill them")
-            self._asked_to_hurry.set()
+            self._interrupt_requested.set()
         else:
-            self._asked_to_kill.set()
+            self._kill_requested.set()
 
     @contextlib.contextmanager
     def _stop_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         # Under nohup SIGHUP is ignored and must stay so.
-        caught = {one for one in STOP_SIGNALS if signal.getsignal(one) != signal.SIG_IGN}
+        caught = {each for each in STOP_SIGNALS if signal.getsignal(each) != signal.SIG_IGN}
         for signum in caught:
             loop.add_signal_handler(signum, self.request_stop)
         # `up` blocks these signals until here; children must not inherit the mask.
@@ -102,15 +102,15 @@ class Supervisor:
     async def _start_and_watch(self) -> None:
         for stage in _stages(self._keepers, lambda keeper: keeper.role.start_stage):
             for keeper in stage:
-                keeper.begin()
+                keeper.start()
             if not await self._until_stop_or(asyncio.gather(*(k.until_ready() for k in stage))):
                 return
         self._callbacks.on_ready()
-        await self._until_stop_or(asyncio.gather(*(k.until_gone() for k in self._keepers)))
+        await self._until_stop_or(asyncio.gather(*(k.until_exited() for k in self._keepers)))
 
     async def _until_stop_or(self, work: asyncio.Future[list[None]]) -> bool:
         """True when the work is done, False if a stop was requested first; raises its errors."""
-        stop = asyncio.create_task(self._asked_to_stop.wait())
+        stop = asyncio.create_task(self._stop_requested.wait())
         try:
             either: set[asyncio.Future[Any]] = {work, stop}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -130,7 +130,7 @@ class Supervisor:
         if self._interrupting is not None:
             await self._interrupting
         if self._killed:
-            self._console.say(f"had to kill: {', '.join(self._killed)}")
+            self._console.say(f"killed: {', '.join(self._killed)}")
         self._console.say("stopped")
 
     async def _stop(self, keeper: Keeper) -> None:
@@ -138,18 +138,18 @@ class Supervisor:
         if child is None or not child.alive:
             return
         child.signal(child.role.stop_signal)
-        if not await self._ends_when_asked(child):
+        if not await self._stops_in_time(child):
             self._killed.append(child.role.name)
             await _kill(child)
 
-    async def _ends_when_asked(self, child: SupervisedProcess) -> bool:
+    async def _stops_in_time(self, child: SupervisedProcess) -> bool:
         timeout = child.role.stop_timeout_seconds
         if timeout is not None:
-            return await _exits_before(child, self._asked_to_kill, timeout)
-        if await _exits_before(child, self._asked_to_hurry, None):
+            return await _exits_before(child, self._kill_requested, timeout)
+        if await _exits_before(child, self._interrupt_requested, None):
             return True
         self._interrupt_once()
-        return await _exits_before(child, self._asked_to_kill, self._grace_seconds)
+        return await _exits_before(child, self._kill_requested, self._grace_seconds)
 
     def _interrupt_once(self) -> None:
         if self._interrupting is None:

@@ -95,7 +95,7 @@ def _run_adopted(ctx: RunContext, adopted: Runner) -> Ending:
     """Supervise a container whose worker died. Its output is read from the beginning, for the
     reports in it; the part that is stored already is skipped."""
     instructions = ctx.definition.instructions
-    spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, instructions, begun=True)
+    spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, instructions, is_running=True)
     runner = RedactingRunner(adopted, ctx.redactor)
     stored = ctx.transcript.resume()
     with _schedule_line_sink(ctx) as sink:

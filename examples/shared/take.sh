@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes the table for three seconds; waits for it if the other hand has it.
+# Locks the table for three seconds; waits if the other agent holds the lock.
 set -eu
 
 hand=$1
@@ -8,7 +8,7 @@ table=table://workshop
 if drover lock "$table" --ttl 30; then
     echo "the $hand hand has the table"
 else
-    # Exit code 1: somebody else holds it. Any other code is no matter of patience.
+    # Exit code 1: another run holds the lock. Any other code is an error, so waiting does not help.
     [ $? -eq 1 ] || exit 14
     echo "the $hand hand waits for the table"
     drover lock "$table" --ttl 30 --wait 20

@@ -1,4 +1,4 @@
-"""What tests of schedules do all the time: make one as people do, and let time pass."""
+"""Common steps of tests of schedules: create a schedule, tick, start and finish its runs."""
 
 from datetime import datetime
 from typing import Any
@@ -15,20 +15,20 @@ def create(agent: Agent, text: str, now: datetime = NOON, **draft: Any) -> Sched
 
 
 def tick(now: datetime) -> None:
-    """What beat does."""
+    """Perform one tick of beat."""
     due.resume_expired_pauses(now)
     due.claim_due_schedules(now)
     firings.decide_firings(now)
 
 
-def look(schedule: Schedule) -> Schedule:
-    """As it is by now."""
+def reread(schedule: Schedule) -> Schedule:
+    """The schedule as it is in the database now."""
     return Schedule.objects.get(pk=schedule.pk)
 
 
 def states(schedule: Schedule) -> tuple[str, str]:
-    """The state, and the words that go with it."""
-    seen = look(schedule)
+    """The state and the note of the schedule."""
+    seen = reread(schedule)
     return seen.state, seen.pause_note
 
 
@@ -42,12 +42,12 @@ def last_work(schedule: Schedule) -> WorkItem:
 
 
 def start(fleet: Fleet, schedule: Schedule, now: datetime = NOON) -> Job:
-    """A worker starts what the schedule asked for last."""
+    """Start the last work item of the schedule."""
     return fleet.start(last_work(schedule), now)
 
 
 def run(fleet: Fleet, schedule: Schedule, state: str, now: datetime, error: str = "") -> None:
-    """The schedule is due, and its run ends so in the same moment."""
+    """Tick, and end the run of the schedule in this state at the same moment."""
     tick(now)
     fleet.finish(start(fleet, schedule, now), state, now, error=error)
 
@@ -57,6 +57,6 @@ def runs_of(schedule: Schedule) -> list[str]:
     return list(runs.values_list("state", flat=True))
 
 
-def told(name: str) -> list[str]:
-    """What the journal says about such acts."""
+def event_details(name: str) -> list[str]:
+    """The details of all events with this name."""
     return list(RunEvent.objects.filter(name=name).values_list("detail", flat=True))

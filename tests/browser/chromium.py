@@ -1,4 +1,4 @@
-"""A real Chromium, and how to log in to the admin with it; knows nothing of pytest."""
+"""A real Chromium, and the login to the admin; independent of pytest."""
 
 import asyncio
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-# Nothing of its own may leave the machine: the tests count every request.
+# Chromium must send no requests of its own: the tests count every request.
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -22,7 +22,7 @@ def chromium_path() -> Path | None:
 
 @contextmanager
 def chromium(path: Path) -> Iterator[Browser]:
-    # A supervisor that ran in this process has left its watcher of children to a closed loop.
+    # An earlier supervisor in this process may have left a child watcher of a closed loop.
     asyncio.set_event_loop_policy(None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)

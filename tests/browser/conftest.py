@@ -1,7 +1,7 @@
-"""A real Chromium on a real Drover: who is logged in, in which colours, on how wide a screen.
+"""A real Chromium on a real Drover, with several users, colour schemes and screen widths.
 
-A file that needs agents of its own gives another `fleet`. Pages beyond these are made with
-`open_page`; what any of them complains about fails the test.
+A test file overrides `fleet` to have other agents. `open_page` opens further pages; an error on
+any page fails the test.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ OpenPage = Callable[..., Page]
 expect.set_options(timeout=5_000 * BUSY_FACTOR)
 
 
-# Not of the session: while it is open, no other test of this process could use asyncio.
+# Not of scope session: while it is open, no other test of this process can use asyncio.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium(chromium_path() or missing("chromium", "apt install chromium")) as found:
@@ -46,7 +46,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def fleet() -> dict[str, str]:
-    """The SKILL.md of each agent, one agent for each test that runs something."""
+    """The SKILL.md of each agent; each test that starts runs has its own agent."""
     return dict.fromkeys(("greeter", "talker", "sleeper", "planner"), GREETER)
 
 
@@ -68,7 +68,7 @@ def stack(
 
 @pytest.fixture(scope="module")
 def passwords(stack: PrivateStack) -> dict[str, str]:
-    """Of the people there are: `admin` may do everything, `viewer` may look at everything."""
+    """The passwords of the users: `admin` has all rights, `viewer` may view all pages."""
     password = stack.env["DROVER_ADMIN_PASSWORD"]
     made = stack.manage("shell", "-c", MAKE_VIEWER.format(password=password))
     assert made.returncode == 0, made.stderr
@@ -77,25 +77,25 @@ def passwords(stack: PrivateStack) -> dict[str, str]:
 
 @pytest.fixture
 def watched(stack: PrivateStack) -> Iterator[Watch]:
-    """At the end nothing may have been complained about or asked of strangers."""
+    """Asserts that pages had no errors and sent no requests to other hosts."""
     watch = Watch(urlsplit(stack.url).netloc)
     yield watch
     assert watch.foreign == []
-    assert watch.complaints == []
+    assert watch.errors == []
 
 
 @pytest.fixture
 def open_page(
     browser: Browser, stack: PrivateStack, passwords: dict[str, str], watched: Watch
 ) -> Iterator[OpenPage]:
-    """Another window, in which somebody has logged in."""
+    """Opens another window with a logged-in user."""
     made: list[Page] = []
 
     def open_one(
         user: str = "admin", width: int = WIDE, look: Literal["light", "dark"] = "light"
     ) -> Page:
         page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=look)
-        made.append(watched.over(page))
+        made.append(watched.attach(page))
         log_in(page, stack.url, user, passwords[user])
         return page
 
@@ -111,13 +111,13 @@ def page(open_page: OpenPage) -> Page:
 
 @pytest.fixture
 def viewer(open_page: OpenPage) -> Page:
-    """Somebody of the staff who may look at everything and change nothing."""
+    """A page of a staff user who may view all pages and change nothing."""
     return open_page("viewer")
 
 
 @pytest.fixture
 def dark_phone(open_page: OpenPage) -> Page:
-    """What is legible and fits in here is so elsewhere; wide and light is what all others are."""
+    """A narrow page in dark colours; the other pages are wide and light."""
     return open_page(look="dark", width=NARROW)
 
 

@@ -1,4 +1,4 @@
-"""The admin in a real Chromium on a real uvicorn: what people see, press and type works."""
+"""The pages of the admin in a real Chromium on a real gateway."""
 
 from typing import Literal
 
@@ -10,19 +10,21 @@ from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
 
 
-def test_the_overview_follows_the_fleet_by_itself(page: Page, stack: PrivateStack):
+def test_the_overview_is_updated_without_a_reload(page: Page, stack: PrivateStack):
     line = page.locator(".dv-agents tr", has_text="greeter")
     expect(page.locator(".dv-card", has_text="Workers")).to_contain_text("1")
     line.get_by_role("button", name="Run now").click()
     expect(page.locator("#main")).to_contain_text("greeter: started")
     expect(line).to_contain_text("1 / 1")
-    # Nobody loads the page again: what changes arrives by itself.
+    # The page is updated without a reload.
     expect(line).to_contain_text("succeeded", timeout=20_000)
 
 
 @pytest.mark.slow
-def test_every_page_of_the_menu_obeys_its_policy_and_is_accessible(page: Page, stack: PrivateStack):
-    """What the policy hinders is complained about on the console, which fails the test."""
+def test_every_page_of_the_menu_follows_its_policy_and_is_accessible(
+    page: Page, stack: PrivateStack
+):
+    """A violation of the policy is an error on the console, which fails the test."""
     links = page.locator("#nav-sidebar a, #nav-sidebar-apps a, aside a").evaluate_all(
         "all => all.map(a => a.href)"
     )
@@ -32,9 +34,9 @@ def test_every_page_of_the_menu_obeys_its_policy_and_is_accessible(page: Page, s
         answer = page.goto(link)
         assert answer is not None
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-        # Alpine has started, and with it the switch between light and dark.
+        # Alpine has started when the switch between light and dark works.
         assert page.evaluate("typeof window.Alpine") == "object", link
-        # What comes after the page has come.
+        # Content that is loaded after the page.
         expect(page.get_by_text("Loading …")).to_have_count(0)
         assert_accessible(page)
 
@@ -53,13 +55,13 @@ def test_a_read_only_user_sees_no_buttons(viewer: Page, stack: PrivateStack):
     assert_accessible(viewer)
 
 
-def test_a_page_that_complains_fails_its_test(page: Page, stack: PrivateStack, watched: Watch):
+def test_an_error_on_a_page_fails_its_test(page: Page, stack: PrivateStack, watched: Watch):
     page.goto(f"{stack.url}/admin/no-such-page/")
     page.evaluate("console.warn('look at this')")
     page.evaluate("setTimeout(() => { throw new Error('broken') })")
     page.evaluate("fetch('http://127.0.0.1:1/').catch(() => 0)")
-    complaints = " ".join(watched.take())
-    assert all(word in complaints for word in ("404", "look at this", "broken"))
+    errors = " ".join(watched.take())
+    assert all(word in errors for word in ("404", "look at this", "broken"))
     watched.foreign.clear()
 
 
@@ -74,8 +76,8 @@ def test_the_api_is_documented_by_a_page_that_works_without_eval(page: Page, sta
     expect(page.locator(".live-responses-table").first).to_contain_text("200")
 
 
-def test_rules_are_followed_on_every_page(page: Page, stack: PrivateStack):
-    """A word in the header, a notice in the corner, and the table; nobody loads a page again."""
+def test_the_state_of_rules_is_updated_on_every_page(page: Page, stack: PrivateStack):
+    """The label in the header, the toast and the table are updated without a reload."""
     expect(page.locator("#dv-sch")).to_have_text("SCH --")
     rules = stack.project / "scheduler.rules"
     rules.write_text('[oh-no] every 1s => run "echo oh no; exit 3"\nevery 5x => pause greeter\n')

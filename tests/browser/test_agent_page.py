@@ -1,4 +1,4 @@
-"""The page of an agent in a real Chromium: what it says, and what people do there."""
+"""The page of an agent in a real Chromium: its content and its buttons."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -34,9 +34,7 @@ def open_agent(page: Page, stack: PrivateStack) -> None:
     page.goto(f"{stack.url}/admin/agents/{agent['id']}/change/")
 
 
-def test_an_agent_is_run_with_a_prompt_and_its_page_follows_by_itself(
-    page: Page, stack: PrivateStack
-):
+def test_an_agent_is_run_with_a_prompt_and_its_page_is_updated(page: Page, stack: PrivateStack):
     open_agent(page, stack)
     expect(page.locator("#dv-agent-history")).to_contain_text("0 runs")
     page.get_by_label("Prompt (optional)").fill("first line\nsecond line")
@@ -56,8 +54,8 @@ def test_an_agent_is_run_with_a_prompt_and_its_page_follows_by_itself(
     expect(page.locator("#dv-log")).to_contain_text("second line")
 
 
-def test_what_its_file_says_is_rendered_and_can_do_nothing(page: Page, stack: PrivateStack):
-    """A picture would be asked of a stranger, which the page's watch does not forgive."""
+def test_the_instructions_are_rendered_without_active_content(page: Page, stack: PrivateStack):
+    """An image would be a request to another host, which fails the test."""
     open_agent(page, stack)
     prose = page.locator(".dv-prose")
     expect(prose.get_by_role("heading", name="Talk")).to_be_visible()
@@ -88,7 +86,7 @@ def test_an_agent_is_paused_resumed_and_scaled_in_place(page: Page, stack: Priva
     page.get_by_label("Scale").fill("4")
     page.get_by_role("button", name="Set").click()
     expect(now.locator(".dv-facts")).to_contain_text("0 / 4")
-    # Somebody else pauses it: what is typed here stays.
+    # Another user pauses the agent: typed text stays.
     page.get_by_label("Prompt (optional)").fill("half a thought")
     assert stack.manage("pause", "talker").returncode == 0
     expect(now.locator(".dv-facts")).to_contain_text("paused")

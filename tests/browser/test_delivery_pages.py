@@ -1,4 +1,4 @@
-"""Deliveries in a real Chromium: read, replayed to a run, and tried without running anything."""
+"""Deliveries in a real Chromium: shown, replayed, and tested without a run."""
 
 import json
 from urllib.parse import urlsplit
@@ -41,7 +41,7 @@ def fleet() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def deliveries(stack: PrivateStack) -> list[int]:
-    """Two that came from GitHub, one of them from somebody hostile."""
+    """Two deliveries from GitHub, one of them with hostile content."""
     (stack.project / "secret").write_text(SECRET)
     (stack.project / "config.toml").write_text(CONFIG)
     stack.wait_for_rows("SELECT id FROM drover_webhook_source")
@@ -50,7 +50,7 @@ def deliveries(stack: PrivateStack) -> list[int]:
 
 
 def post(stack: PrivateStack, payload: object, number: int) -> int:
-    """As GitHub sends it; the gateway knows a new source within a second or two."""
+    """Post a delivery as GitHub does; the gateway reads a new source within two seconds."""
     sent = signed(payload, number)
     assert isinstance(sent.body, bytes)
     request = Request(f"{stack.url}{sent.path}", sent.body, dict(sent.headers))
@@ -69,7 +69,7 @@ def change(delivery: int) -> str:
     return f"{DELIVERIES}{delivery}/change/"
 
 
-def test_a_delivery_says_why_and_its_replay_is_seen_to_run(
+def test_a_delivery_shows_its_decisions_and_the_run_of_its_replay(
     page: Page, stack: PrivateStack, deliveries: list[int]
 ):
     go(page, change(deliveries[0]))
@@ -80,7 +80,7 @@ def test_a_delivery_says_why_and_its_replay_is_seen_to_run(
     page.get_by_role("button", name="Replay").click()
     expect(page.locator("#main")).to_contain_text("replayed: 1 matched, 1 skipped")
     work = page.locator("#dv-work tr", has_text="replay 1 of delivery")
-    # Nobody loads the page again.
+    # The page is updated without a reload.
     expect(work).to_contain_text("Succeeded", timeout=20_000)
     work.locator("a.dv-outcome").click()
     page.wait_for_url("**/admin/runs/*/change/")
@@ -88,7 +88,9 @@ def test_a_delivery_says_why_and_its_replay_is_seen_to_run(
     assert stack.rows(noted) == [{"detail": f"admin: delivery {deliveries[0]}, 1 matched"}]
 
 
-def test_several_are_replayed_from_the_list(page: Page, stack: PrivateStack, deliveries: list[int]):
+def test_several_deliveries_are_replayed_from_the_list(
+    page: Page, stack: PrivateStack, deliveries: list[int]
+):
     go(page, DELIVERIES)
     for delivery in deliveries:
         page.locator(f"input.action-select[value='{delivery}']").check()
@@ -100,7 +102,7 @@ def test_several_are_replayed_from_the_list(page: Page, stack: PrivateStack, del
     assert stack.rows(replayed) == [{"n": len(deliveries)}]
 
 
-def test_the_list_follows_what_arrives_but_not_below_a_choice(
+def test_the_list_shows_new_deliveries_unless_some_are_selected(
     page: Page, stack: PrivateStack, deliveries: list[int]
 ):
     rows = go(page, DELIVERIES).locator("#result_list tbody tr")
@@ -115,9 +117,7 @@ def test_the_list_follows_what_arrives_but_not_below_a_choice(
     expect(chosen).to_be_checked()
 
 
-def test_a_payload_is_tried_and_nothing_runs(
-    page: Page, stack: PrivateStack, deliveries: list[int]
-):
+def test_a_payload_is_tested_without_a_run(page: Page, stack: PrivateStack, deliveries: list[int]):
     work = stack.rows("SELECT count(*) AS n FROM drover_work_item")
     go(page, change(deliveries[1]))
     page.get_by_role("link", name="Test with current filters").click()
@@ -145,7 +145,7 @@ def test_the_pages_are_accessible(dark_phone: Page, deliveries: list[int]):
     assert_accessible(page)
 
 
-def test_a_read_only_user_sees_everything_and_replays_nothing(
+def test_a_read_only_user_sees_deliveries_and_cannot_replay_them(
     viewer: Page, stack: PrivateStack, deliveries: list[int], watched: Watch
 ):
     go(viewer, change(deliveries[1]))

@@ -1,4 +1,4 @@
-"""The first page, the machines and the doctor in a real Chromium: live, legible, reachable."""
+"""The overview, the machines and the doctor in a real Chromium."""
 
 import re
 from collections.abc import Callable
@@ -38,11 +38,11 @@ def fleet(stop_file) -> dict[str, str]:
 
 
 def press_run(page: Page, agent: str) -> None:
-    """As somebody does it, in a window of their own."""
+    """Start a run on the page of the agent."""
     page.locator(".dv-agents tr", has_text=agent).get_by_role("button", name="Run now").click()
 
 
-def test_a_run_appears_moves_and_ends_without_the_page_being_loaded_again(
+def test_a_run_appears_and_ends_on_the_timeline_without_a_reload(
     page: Page, open_page: OpenPage, stop_file
 ):
     other = open_page()
@@ -58,7 +58,7 @@ def test_a_run_appears_moves_and_ends_without_the_page_being_loaded_again(
     expect(bar).to_have_class(re.compile("dv-succeeded"))
     expect(page.locator(".dv-agents tr", has_text="walker")).to_contain_text("succeeded")
     assert page.evaluate("window.neverLoadedAgain") is True
-    # What somebody had reached with the keyboard is still what they have reached.
+    # The keyboard focus is kept.
     assert page.evaluate("document.activeElement.textContent") == "breaker"
     bar.focus()
     page.keyboard.press("Enter")
@@ -80,14 +80,18 @@ def test_a_failure_is_shown_as_a_toast_on_any_page(
     expect(toast).to_have_count(0)
 
 
-def test_each_rule_that_fails_has_its_own_notice_which_leads_to_the_rules(
+def test_each_failed_rule_has_its_own_toast_with_a_link_to_the_rules(
     page: Page, stack: PrivateStack
 ):
     page.goto(f"{stack.url}/admin/tenants/")
-    tell = "detail => document.dispatchEvent(new CustomEvent('drover:event', {detail}))"
-    said = ["rule one: exit 3; not again before 9:00", "rule two: exit 3", "rule one: exit 3 (2 …)"]
-    for detail in said:
-        page.evaluate(tell, {"kind": "rule.failed", "agent_id": None, "detail": detail})
+    dispatch = "detail => document.dispatchEvent(new CustomEvent('drover:event', {detail}))"
+    details = [
+        "rule one: exit 3; not again before 9:00",
+        "rule two: exit 3",
+        "rule one: exit 3 (2 …)",
+    ]
+    for detail in details:
+        page.evaluate(dispatch, {"kind": "rule.failed", "agent_id": None, "detail": detail})
     corner = page.get_by_role("region", name="Notices")
     toasts = corner.locator(".dv-toast", has_text="A rule failed")
     expect(toasts).to_have_count(2)
@@ -107,7 +111,7 @@ def hide(page: Page, hidden: bool) -> None:
     )
 
 
-def test_a_hidden_tab_has_no_stream_and_one_that_breaks_comes_back(page: Page, watched: Watch):
+def test_a_hidden_tab_has_no_stream_and_a_broken_stream_reconnects(page: Page, watched: Watch):
     sign = page.locator("#dv-live")
     expect(sign).to_have_text("Live")
     with page.expect_event("requestfailed", lambda request: STREAM in request.url):
@@ -120,7 +124,7 @@ def test_a_hidden_tab_has_no_stream_and_one_that_breaks_comes_back(page: Page, w
     assert all("ERR_FAILED" in each and STREAM in each for each in watched.take())
 
 
-def test_the_doctor_answers_after_the_page(page: Page, stack: PrivateStack):
+def test_the_findings_of_doctor_are_loaded_after_the_page(page: Page, stack: PrivateStack):
     page.goto(f"{stack.url}/admin/doctor/")
     findings = page.locator("#dv-findings")
     expect(findings).to_contain_text("Healthy")
@@ -148,7 +152,7 @@ def test_every_page_is_legible_in_the_dark_and_fits_a_phone(dark_phone: Page, st
     page = dark_phone
     for path in PAGES:
         page.goto(f"{stack.url}/admin/{path}")
-        # What comes after the page has come.
+        # Content that is loaded after the page.
         expect(page.get_by_text("Loading …")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         assert_accessible(page)

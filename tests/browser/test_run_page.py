@@ -1,4 +1,4 @@
-"""The page of a run in a real Chromium: its log grows, is followed and searched, and is text."""
+"""The page of a run in a real Chromium: its log, its buttons and its tree of calls."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from agents_app.conf import ROOT
 from tests.browser.accessibility import assert_accessible
 from tests.parts.stack_part import PrivateStack
 
-# Prints in steps, each when a file says so: nothing depends on how fast anybody is.
+# Prints in steps, each when a file exists, so that the test does not depend on speed.
 PAINTER = """---
 description: Prints whatever terminals understand
 command: ["sh", "-c", "exec sh $DROVER_AGENT_DIR/paint.sh"]
@@ -40,7 +40,7 @@ command: [sh, -c, "echo asleep; sleep 600"]
 ---
 Sleep.
 """
-# More lines than the page has at first: they are numbered, and the first is none of the rows.
+# More lines than the page has at first, so that earlier lines have to be loaded.
 TALKER = """---
 description: Prints a lot
 command: [sh, -c, "echo 'a hidden needle'; seq -f 'row %g' 700"]
@@ -67,7 +67,7 @@ def _programs(stack: PrivateStack) -> None:
 
 
 def started(stack: PrivateStack, agent: str, *arguments: str) -> int:
-    """The number of a new run."""
+    """Start a run; returns its id."""
     answer: dict[str, Any] = stack.manage_json("run", agent, *arguments)
     return int(answer["run"])
 
@@ -90,7 +90,7 @@ def painted(stack: PrivateStack) -> int:
     return started(stack, "painter")
 
 
-def looks_are_shown_and_markup_is_text(page: Page) -> None:
+def assert_styles_are_shown_and_markup_is_text(page: Page) -> None:
     log, lines = page.locator("#dv-log"), page.locator("#dv-log .dv-line")
     expect(lines).to_have_count(3)
     red = lines.first.locator(".dv-fg-1.dv-bold")
@@ -101,7 +101,7 @@ def looks_are_shown_and_markup_is_text(page: Page) -> None:
     assert log.locator("script, img").count() == 0
 
 
-def it_grows_without_being_loaded_again(page: Page, stack: PrivateStack) -> None:
+def assert_the_log_grows_without_a_reload(page: Page, stack: PrivateStack) -> None:
     lines = page.locator("#dv-log .dv-line")
     page.evaluate("window.same = true")
     go(stack, 1)
@@ -112,9 +112,7 @@ def it_grows_without_being_loaded_again(page: Page, stack: PrivateStack) -> None
     expect(page.locator("#dv-status-text")).to_have_text("half of it is <b>done</b>")
 
 
-def whoever_scrolls_up_is_left_alone_and_finds_what_comes_later(
-    page: Page, stack: PrivateStack
-) -> None:
+def assert_scrolling_up_stops_following(page: Page, stack: PrivateStack) -> None:
     log, lines = page.locator("#dv-log"), page.locator("#dv-log .dv-line")
     log.evaluate("e => { e.scrollTop = 0 }")
     expect(page.locator("#dv-log-follow")).not_to_be_checked()
@@ -135,14 +133,14 @@ def whoever_scrolls_up_is_left_alone_and_finds_what_comes_later(
     expect(lines.nth(202).locator(".dv-text")).to_have_text("100%")
 
 
-def test_a_log_grows_and_is_followed_searched_and_never_markup(
+def test_a_log_grows_is_followed_and_searched_and_shows_markup_as_text(
     page: Page, stack: PrivateStack, painted: int
 ):
     open_run(page, stack, painted)
-    looks_are_shown_and_markup_is_text(page)
-    it_grows_without_being_loaded_again(page, stack)
-    whoever_scrolls_up_is_left_alone_and_finds_what_comes_later(page, stack)
-    # Back at the end it is followed again.
+    assert_styles_are_shown_and_markup_is_text(page)
+    assert_the_log_grows_without_a_reload(page, stack)
+    assert_scrolling_up_stops_following(page, stack)
+    # At the end of the log the page follows it again.
     lines = page.locator("#dv-log .dv-line")
     page.check("#dv-log-follow")
     go(stack, 3)
@@ -153,7 +151,7 @@ def test_a_log_grows_and_is_followed_searched_and_never_markup(
     assert page.evaluate("[window.same, window.owned ?? null]") == [True, None]
 
 
-def test_streams_times_and_lines_are_shown_as_people_choose(
+def test_streams_times_and_line_numbers_can_be_shown_and_hidden(
     page: Page, stack: PrivateStack, painted: int
 ):
     open_run(page, stack, painted)
@@ -165,7 +163,7 @@ def test_streams_times_and_lines_are_shown_as_people_choose(
     expect(page.locator("#dv-log time").first).to_be_visible()
     page.uncheck("#dv-log-times")
     expect(page.locator("#dv-log time").first).to_be_hidden()
-    # And the next log is shown the same way.
+    # The next log has the same settings.
     page.reload()
     expect(page.locator("#dv-log time").first).to_be_hidden()
     with page.expect_download() as download:
@@ -176,7 +174,7 @@ def test_streams_times_and_lines_are_shown_as_people_choose(
 EARLIER = ": press Enter to search earlier lines"
 
 
-def test_a_search_says_what_it_searched_and_enter_searches_earlier_lines(
+def test_a_search_names_the_searched_lines_and_enter_searches_earlier_lines(
     page: Page, stack: PrivateStack
 ):
     run = started(stack, "talker")
@@ -188,7 +186,7 @@ def test_a_search_says_what_it_searched_and_enter_searches_earlier_lines(
     page.fill("#dv-log-find", "row 150")
     expect(count).to_have_text(f"not found in the last 300 lines{EARLIER}")
     page.keyboard.press("Enter")
-    # No further than to the match.
+    # Lines before the match are not loaded.
     expect(count).to_have_text("1 of 1 line in the last 600")
     expect(page.locator(".dv-current")).to_contain_text("row 150")
     expect(lines).to_have_count(600)
@@ -202,7 +200,7 @@ def test_a_search_says_what_it_searched_and_enter_searches_earlier_lines(
     assert numbers == list(range(701))
 
 
-def test_a_run_is_stopped_and_run_again_from_its_page(page: Page, stack: PrivateStack):
+def test_a_run_is_stopped_and_rerun_from_its_page(page: Page, stack: PrivateStack):
     run = started(stack, "sleeper")
     open_run(page, stack, run)
     expect(page.locator("#dv-log")).to_contain_text("asleep")
@@ -222,9 +220,7 @@ def test_a_run_is_stopped_and_run_again_from_its_page(page: Page, stack: Private
     expect(page.locator("#dv-facts")).to_contain_text("stopped", timeout=20_000)
 
 
-def test_a_tree_of_calls_appears_as_they_are_made_and_leads_to_each(
-    page: Page, stack: PrivateStack
-):
+def test_the_tree_of_calls_is_updated_and_has_links_to_the_runs(page: Page, stack: PrivateStack):
     open_run(page, stack, started(stack, "planner"))
     called = page.locator("#dv-causes").get_by_role("link", name=re.compile("surveyor, run"))
     expect(called).to_have_count(3, timeout=30_000)

@@ -1,4 +1,4 @@
-"""Schedules in a real Chromium: typed, understood, seen in a calendar, and asked why."""
+"""Schedules in a real Chromium: the form, the calendar, and explanations."""
 
 import re
 from collections.abc import Iterator
@@ -43,8 +43,8 @@ def fleet() -> dict[str, str]:
 def in_tokyo(
     browser: Browser, stack: PrivateStack, passwords: dict[str, str], watched: Watch
 ) -> Iterator[Page]:
-    """Somebody whose own clock is not the server's."""
-    page = watched.over(browser.new_page(timezone_id="Asia/Tokyo"))
+    """A page whose browser has another time zone than the server."""
+    page = watched.attach(browser.new_page(timezone_id="Asia/Tokyo"))
     log_in(page, stack.url, "admin", passwords["admin"])
     yield page
     page.close()
@@ -70,10 +70,10 @@ def choose_agent(page: Page, name: str) -> None:
     page.locator(".select2-results__option", has_text=name).click()
 
 
-# --- typing ---------------------------------------------------------------------------------
+# --- the form -------------------------------------------------------------------------------
 
 
-def test_a_schedule_is_made_by_a_phrase_and_understood_while_it_is_typed(
+def test_a_schedule_is_created_from_a_phrase_with_a_preview_while_typing(
     page: Page, stack: PrivateStack
 ):
     go(page, f"{SCHEDULES}add/")
@@ -99,7 +99,7 @@ def test_a_schedule_is_made_by_a_phrase_and_understood_while_it_is_typed(
     assert schedule == {"expression": "30 7 * * 1", "source": "person"}
 
 
-def test_what_cannot_be_guessed_is_answered_with_all_that_can_be_written(page: Page):
+def test_a_text_that_is_not_understood_is_answered_with_examples(page: Page):
     go(page, f"{SCHEDULES}add/")
     page.fill("#id_text", "every now and then")
     expect(understood(page).locator(".dv-wrong")).to_contain_text("Cannot read")
@@ -120,11 +120,11 @@ def test_fires_are_shown_in_the_time_zone_of_the_browser(in_tokyo: Page):
     expect(yours).to_be_hidden()
 
 
-def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page):
+def test_the_effect_of_a_clock_change_policy_is_shown_before_saving(page: Page):
     go(page, f"{SCHEDULES}add/")
     page.fill("#id_timezone", "Europe/Berlin")
     page.fill("#id_text", "every day at 02:30")
-    # Which change is the next one depends on the season in which the test runs.
+    # The next clock change depends on the date of the test run.
     remark = understood(page).locator(
         ".dv-below", has_text=re.compile("does not exist that day|occurs twice")
     )
@@ -138,7 +138,7 @@ def test_a_policy_for_clock_changes_is_seen_before_it_is_saved(page: Page):
 # --- the calendar ---------------------------------------------------------------------------
 
 
-def test_the_calendar_shows_the_week_and_leads_to_its_schedules(page: Page, stack: PrivateStack):
+def test_the_calendar_shows_the_week_with_links_to_schedules(page: Page, stack: PrivateStack):
     page_of(stack, "nightly")
     go(page, SCHEDULES).get_by_role("link", name="Calendar").first.click()
     days = page.locator(".dv-day")
@@ -163,25 +163,27 @@ def test_on_a_phone_the_calendar_is_a_list_of_days(phone: Page, stack: PrivateSt
     assert [box["y"] for box in boxes] == sorted({box["y"] for box in boxes})
 
 
-# --- why ------------------------------------------------------------------------------------
+# --- explanations ---------------------------------------------------------------------------
 
 
-def test_a_schedule_says_why_it_does_not_run_and_why_it_did_not(page: Page, stack: PrivateStack):
+def test_the_page_of_a_schedule_explains_the_present_and_a_past_time(
+    page: Page, stack: PrivateStack
+):
     go(page, page_of(stack, "nightly"))
     page.get_by_placeholder("Reason (optional)").fill("holidays")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#dv-why")).to_contain_text("The schedule is paused: holidays")
     page.fill("#dv-at", "2 days ago")
     page.get_by_role("button", name="Explain").click()
-    expect(page.locator("#dv-answer")).to_contain_text("It did not exist then")
+    expect(page.locator("#dv-answer")).to_contain_text("The schedule was created later")
     page.fill("#dv-at", "whenever")
     page.get_by_role("button", name="Explain").click()
     expect(page.locator("#dv-answer .dv-error")).to_contain_text("Cannot read")
     page.locator("form[action$='/act/resume/'] button").click()
-    expect(page.locator("#dv-why")).to_contain_text("It is active and fires next at")
+    expect(page.locator("#dv-why")).to_contain_text("The schedule is active and fires next at")
 
 
-def test_the_ledger_follows_what_fires(page: Page, stack: PrivateStack):
+def test_the_history_is_updated_when_the_schedule_fires(page: Page, stack: PrivateStack):
     stack.wait_for_rows("SELECT id FROM drover_firing WHERE outcome = 'started'")
     go(page, LEDGER)
     first = page.locator("#result_list tbody tr").first
@@ -191,7 +193,7 @@ def test_the_ledger_follows_what_fires(page: Page, stack: PrivateStack):
     expect(first.get_by_role("link").first).not_to_have_attribute("href", latest, timeout=20_000)
 
 
-# --- everybody ------------------------------------------------------------------------------
+# --- accessibility and permissions ----------------------------------------------------------
 
 
 def test_the_pages_are_accessible(dark_phone: Page, stack: PrivateStack):
@@ -208,11 +210,11 @@ def test_the_pages_are_accessible(dark_phone: Page, stack: PrivateStack):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_read_only_user_sees_everything_and_changes_nothing(
+def test_a_read_only_user_sees_schedules_and_cannot_change_them(
     viewer: Page, stack: PrivateStack, watched: Watch
 ):
     go(viewer, page_of(stack, "ticks"))
-    expect(viewer.locator("#dv-why")).to_contain_text("It is active")
+    expect(viewer.locator("#dv-why")).to_contain_text("The schedule is active")
     expect(viewer.locator("#dv-next-fires")).to_contain_text("Every minute")
     expect(viewer.get_by_role("button", name="Pause")).to_have_count(0)
     go(viewer, f"{SCHEDULES}calendar/")

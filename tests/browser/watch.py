@@ -1,4 +1,4 @@
-"""What pages ask for and complain about while a test looks at them."""
+"""Records requests and errors of pages during a test."""
 
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -8,13 +8,13 @@ from playwright.sync_api import ConsoleMessage, Error, Page, Request, Response
 
 @dataclass
 class Watch:
-    """Of all pages of a test; one that expects a complaint takes it away."""
+    """The records of all pages of a test; a test that expects an error takes it from the list."""
 
     home: str
     foreign: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
-    def over(self, page: Page) -> Page:
+    def attach(self, page: Page) -> Page:
         page.on("request", self._request)
         page.on("response", self._response)
         page.on("console", self._console)
@@ -22,8 +22,8 @@ class Watch:
         return page
 
     def take(self) -> list[str]:
-        """What was complained about so far, and is now forgiven."""
-        taken, self.complaints = self.complaints, []
+        """Return the errors so far and remove them from the list."""
+        taken, self.errors = self.errors, []
         return taken
 
     def _request(self, request: Request) -> None:
@@ -32,11 +32,11 @@ class Watch:
 
     def _response(self, response: Response) -> None:
         if response.status >= 400:
-            self.complaints.append(f"{response.status} {response.url}")
+            self.errors.append(f"{response.status} {response.url}")
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
-            self.complaints.append(f"{message.type}: {message.text} {message.location['url']}")
+            self.errors.append(f"{message.type}: {message.text} {message.location['url']}")
 
     def _error(self, error: Error) -> None:
-        self.complaints.append(str(error))
+        self.errors.append(str(error))

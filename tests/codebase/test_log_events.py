@@ -70,6 +70,7 @@ def test_every_entry_of_the_journal_has_such_a_name():
                 "_entry",
                 "_note",
                 "_record_change",
+                "_record_event",
             }:
                 name = ast.unparse(call.args[0]).strip("'")
                 if not EVENT.fullmatch(name) and not name.startswith(("f'run.{", "name")):

@@ -84,7 +84,7 @@ class _Call:
 
     def fail_all(self, caller: str) -> int:
         run = self.runs[caller]
-        ended = in_transaction(lambda: lifecycle.end_calls(run.pk, NOON, lifecycle.CALLER_GONE))
+        ended = in_transaction(lambda: lifecycle.end_calls(run.pk, NOON, lifecycle.CALLER_FINISHED))
         return int(ended)
 
     def _start(self) -> None:

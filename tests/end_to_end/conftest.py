@@ -17,7 +17,7 @@ NewFleet = Callable[[], RealFleet]
 
 @pytest.fixture
 def new_fleet(tmp_path: Path, migrated_database: Callable[[Path], str]) -> Iterator[NewFleet]:
-    """Private installations with tables and nothing running."""
+    """Private installations with a migrated database and no running process."""
     made: list[RealFleet] = []
 
     def make() -> RealFleet:
@@ -42,7 +42,7 @@ def examples(
     with stack:
         up = stack.up()
         yield stack
-        # Twice: an example that takes its time must not make the suite wait for it.
+        # Twice: the suite must not wait for an example with a long run.
         for _ in range(2):
             up.send_signal(signal.SIGINT)
             time.sleep(0.5)

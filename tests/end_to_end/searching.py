@@ -17,19 +17,19 @@ from tests.parts.stack_part import PrivateStack
 Place = tuple[str, bytes]
 
 
-def disguises(secret: str) -> list[bytes]:
-    """In lower case and without line ends, as `found_in` looks at everything."""
+def encodings_of(secret: str) -> list[bytes]:
+    """The encodings of a secret in lower case and without line ends, as `found_in` compares."""
     raw = secret.encode()
     forms = [raw, raw.hex().encode(), "".join(f"%{byte:02x}" for byte in raw).encode()]
     forms.append(urllib.parse.quote(secret, safe="").encode())
     for before in range(3):
-        # What depends on the neighbours is cut off.
+        # Characters that depend on the neighbours are removed.
         forms.append(base64.b64encode(bytes(before) + raw)[4:-4])
     return [form.lower() for form in forms]
 
 
 def found_in(places: Iterator[Place], secrets: list[str]) -> list[str]:
-    forms = [form for secret in secrets for form in disguises(secret)]
+    forms = [form for secret in secrets for form in encodings_of(secret)]
     found = []
     for where, content in places:
         looked_at = re.sub(rb"[\r\n]", b"", content).lower()
@@ -54,7 +54,7 @@ def rows(stack: PrivateStack) -> Iterator[Place]:
 
 
 def files(stack: PrivateStack) -> Iterator[Place]:
-    """Logs, the database's own files, rooms of runs; also what a deleted row left in a page."""
+    """Logs, files of the database with deleted rows, and workdirs of runs."""
     for path in [*stack.data.rglob("*"), *stack.data.parent.glob("*.log")]:
         with suppress(OSError):
             if path.is_file():
@@ -77,7 +77,7 @@ def redis_keys(stack: PrivateStack) -> Iterator[Place]:
 
 
 def processes(up: int, but_below: int) -> Iterator[Place]:
-    """Arguments and environment of Drover's own; what a run gives to its children is its own."""
+    """Arguments and environment of the processes of Drover, except the processes of runs."""
     for pid in set(tree_of(up)) - set(tree_of(but_below)):
         for name in ("cmdline", "environ"):
             with suppress(OSError):
@@ -85,7 +85,7 @@ def processes(up: int, but_below: int) -> Iterator[Place]:
 
 
 class Visitor:
-    """A person in the admin, and a program with a token."""
+    """A client of the admin and of the API."""
 
     def __init__(self, stack: PrivateStack, token: str) -> None:
         self._url, self._token = stack.url, token
@@ -96,7 +96,7 @@ class Visitor:
         assert b"logout" in shown
 
     def fill_in(self, path: str, **fields: object) -> bytes:
-        """A form, and the page that comes after it."""
+        """Submit a form; returns the next page."""
         asked = re.search(rb'name="csrfmiddlewaretoken" value="(\w+)"', self.page(path)[1])
         assert asked is not None
         form = {**fields, "csrfmiddlewaretoken": asked[1].decode()}

@@ -20,11 +20,11 @@ pytestmark = pytest.mark.slow
 
 CLIENTS = ("curl", "python3")
 URI = 'deploy://one/the thing?$(touch pwned)&""'
-# Every byte that a text may have, what shells and forms take for their own, and line ends last.
+# All characters of a text, special characters of shells and forms, and line ends at the end.
 NASTY = "".join(map(chr, range(1, 128))) + " é 漢字 🐂 \u202e \"'$(id)`id` %41+&text=x \\n --\n\n"
 SENT = "a message\twith 'quotes' \"and\" 🐂"
 
-# Each command's name, exit code and answer are a line of the output.
+# Each line of the output has the name, exit code and answer of a command.
 ASKER = f"""#!/bin/sh
 did() {{ answer=$(drover "$@"); printf '%s %s %s\\n' "$1" $? "$answer"; }}
 cd "$DROVER_AGENT_DIR"
@@ -48,8 +48,8 @@ drover return "$(id -u) for $(wc -c <"$DROVER_PROMPT_FILE")" >/dev/null
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a run in a container has printed, and its row."""
+class ContainerOutput:
+    """The output of a run in a container, and its row."""
 
     client: str
     run: Row
@@ -60,7 +60,7 @@ class Said:
         return value
 
     def answers(self, command: str) -> list[tuple[int, Any]]:
-        """Exit code and JSON of each call of it."""
+        """Exit code and JSON of each call of the command."""
         parted = [rest.partition(" ") for word, rest in self.lines if word == command]
         return [(int(code), json.loads(answer)) for code, _, answer in parted]
 
@@ -94,78 +94,82 @@ def write(stack: PrivateStack, agent: str, client: str, script: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def all_said(fleet: RealFleet) -> dict[str, Said]:
-    """Both at the same time: they meet at the lock."""
+def all_outputs(fleet: RealFleet) -> dict[str, ContainerOutput]:
+    """Run both agents in parallel, so that they request the same lock."""
     agents = [f"with-{client}" for client in CLIENTS]
     for agent in agents:
         fleet.ask(agent)
     for agent in agents:
         wait_for(lambda agent=agent: fleet.states(agent) == ["running"], 20, fleet.facts(agent))
-        fleet.call("tell", agent, SENT)
-    return {client: said_by(fleet, client) for client in CLIENTS}
+        fleet.call("send_message", agent, SENT)
+    return {client: output_of(fleet, client) for client in CLIENTS}
 
 
 @pytest.fixture(params=CLIENTS)
-def said(request: pytest.FixtureRequest, all_said: dict[str, Said]) -> Said:
-    return all_said[request.param]
+def output(
+    request: pytest.FixtureRequest, all_outputs: dict[str, ContainerOutput]
+) -> ContainerOutput:
+    return all_outputs[request.param]
 
 
-def said_by(fleet: RealFleet, client: str) -> Said:
+def output_of(fleet: RealFleet, client: str) -> ContainerOutput:
     (run,) = fleet.wait_for_states(f"with-{client}", "succeeded", seconds=60)
     sql = "SELECT data FROM drover_run_output WHERE run_id = ? ORDER BY seq"
     data = [bytes(row["data"]) for row in fleet.stack.rows(sql, run["id"])]
     parted = [line.partition(" ") for line in b"".join(data).decode().splitlines()]
-    return Said(client, run, [(word, rest) for word, _, rest in parted])
+    return ContainerOutput(client, run, [(word, rest) for word, _, rest in parted])
 
 
-def test_a_run_in_a_container_has_no_privileges_no_network_and_one_client(said: Said) -> None:
-    """Else this file would prove less than it says."""
-    assert said.fact("uid") == str(AGENT_UID)
-    assert said.fact("net") == "lo"
-    assert [Path(path).name for path in said.fact("clients").split()] == [said.client]
-
-
-def test_status_progress_and_return_arrive_with_every_character(said: Said) -> None:
-    for command in ("status", "progress", "return"):
-        assert said.answers(command) == [(0, {"ok": True})]
-    assert said.run["return_value"] == NASTY
-    assert (said.run["status_text"], said.run["progress_percent"]) == ("halfway", 40)
-
-
-def test_another_agent_is_called_with_the_text_and_its_answer_comes_back(
-    said: Said, fleet: RealFleet
+def test_a_run_in_a_container_has_no_privileges_no_network_and_one_client(
+    output: ContainerOutput,
 ) -> None:
-    ((code, called),) = said.answers("call")
+    """The precondition of the other tests in this file."""
+    assert output.fact("uid") == str(AGENT_UID)
+    assert output.fact("net") == "lo"
+    assert [Path(path).name for path in output.fact("clients").split()] == [output.client]
+
+
+def test_status_progress_and_return_arrive_with_every_character(output: ContainerOutput) -> None:
+    for command in ("status", "progress", "return"):
+        assert output.answers(command) == [(0, {"ok": True})]
+    assert output.run["return_value"] == NASTY
+    assert (output.run["status_text"], output.run["progress_percent"]) == ("halfway", 40)
+
+
+def test_a_called_agent_receives_the_text_and_its_answer_is_returned(
+    output: ContainerOutput, fleet: RealFleet
+) -> None:
+    ((code, called),) = output.answers("call")
     assert (code, called["status"] in {"pending", "running"}) == (0, True)
     sql = (
         "SELECT w.prompt FROM drover_agent_call c JOIN drover_work_item w ON w.id = c.work_item_id"
     )
     (item,) = fleet.stack.rows(f"{sql} WHERE c.id = ?", called["callId"])
     assert item["prompt"] == NASTY
-    ((code, waited),) = said.answers("wait")
+    ((code, waited),) = output.answers("wait")
     (answer,) = waited["calls"]
     assert (code, waited["done"], answer["status"]) == (0, True, "completed")
     assert answer["returnValue"].startswith(f"{AGENT_UID} for ")
 
 
-def test_a_lock_is_taken_given_back_once_and_not_a_second_time(said: Said) -> None:
-    ((code, lock),) = said.answers("lock")
+def test_a_lock_is_taken_and_released_once(output: ContainerOutput) -> None:
+    ((code, lock),) = output.answers("lock")
     assert (code, lock["ok"]) == (0, True)
-    (given, _), (again, refused) = said.answers("unlock")
+    (given, _), (again, refused) = output.answers("unlock")
     assert (given, again, refused["error"]["code"]) == (0, 2, "not_found")
 
 
-def test_the_containers_held_the_lock_one_after_the_other(
-    all_said: dict[str, Said], fleet: RealFleet
+def test_two_containers_hold_the_lock_one_after_the_other(
+    all_outputs: dict[str, ContainerOutput], fleet: RealFleet
 ) -> None:
     sql = "SELECT run_id, name FROM drover_run_event WHERE name LIKE 'run.%locked' ORDER BY id"
-    told = [(row["run_id"], row["name"]) for row in fleet.stack.rows(sql)]
-    first, second = told[0][0], told[-1][0]
+    lock_events = [(row["run_id"], row["name"]) for row in fleet.stack.rows(sql)]
+    first, second = lock_events[0][0], lock_events[-1][0]
     held = [(run, name) for run in (first, second) for name in ("run.locked", "run.unlocked")]
-    assert told == held
-    assert {first, second} == {said.run["id"] for said in all_said.values()}
+    assert lock_events == held
+    assert {first, second} == {output.run["id"] for output in all_outputs.values()}
 
 
-def test_a_message_sent_meanwhile_is_in_the_inbox(said: Said) -> None:
-    ((code, told),) = said.answers("inbox")
-    assert (code, [each["text"] for each in told["messages"]]) == (0, [SENT])
+def test_a_message_sent_during_the_run_is_in_the_inbox(output: ContainerOutput) -> None:
+    ((code, inbox),) = output.answers("inbox")
+    assert (code, [each["text"] for each in inbox["messages"]]) == (0, [SENT])

@@ -5,7 +5,7 @@ from tests.parts.stack_part import PrivateStack, Row
 from tests.parts.waiting import wait_for
 
 
-def begin(stack: PrivateStack, agent: str) -> None:
+def start_run(stack: PrivateStack, agent: str) -> None:
     done = stack.manage("run", agent)
     assert done.returncode == 0, done.stderr
 
@@ -18,10 +18,10 @@ def all_ended(stack: PrivateStack, agent: str, count: int, seconds: float) -> li
     return wait_for(enough, seconds, f"{stack.rows(RUNS, agent)}\n{stack.log('up')}")
 
 
-def test_the_snoozer_wakes_itself_three_times_and_rests(examples: PrivateStack) -> None:
+def test_the_snoozer_schedules_itself_three_times_and_ends(examples: PrivateStack) -> None:
     """Guard: a line in the output becomes a schedule that fires. Without ScheduleLineWatcher in
     perform.py there is one run."""
-    begin(examples, "snoozer")
+    start_run(examples, "snoozer")
     for count in range(1, 4):
         runs = all_ended(examples, "snoozer", count, 20)
         assert len(runs) == count
@@ -35,9 +35,9 @@ def test_the_snoozer_wakes_itself_three_times_and_rests(examples: PrivateStack) 
     assert {run["state"] for run in runs} == {"succeeded"}
 
 
-def test_the_planner_collects_what_three_surveyors_return(examples: PrivateStack) -> None:
-    """Guard: calls, their answers, and a caller that waits without blocking them."""
-    begin(examples, "planner")
+def test_the_planner_collects_the_answers_of_three_surveyors(examples: PrivateStack) -> None:
+    """Guard: calls, their answers, and a waiting caller that lends its slot."""
+    start_run(examples, "planner")
     (run,) = all_ended(examples, "planner", 1, 60)
     assert run["state"] == "succeeded", printed(examples, run)
     surveyors = ended(examples, "surveyor", 3)
@@ -48,15 +48,15 @@ def test_the_planner_collects_what_three_surveyors_return(examples: PrivateStack
     assert run["return_value"] in printed(examples, run)
 
 
-def test_two_agents_never_hold_the_lock_at_once(examples: PrivateStack) -> None:
-    """Guard: a lock. Let both have it and neither waits."""
+def test_two_agents_never_hold_the_lock_together(examples: PrivateStack) -> None:
+    """Guard: the lock. If both runs held it, neither would wait."""
     hands = ("left-hand", "right-hand")
     for hand in hands:
         make_due(examples, hand)
     runs = [all_ended(examples, hand, 1, 60)[0] for hand in hands]
-    said = [printed(examples, run) for run in runs]
-    assert [run["state"] for run in runs] == ["succeeded"] * 2, said
-    assert sum("waits for the table" in text for text in said) == 1
-    assert all("is done" in text for text in said)
+    texts = [printed(examples, run) for run in runs]
+    assert [run["state"] for run in runs] == ["succeeded"] * 2, texts
+    assert sum("waits for the table" in text for text in texts) == 1
+    assert all("is done" in text for text in texts)
     held = "SELECT * FROM drover_resource_lock"
     assert examples.rows(held) == []

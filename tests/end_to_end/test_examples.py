@@ -38,29 +38,30 @@ def make_due(stack: PrivateStack, agent: str) -> None:
     )
 
 
-def test_the_heartbeat_says_that_it_is_alive(examples: PrivateStack) -> None:
-    """Guard: the whole way from file to output. Break any part of it and there is no line."""
+def test_the_heartbeat_prints_its_line(examples: PrivateStack) -> None:
+    """Guard: the whole path from the file to the output. Without any part of it there is no
+    line."""
     (run,) = ended(examples, "heartbeat")
     assert (run["state"], run["exit_code"], run["trigger"]) == ("succeeded", 0, "schedule")
-    said = printed(examples, run)
-    assert said.startswith("alive at ")
-    assert f"heartbeat, run {run['id']}, trigger schedule" in said
-    assert run["output_bytes"] == len(said)
+    text = printed(examples, run)
+    assert text.startswith("alive at ")
+    assert f"heartbeat, run {run['id']}, trigger schedule" in text
+    assert run["output_bytes"] == len(text)
 
 
 def test_the_minute_report_gets_the_prompt_of_its_schedule(examples: PrivateStack) -> None:
     """Guard: the prompt reaches standard input. Without it the script counts no words."""
     make_due(examples, "minute-report")
     (run,) = ended(examples, "minute-report")
-    said = printed(examples, run)
+    text = printed(examples, run)
     assert run["state"] == "succeeded"
-    assert "asked with a prompt of 0 words" not in said
-    assert "disk: " in said
+    assert "asked with a prompt of 0 words" not in text
+    assert "disk: " in text
 
 
 def test_the_drainer_is_run_again_until_its_queue_is_empty(examples: PrivateStack) -> None:
-    """Guard: exit code 42 starts the next run in the same transaction. Ignore it and there is one
-    run; count no reruns and there is no end."""
+    """Guard: exit code 42 starts the next run in the same transaction. Without it there is one
+    run; without the count of reruns there is no end."""
     make_due(examples, "queue-drainer")
     runs = ended(examples, "queue-drainer", 5)
     assert [run["rerun"] for run in runs] == [0, 1, 2, 3, 4]
@@ -71,11 +72,11 @@ def test_the_drainer_is_run_again_until_its_queue_is_empty(examples: PrivateStac
 
 
 def test_the_flaky_agent_fails_with_a_reason_and_is_retried(examples: PrivateStack) -> None:
-    """Guard: a failed run with retries left puts its work back. Drop that and there is no second
-    attempt; drop the names and 12 is only a number."""
+    """Guard: the work of a failed run with retries left is queued again. Without that there is no
+    second attempt; without the table of exit codes the error has no name."""
     (first,) = ended(examples, "flaky")
     assert (first["state"], first["error"]) == ("failed", "exit code 1")
-    # Ten seconds early, to save them.
+    # Skips the delay of ten seconds.
     examples.rows(
         "UPDATE drover_work_item SET available_at = ? WHERE state = 'queued' AND id = ?",
         seconds_ago(0),
@@ -89,7 +90,7 @@ def test_the_flaky_agent_fails_with_a_reason_and_is_retried(examples: PrivateSta
 
 
 def test_a_saved_file_takes_effect_within_two_seconds(examples: PrivateStack) -> None:
-    """Guard: the directory is watched. Without the watch it takes the next full look, 30 s."""
+    """Guard: the directory is watched. Without the watch the change is read after 30 s."""
     skill = examples.project / "agents" / "long-haul" / "SKILL.md"
     scale = "SELECT scale, definition_error FROM drover_agent WHERE name = 'long-haul'"
     text = skill.read_text()
@@ -112,7 +113,7 @@ def test_a_saved_file_takes_effect_within_two_seconds(examples: PrivateStack) ->
 
 
 def save_by_rename(path: Path, text: str) -> None:
-    """As editors do."""
+    """Replace a file as editors do."""
     draft = path.with_suffix(".tmp")
     draft.write_text(text)
     os.replace(draft, path)

@@ -18,12 +18,12 @@ def refusal(stack: PrivateStack) -> str:
 
 @pytest.mark.parametrize("variable", ["DROVER_PORT", "DROVER_FLOWER_PORT"])
 def test_a_port_in_use_is_refused(tmp_path: Path, variable: str) -> None:
-    """Guard: ports are tried before anything is started. Without that uvicorn fails three times
-    and prints its own lines each time."""
+    """Guard: ports are checked before processes start. Without that uvicorn fails three times and
+    prints its own lines each time."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         stack = PrivateStack(tmp_path, DROVER_FLOWER="yes", **{variable: port})
-        expected = f"drover: port {port} is in use. Set {variable} to a free one."
+        expected = f"drover: port {port} is in use. Set {variable} to a free port."
         assert refusal(stack) == expected
 
 
@@ -42,8 +42,8 @@ def test_a_port_in_use_is_refused(tmp_path: Path, variable: str) -> None:
 def test_an_invalid_setting_is_refused(
     tmp_path: Path, variables: dict[str, str], says: str
 ) -> None:
-    """Guard: settings are read and checked before Django is asked. Let one through and the error
-    is a traceback, or worse, a stack that runs and does nothing."""
+    """Guard: settings are checked before Django is loaded. Otherwise the error is a traceback, or a
+    stack that runs and does nothing."""
     line = refusal(PrivateStack(tmp_path, **variables))
     assert line.startswith("drover: ")
     assert says in line
@@ -51,8 +51,8 @@ def test_an_invalid_setting_is_refused(
 
 
 @pytest.mark.parametrize("what", ["below a file", "a missing disk"])
-def test_a_data_directory_that_cannot_be_used(tmp_path: Path, what: str) -> None:
-    """Guard: as above. Root may write anywhere, so these are things that are no directory."""
+def test_an_unusable_data_directory_is_refused(tmp_path: Path, what: str) -> None:
+    """Guard: as above. Root may write to every directory, so these paths are no directories."""
     file = tmp_path / "file"
     file.touch()
     data = {"below a file": file / "data", "a missing disk": Path("/proc/disk")}

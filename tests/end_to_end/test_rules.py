@@ -12,12 +12,12 @@ from tests.parts.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 WATCHER = """---
-description: Goes on until it is released, and says what it hears
+description: Runs until it is released, and prints its messages
 command: [sh, -c, 'cat; while :; do drover inbox --timeout 1 || true; done']
 ---
 Watch.
 """
-# Looks come every ten seconds.
+# Rules are evaluated every ten seconds.
 SECONDS = 30
 
 
@@ -27,7 +27,7 @@ def status(stack: PrivateStack, rule: str) -> str:
 
 
 def make_due(stack: PrivateStack, rule: str) -> None:
-    """As if its minute had come."""
+    """Make the rule due now."""
     stack.rows("UPDATE drover_rule SET next_due_at = ? WHERE name = ?", seconds_ago(1), rule)
 
 
@@ -37,23 +37,24 @@ def fires(stack: PrivateStack, rule: str) -> None:
 
 
 def running(stack: PrivateStack, agent: str) -> Row:
-    def going_on() -> Row | None:
+    def find_running_run() -> Row | None:
         runs = stack.rows(RUNS, agent)
         return runs[-1] if runs and runs[-1]["state"] == "running" else None
 
-    found = wait_for(going_on, SECONDS, lambda: stack.log("up"))
+    found = wait_for(find_running_run, SECONDS, lambda: stack.log("up"))
     assert found is not None
     return found
 
 
-def hears(stack: PrivateStack, run: Row, text: str) -> None:
+def wait_for_message(stack: PrivateStack, run: Row, text: str) -> None:
     wait_for(lambda: text in printed(stack, run), SECONDS, lambda: printed(stack, run))
 
 
-def test_a_project_follows_the_complete_example_of_rules_and_every_edit(
+def test_the_complete_example_of_rules_and_its_edits_take_effect(
     new_fleet: NewFleet,
 ) -> None:
-    """Guard: beat looks, its threads do. Without either nobody is summoned, told or released."""
+    """Guard: beat evaluates rules and its threads perform actions. Without either no agent is
+    summoned, messaged or released."""
     stack = new_fleet().stack
     for name in ("forge", "beacon", "drift"):
         stack.write_agent(name, WATCHER)
@@ -66,10 +67,10 @@ def test_a_project_follows_the_complete_example_of_rules_and_every_edit(
     assert forge["trigger"] == "rule"
     fires(stack, "weekly-summary")
     beacon = running(stack, "beacon")
-    hears(stack, beacon, "Build weekly narrative")
+    wait_for_message(stack, beacon, "Build weekly narrative")
     fires(stack, "daily-narrative")
-    hears(stack, beacon, "Write daily narrative for today")
-    # An edit: one rule more, and a line that is none.
+    wait_for_message(stack, beacon, "Write daily narrative for today")
+    # An edit: one more rule, and an invalid line.
     file.write_text(f"{COMPLETE}[enough] every 1m => release forge\nevery 5 minutes do nothing\n")
     stack.wait_for_rows("SELECT id FROM drover_rule WHERE name = 'enough'", seconds=SECONDS)
     assert status(stack, "keep-forge").startswith("ok: ")

@@ -1,4 +1,4 @@
-"""Secrets of a whole installation are afterwards found nowhere in it."""
+"""Secrets of an installation are stored and shown nowhere in it."""
 
 import hashlib
 import hmac
@@ -101,7 +101,7 @@ def write_agent(stack: PrivateStack) -> Path:
 
 
 def give(stack: PrivateStack, visitor: Visitor, canaries: Canaries, file: Path) -> None:
-    """By the command, and in the admin."""
+    """Set the credentials by the command and in the admin."""
     file.write_text(canaries.door)
     done = stack.manage("credential", "set", "door_key", "--file", str(file))
     assert done.returncode == 0, done.stderr
@@ -136,11 +136,11 @@ def printed(stack: PrivateStack, run_id: int) -> str:
 
 
 @pytest.mark.fault("F76")
-def test_a_secret_that_a_run_printed_in_every_way_is_stored_nowhere(
+def test_a_secret_printed_in_every_encoding_is_stored_nowhere(
     new_stack: NewStack, tmp_path: Path
 ) -> None:
-    """Guard: F76. Pass the output on as it comes, log a header, put a value into a message or an
-    argument, and it is found."""
+    """Guard: F76. The test finds a secret if output is stored without redaction, if a header is
+    logged, or if a value is in a message or an argument."""
     stack, canaries = new_stack(DROVER_BOOTSTRAP_TOKEN=TOKEN), Canaries()
     agent = write_agent(stack)
     up = stack.up()
@@ -150,9 +150,9 @@ def test_a_secret_that_a_run_printed_in_every_way_is_stored_nowhere(
     send(visitor, canaries)
     pid = int(wait_for(lambda: _text(agent / "pid"), 20, lambda: stack.log("up")))
     (run_id,) = (row["id"] for row in stack.rows("SELECT id FROM drover_run"))
-    time.sleep(1)  # a flush of what it has printed so far
+    time.sleep(1)  # until the output so far is flushed
     everywhere = chain(
-        rows(stack), files_but_room(stack, run_id), redis_keys(stack), processes(up.pid, pid)
+        rows(stack), files_except_workdir(stack, run_id), redis_keys(stack), processes(up.pid, pid)
     )
     assert found_in(everywhere, canaries.all) == []
     (agent / "go").touch()
@@ -170,7 +170,7 @@ def test_a_secret_that_a_run_printed_in_every_way_is_stored_nowhere(
     assert found_in(everywhere, canaries.all) == []
 
 
-def files_but_room(stack: PrivateStack, run_id: int) -> Iterator[Place]:
+def files_except_workdir(stack: PrivateStack, run_id: int) -> Iterator[Place]:
     """The workdir of the run holds its key file, readable by its owner only."""
     room = str(stack.data / "runs" / str(run_id))
     return (place for place in files(stack) if not place[0].startswith(room))

@@ -12,7 +12,7 @@ from tests.parts.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 
-def everything(fleet: RealFleet) -> list[int]:
+def all_processes(fleet: RealFleet) -> list[int]:
     """All processes of the stack, and of its runs."""
     return tree_of(fleet.stack.processes["up"].pid)
 
@@ -22,21 +22,22 @@ def exit_status(fleet: RealFleet, seconds: float = 30) -> int:
 
 
 @pytest.mark.fault("F24")
-def test_ctrl_c_drains_a_second_one_ends_the_runs_and_queued_work_is_kept(
+def test_ctrl_c_drains_a_second_ctrl_c_ends_the_runs_and_queued_work_is_kept(
     new_fleet: NewFleet,
 ) -> None:
-    """Guard: `up` stops beat first, lets the workers drain, and writes nothing to the queue. Clear
-    it and the second run never comes; kill the workers and the first one is lost."""
+    """Guard: `up` stops beat first, lets the workers drain, and writes nothing to the queue. If it
+    cleared the queue, the second run would never start; if it killed the workers, the first run
+    would be lost."""
     fleet = new_fleet()
     fleet.agent("patient", WHEN_TOLD)
     fleet.agent("stubborn", WITH_DAEMONS)
     up = fleet.stack.up()
     fleet.ask("patient", 3)
     fleet.wait_until_running("patient")
-    pids = everything(fleet)
+    pids = all_processes(fleet)
     up.send_signal(signal.SIGINT)
     fleet.stack.wait_for_rows("SELECT 1 FROM drover_worker WHERE state = 'draining'")
-    fleet.let_go("patient")
+    fleet.let_finish("patient")
     assert exit_status(fleet) == 0
     assert all_gone(pids)
     assert fleet.states("patient")[0] == "succeeded"
@@ -48,7 +49,7 @@ def test_ctrl_c_drains_a_second_one_ends_the_runs_and_queued_work_is_kept(
     fleet.wait_for_states("patient", "succeeded", "succeeded", "succeeded")
     fleet.ask("stubborn", 2)
     fleet.wait_for_notes("stubborn", "note", 2)
-    pids = everything(fleet) + [note.pid for note in fleet.notes("stubborn")]
+    pids = all_processes(fleet) + [note.pid for note in fleet.notes("stubborn")]
     up.send_signal(signal.SIGINT)
     wait_for(lambda: fleet.stack.log("up").count("press Ctrl-C again to stop running agents") == 2)
     up.send_signal(signal.SIGINT)
@@ -60,34 +61,35 @@ def test_ctrl_c_drains_a_second_one_ends_the_runs_and_queued_work_is_kept(
 
 
 def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(new_fleet: NewFleet) -> None:
-    """Guard: every process dies with its parent, and a run with its guard. Without that the second
-    `up` meets the processes of the first, and the retry meets the old run."""
+    """Guard: every process dies with its parent, and a run with its guard. Without that the
+    processes of the first `up` run during the second, and the old run during its retry."""
     fleet = new_fleet()
     fleet.agent("orphaned", WITH_DAEMONS, on_lost="retry")
     up = fleet.stack.up()
     fleet.ask("orphaned")
     fleet.wait_for_notes("orphaned", "note", 2)
-    pids = everything(fleet) + [note.pid for note in fleet.notes("orphaned")]
+    pids = all_processes(fleet) + [note.pid for note in fleet.notes("orphaned")]
     up.kill()
     assert exit_status(fleet) == -signal.SIGKILL
     wait_for(lambda: all_gone(pids), 8, f"left: {[pid for pid in pids if not is_gone(pid)]}")
-    fleet.let_go("orphaned")
+    fleet.let_finish("orphaned")
     fleet.stack.up()
     fleet.wait_for_states("orphaned", "lost", "succeeded")
     assert fleet.notes("orphaned", "overlap") == []
 
 
-def test_the_stop_command_lets_runs_finish_clears_the_queue_and_restore_brings_it_back(
+def test_the_stop_command_lets_runs_finish_and_its_cleared_queue_can_be_restored(
     new_fleet: NewFleet,
 ) -> None:
-    """Guard: a stopping scheduler admits nothing, and what it clears is marked. Admit all the same
-    and the second run starts when the first ends; delete instead and nothing can be restored."""
+    """Guard: a stopping scheduler admits no work, and cleared work is marked. If work were
+    admitted, the second run would start when the first ends; if it were deleted, it could not be
+    restored."""
     fleet = new_fleet()
     fleet.agent("stopped", WHEN_TOLD)
     fleet.stack.up()
     fleet.ask("stopped", 3)
     fleet.wait_until_running("stopped")
-    pids = everything(fleet)
+    pids = all_processes(fleet)
 
     late = fleet.stack.manage("stop", "--timeout", "1")
     assert late.returncode == 1
@@ -95,7 +97,7 @@ def test_the_stop_command_lets_runs_finish_clears_the_queue_and_restore_brings_i
     assert fleet.work("stopped") == ["admitted", "cleared", "cleared"]
 
     fleet.ask("stopped")
-    fleet.let_go("stopped")
+    fleet.let_finish("stopped")
     fleet.wait_for_states("stopped", "succeeded")
     assert fleet.work("stopped") == ["done", "cleared", "cleared", "queued"]
     done = fleet.stack.manage("stop")

@@ -1,6 +1,7 @@
-"""A process beside Drover's own that asks for runs as commands and the gateway do.
+"""A process outside the stack that requests runs as commands and the gateway do.
 
-Run as `python -m tests.faults.caller`: a line of JSON in, [verb, arguments...], a line of JSON out.
+Run as `python -m tests.faults.caller`: reads lines of JSON, [verb, arguments...],
+and answers each with a line of JSON.
 """
 
 import json
@@ -25,7 +26,7 @@ from agents_app.signals import messages  # noqa: E402
 
 
 def sync() -> list[str]:
-    """What is on disk becomes rows, as beat does it."""
+    """Read the project directory into rows, as beat does."""
     discovery = sync_project(CONF.project, datetime.now(UTC))
     return [str(error) for error in discovery.errors]
 
@@ -36,12 +37,12 @@ def ask(agent: str, count: int = 1) -> list[int]:
     return [dispatch.enqueue(request, datetime.now(UTC)).pk for _ in range(count)]
 
 
-def tell(agent: str, text: str) -> int:
+def send_message(agent: str, text: str) -> int:
     return messages.send(Agent.objects.get(name=agent), text, "a test", datetime.now(UTC)).pk
 
 
 def ask_and_die_before_the_hint(agent: str) -> None:
-    """The commit happens, the publication does not."""
+    """Commit the work item and die before its hint is sent."""
     relay.hint = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     ask(agent)
 
@@ -53,7 +54,7 @@ def hint(run_id: int, times: int) -> None:
 
 
 VERBS: Mapping[str, Callable[..., Any]] = {
-    verb.__name__: verb for verb in (sync, ask, tell, ask_and_die_before_the_hint, hint)
+    verb.__name__: verb for verb in (sync, ask, send_message, ask_and_die_before_the_hint, hint)
 }
 
 

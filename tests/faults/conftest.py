@@ -9,8 +9,8 @@ import pytest
 from tests.faults.real_fleet import QUICK, RealFleet
 from tests.parts.stack_part import PrivateStack
 
-# What only one database can suffer from is collected on that one; what has nothing to do with
-# rows, or is shown with rows alone as well, on the first.
+# Faults of one database are collected on that database; tests that do not depend on the database
+# are collected on SQLite only.
 collect_ignore = (
     [
         *("test_sqlite_locked.py", "test_gateway_sqlite.py"),

@@ -27,7 +27,7 @@ WANTED = [{"source": "gh", "events": ["issues"]}]
 
 
 def hooked(fleet: RealFleet, *agents: str, **fields: object) -> RealFleet:
-    """A source and agents that listen to it."""
+    """Create a webhook source and agents that it triggers."""
     (fleet.stack.project / "config.toml").write_text(CONFIG)
     for name in agents:
         fleet.agent(name, webhooks=WANTED, **fields)
@@ -56,7 +56,7 @@ async def read_answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]
 
 @dataclass
 class Sender:
-    """What is not acknowledged is sent again, with the same id, until it is."""
+    """Sends each delivery with the same id until it is acknowledged."""
 
     port: int
     ids: Iterable[str]
@@ -114,13 +114,13 @@ class Sender:
 
 
 def stored(fleet: RealFleet) -> Counter[str]:
-    """How often each id is in the database."""
+    """The number of stored deliveries for each id."""
     rows = fleet.stack.rows("SELECT delivery_id FROM drover_delivery")
     return Counter(row["delivery_id"] for row in rows)
 
 
 def worked(fleet: RealFleet) -> Counter[str]:
-    """How many work items each delivery has become."""
+    """The number of work items for each delivery."""
     rows = fleet.stack.rows(
         "SELECT d.delivery_id FROM drover_work_item w JOIN drover_delivery d "
         "ON w.idempotency_key = 'delivery:' || d.id || ':triage'"

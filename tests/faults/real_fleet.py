@@ -1,4 +1,4 @@
-"""A private Drover whose processes a test kills one by one, observed from outside."""
+"""A private Drover whose processes a test starts and kills, observed from outside."""
 
 import json
 import os
@@ -29,10 +29,10 @@ QUICK = {
     "DROVER_RECONCILE_SECONDS": f"{RECONCILE_SECONDS:g}",
     "DROVER_GRACE_SECONDS": "2",
 }
-# What this machine may be slower than the promise when other things run on it.
+# Added to time limits, because this machine may run other programs.
 SLACK_SECONDS = 1.5
 
-# Every copy holds the lock until the last of its processes is dead: two live ones meet here.
+# Every run holds this lock until its last process is dead: two live runs are detected.
 SCRIPT = """#!/bin/sh
 exec 9>>"$NOTES.lock"
 flock -n 9 || echo "overlap $DROVER_RUN_ID $$" >>"$NOTES"
@@ -40,10 +40,10 @@ echo "start $DROVER_RUN_ID $$" >>"$NOTES"
 {body}
 echo "end $DROVER_RUN_ID $$" >>"$NOTES"
 """
-# What a run may do.
-AT_ONCE = ":"
+# Bodies of agents.
+NO_WORK = ":"
 WHEN_TOLD = 'until [ -e "$NOTES.go" ]; do sleep 0.05; done'
-# One child in a session of its own, one that nobody waits for, and itself.
+# A child in its own session, a background child, and the shell itself.
 WITH_DAEMONS = """
 setsid sh -c 'echo "note $DROVER_RUN_ID $$" >>"$NOTES"; sleep 300' </dev/null >/dev/null 2>&1 &
 sh -c 'sleep 300 & echo "note $DROVER_RUN_ID $!" >>"$NOTES"'
@@ -53,7 +53,7 @@ until [ -e "$NOTES.go" ]; do sleep 0.05; done
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line that a run wrote itself."""
+    """A line that the program of a run wrote."""
 
     what: str
     run_id: int
@@ -61,7 +61,7 @@ class Note:
 
 
 class RealFleet:
-    """Agents that note what they do, in a stack whose roles are started one by one."""
+    """Agents that log their steps, in a stack whose roles are started one by one."""
 
     def __init__(self, stack: PrivateStack) -> None:
         self.stack = stack
@@ -70,8 +70,8 @@ class RealFleet:
 
     # --- agents -----------------------------------------------------------------------------
 
-    def agent(self, name: str, body: str = AT_ONCE, **fields: object) -> str:
-        """Written to disk; `sync` or a running beat makes it a row."""
+    def agent(self, name: str, body: str = NO_WORK, **fields: object) -> str:
+        """Write the agent to disk; `sync` or a running beat creates its row."""
         fields = {"description": "a test's", "command": ["./run.sh"], **fields}
         fields["env"] = {"NOTES": str(self._notes(name))}
         lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in fields.items())
@@ -84,7 +84,7 @@ class RealFleet:
     def sync(self) -> None:
         assert self.call("sync") == []
 
-    def let_go(self, agent: str) -> None:
+    def let_finish(self, agent: str) -> None:
         Path(f"{self._notes(agent)}.go").touch()
 
     def notes(self, agent: str, what: str = "") -> list[Note]:
@@ -101,10 +101,10 @@ class RealFleet:
     def _notes(self, agent: str) -> Path:
         return self._root / f"notes-{agent}"
 
-    # --- asking -----------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------
 
     def call(self, verb: str, *arguments: object) -> Any:
-        """A verb of tests/faults/caller.py; the process lives on for the next one."""
+        """Perform a verb of tests/faults/caller.py in a process that is kept for further calls."""
         caller = self._caller = self._caller or self._start_caller()
         assert caller.stdin is not None and caller.stdout is not None
         caller.stdin.write(json.dumps([verb, *arguments]) + "\n")
@@ -113,13 +113,13 @@ class RealFleet:
         assert answer, f"the caller died: {self.stack.log('caller')}"
         return json.loads(answer)
 
-    def call_again(self, verb: str, *arguments: object) -> Any:
-        """By a new process: the old one may have lost its connections."""
+    def call_in_new_process(self, verb: str, *arguments: object) -> Any:
+        """`call` in a new process: the old process may have lost its connections."""
         self._end_caller()
         return self.call(verb, *arguments)
 
     def ask(self, agent: str, count: int = 1) -> list[int]:
-        """The ids of new work items."""
+        """Enqueue work; returns the ids of the work items."""
         items: list[int] = self.call("ask", agent, count)
         return items
 
@@ -166,7 +166,7 @@ class RealFleet:
         return self.runs(agent)
 
     def wait_until_running(self, agent: str, count: int = 1) -> list[Note]:
-        """Its program runs, and people can see which process it is."""
+        """Wait until the program of each run runs and its process id is stored."""
         found = self.wait_for_notes(agent, "start", count)
         self._until(lambda: all(run["pid"] for run in self.runs(agent)), 10, agent, "pids")
         return found
@@ -175,11 +175,11 @@ class RealFleet:
         """For the message of a test that failed."""
         runs = [(r["id"], r["state"], r["error"], str(r["hinted_at"])) for r in self.runs(agent)]
         logs = {name: self.stack.log(name)[-3000:] for name in ("worker-1", "beat", "caller")}
-        said = "".join(f"\n--- {name}\n{text}" for name, text in logs.items())
-        return f"runs {runs}, work {self.work(agent)}, notes {self.notes(agent)}{said}"
+        texts = "".join(f"\n--- {name}\n{text}" for name, text in logs.items())
+        return f"runs {runs}, work {self.work(agent)}, notes {self.notes(agent)}{texts}"
 
     def _until(self, what: Callable[[], bool], seconds: float, agent: str, wanted: str) -> None:
-        """Gathers the facts only when they are needed: the database may be away."""
+        """Wait; reads the facts only for the message: the database may be unreachable."""
         try:
             wait_for(what, seconds)
         except AssertionError:
@@ -188,7 +188,7 @@ class RealFleet:
     # --- processes --------------------------------------------------------------------------
 
     def ensure(self, *roles: str) -> None:
-        """Each of them runs, whatever the test before did to it."""
+        """Start each role that does not run after the test before."""
         for role in roles:
             process = self.stack.processes.get(role)
             if process is not None and process.poll() is not None:
@@ -197,32 +197,32 @@ class RealFleet:
                 self.stack.start(role)
 
     def start_all(self, role: str, names: list[str]) -> None:
-        """Several processes of one role at once, under names of their own."""
+        """Start several processes of one role under these names."""
         one = self.stack._role(role)
         ready = {name: self.stack.data / f"{name}.ready" for name in names}
         for name, path in ready.items():
             self.stack._spawn(name, one.argv, {**one.env, READY_FILE: str(path)})
         wait_for(lambda: all(path.exists() for path in ready.values()), 30, f"{names} not ready")
 
-    def living_worker(self) -> Row:
+    def latest_worker(self) -> Row:
         """The row of the worker that was started last."""
         sql = "SELECT * FROM drover_worker WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1"
         (worker,) = self.stack.rows(sql)
         return worker
 
     def kill_worker(self) -> float:
-        """As `kill -9` does, the worker itself and not its guard; the moment of the kill."""
-        os.kill(self.living_worker()["pid"], signal.SIGKILL)
+        """Send SIGKILL to the worker, not to its guard; returns the time of the signal."""
+        os.kill(self.latest_worker()["pid"], signal.SIGKILL)
         return time.monotonic()
 
     def wait_for_exit(self, role: str, seconds: float = 20) -> int:
-        """Of a role that ends by itself; its exit status."""
+        """Wait for a role to exit; returns its exit status."""
         status = self.stack.processes[role].wait(seconds)
         del self.stack.processes[role]
         return status
 
     def close(self) -> None:
-        """Whatever a test that failed has left behind ends, too."""
+        """End all processes, also processes that a failed test has left."""
         roles = [process.pid for process in self.stack.processes.values()]
         try:
             self._end_caller()
@@ -233,7 +233,8 @@ class RealFleet:
                     process.kill()
 
     def _left(self, roles: list[int]) -> list[psutil.Process]:
-        """The roles, and by its files what has lost its parent: Celery overwrites environments."""
+        """The roles and orphans, which are found by their open files: Celery overwrites
+        environments."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -249,7 +250,7 @@ class RealFleet:
 
 
 def stamp(moment: datetime) -> str:
-    """A moment as both databases take it, to the letter as Django writes it into SQLite."""
+    """A time for both databases, in exactly the form that Django writes into SQLite."""
     return str(moment.astimezone(UTC).replace(tzinfo=None))
 
 
@@ -265,6 +266,6 @@ def moment(value: object) -> datetime:
 
 
 def gone_within(pids: list[int], seconds: float, since: float) -> None:
-    """All dead at most so many seconds after the moment."""
+    """Assert that all processes are dead so many seconds after the moment."""
     left = since + seconds - time.monotonic()
     wait_for(lambda: all(map(is_gone, pids)), max(0.0, left), f"still alive: {pids}")

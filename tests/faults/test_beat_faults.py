@@ -35,7 +35,7 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
 
 
 def make_due(fleet: RealFleet, due_at: datetime, *agents: str) -> None:
-    """The schedules of the agents have their next instant then."""
+    """Set the next fire time of the schedules of the agents."""
     marks = ", ".join("?" * len(agents))
     fleet.stack.rows(
         "UPDATE drover_schedule SET next_fire_at = ? WHERE agent_id IN "
@@ -46,7 +46,7 @@ def make_due(fleet: RealFleet, due_at: datetime, *agents: str) -> None:
 
 
 def firings(fleet: RealFleet, agent: str) -> list[Row]:
-    """Those of the agent, oldest instant first; a `%` stands for anything."""
+    """The firings of the agent, oldest instant first; `%` in the name matches any text."""
     sql = (
         "SELECT f.*, a.name FROM drover_firing f "
         "JOIN drover_schedule s ON s.id = f.schedule_id "
@@ -59,14 +59,14 @@ def outcomes(fleet: RealFleet, agent: str) -> list[str]:
     return [firing["outcome"] for firing in firings(fleet, agent)]
 
 
-def complaints(fleet: RealFleet, beats: list[str]) -> list[str]:
-    """What they said above INFO."""
+def warnings_of(fleet: RealFleet, beats: list[str]) -> list[str]:
+    """Log lines of the beats above INFO."""
     lines = [line for beat in beats for line in fleet.stack.log(beat).splitlines()]
     return [line for line in lines if '"level": "info"' not in line]
 
 
 class SlowTable:
-    """Whoever writes a row to the table stays inside that transaction for seconds."""
+    """Transactions that write to the table take several seconds."""
 
     def __init__(self, fleet: RealFleet, table: str) -> None:
         self.stack = fleet.stack
@@ -91,7 +91,7 @@ class SlowTable:
     def __exit__(self, *_: object) -> None:
         self.stack.rows("DROP TRIGGER slow" + (f" ON {self.table}" if self.on_postgres else ""))
 
-    def somebody_is_inside(self) -> bool:
+    def a_transaction_is_inside(self) -> bool:
         if self.on_postgres:
             return bool(
                 self.stack.rows("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
@@ -106,15 +106,15 @@ class SlowTable:
 
 
 @pytest.mark.fault("F5")
-def test_a_beat_killed_inside_the_claim_leaves_nothing_and_the_next_fires_once(
+def test_a_beat_killed_during_the_claim_leaves_no_firing_and_the_next_beat_fires_once(
     fleet: RealFleet,
 ) -> None:
-    """Guard: the firing and the next instant are written in one transaction. Arm the next in one
-    of its own, and this instant is gone for good."""
+    """Guard: the firing and the next instant are written in one transaction. With
+    separate transactions this instant would never fire."""
     fleet.ensure("beat")
     with SlowTable(fleet, "drover_firing") as table:
         make_due(fleet, datetime.now(UTC), "mid-claim")
-        wait_for(table.somebody_is_inside, 10, "beat did not claim")
+        wait_for(table.a_transaction_is_inside, 10, "beat did not claim")
         fleet.stack.kill("beat")
         assert firings(fleet, "mid-claim") == []
     fleet.ensure("beat")
@@ -125,16 +125,16 @@ def test_a_beat_killed_inside_the_claim_leaves_nothing_and_the_next_fires_once(
 
 
 @pytest.mark.fault("F5")
-def test_a_firing_of_a_beat_killed_inside_the_decision_is_decided_by_the_next(
+def test_a_firing_of_a_beat_killed_during_the_decision_is_decided_by_the_next_beat(
     fleet: RealFleet,
 ) -> None:
-    """Guard: reconcile decides the firings that have no outcome. Without that this one never
-    gets any, because no other claim makes beat look at it."""
+    """Guard: reconcile decides the firings that have no outcome. Without that the
+    firing never gets an outcome, because no later claim selects it."""
     fleet.ensure("beat")
     with SlowTable(fleet, "drover_work_item") as table:
         make_due(fleet, datetime.now(UTC), "mid-decision")
         wait_for(lambda: outcomes(fleet, "mid-decision") == [""], 10, "beat did not claim")
-        wait_for(table.somebody_is_inside, 10, "beat did not decide")
+        wait_for(table.a_transaction_is_inside, 10, "beat did not decide")
         fleet.stack.kill("beat")
     assert outcomes(fleet, "mid-decision") == [""]
     fleet.ensure("beat")
@@ -145,11 +145,11 @@ def test_a_firing_of_a_beat_killed_inside_the_decision_is_decided_by_the_next(
 
 
 @pytest.mark.fault("F7")
-def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_others_are_counted(
+def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_rest_is_counted(
     fleet: RealFleet,
 ) -> None:
-    """Guard: catch_up `last` within its window. Fire them all and there are seven runs; drop the
-    count and nobody learns that six were missed."""
+    """Guard: catch_up `last` within its window. With `all` there would be seven runs;
+    without the count the six missed instants would be unknown."""
     fleet.ensure("beat")
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     hour_ago = now - timedelta(minutes=now.minute % 10, hours=1)
@@ -172,11 +172,11 @@ def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_others_are_
     assert moment(schedule["next_fire_at"]) > until
 
 
-def test_an_unreadable_schedule_does_not_stop_the_others(
+def test_an_unreadable_schedule_does_not_stop_other_schedules(
     fleet: RealFleet,
 ) -> None:
-    """Guard: one schedule's error is that schedule's. Let it escape and beat dies at every start,
-    for everybody."""
+    """Guard: an error of one schedule pauses that schedule. If the error escaped, beat would exit
+    at every start."""
     fleet.ensure("beat")
     fleet.stack.rows(
         "UPDATE drover_schedule SET expression = '61 * * * *', next_fire_at = ? WHERE agent_id = "
@@ -196,7 +196,7 @@ def test_an_unreadable_schedule_does_not_stop_the_others(
 
 
 def test_three_beats_two_of_which_are_killed_fire_each_instant_once(fleet: RealFleet) -> None:
-    """Guards, of which each alone is enough: the claim locks its rows, moving the schedule is a
+    """Guards, of which each alone suffices: the claim locks its rows, moving the schedule is a
     compare and set, a firing is unique by schedule and instant. Without all three the same instant
     fires more than once on PostgreSQL."""
     beats = ["beat-1", "beat-2", "beat-3"]
@@ -209,7 +209,7 @@ def test_three_beats_two_of_which_are_killed_fire_each_instant_once(fleet: RealF
         make_due(fleet, due_at, *CROWD)
         expected.update(CROWD)
         if round_ == 2:
-            assert complaints(fleet, beats) == []
+            assert warnings_of(fleet, beats) == []
         if round_ >= 2:
             time.sleep(
                 max(0.0, (due_at - datetime.now(UTC)).total_seconds()) + random.random() / 20

@@ -10,7 +10,7 @@ import pytest
 from tests.parts.stack_part import PrivateStack, Row
 from tests.parts.waiting import wait_for
 
-# What an agent's program does with the gateway, without any of the agent commands.
+# A program that calls the gateway directly, without the commands of agents.
 PROGRAM = """#!{python}
 import json, os, sys, time, urllib.error, urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -91,7 +91,7 @@ def stack(
 
 
 def run(stack: PrivateStack, prompt: str, seconds: float = 40) -> str:
-    """What the tree returned in the end."""
+    """Run the tree of calls; returns its result."""
     stack.manage_json("run", "a", "--prompt", prompt)
     asked = "SELECT max(id) AS id FROM drover_work_item WHERE trigger = 'manual'"
     item = stack.rows(asked)[0]["id"]
@@ -116,17 +116,17 @@ def test_a_loop_through_an_agent_of_scale_1_finishes_on_one_thread(stack: Privat
     assert slots == [{"n": 0}]
 
 
-def test_several_calls_at_once_are_all_answered(stack: PrivateStack):
+def test_several_parallel_calls_are_all_answered(stack: PrivateStack):
     assert run(stack, "many") == "+".join("c" * 6)
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.fault("F47")
-def test_a_thousand_calls_at_once_are_answered_with_a_bounded_queue(
+def test_a_thousand_parallel_calls_are_answered_with_a_bounded_queue(
     stack: PrivateStack, on_postgres: bool
 ) -> None:
-    """F47: through the gateway, by one run, to an agent of scale 1. As many are done as fit into
-    its queue; the caller is told of each of the others."""
+    """F47: through the gateway, by one run, to an agent of scale 1. The calls that fit into
+    its queue are done; each of the other calls is answered with an error."""
     count = 130 if on_postgres else 1000
     done, refused = run(stack, f"fan out to {count}", 250).split(" done, ")
     assert int(done) + int(refused.split()[0]) == count

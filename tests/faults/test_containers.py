@@ -1,4 +1,4 @@
-"""Container runs whose worker or engine dies: never two of one run, and nothing left behind."""
+"""Container runs whose worker or engine dies: one container per run, and none is left over."""
 
 import json
 import os
@@ -19,18 +19,18 @@ from tests.parts.docker_part import IMAGE, DockerEngine
 from tests.parts.stack_part import Row
 from tests.parts.waiting import wait_for
 
-# Each copy holds the lock as long as it lives: two live ones meet here.
+# Every run holds this lock while it lives: two live runs are detected.
 BODY = """
 cd $DROVER_STATE_DIR; exec 9>>lock; flock -n 9 || echo overlap >>notes; echo start >>notes
 i=0; until [ -e go ] && [ $i -ge 30 ]; do echo line $i; i=$((i+1)); sleep 0.05; done
 echo end >>notes; echo done >&2
 """
-CONTAINER_SECONDS = 3.0  # to make one on a busy machine
+CONTAINER_SECONDS = 3.0  # to create a container on a busy machine
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[DockerEngine]:
-    """One of this module's own, to be hurt."""
+    """A private engine, which the tests kill."""
     engine = DockerEngine()
     yield engine.create()
     engine.remove()
@@ -55,22 +55,22 @@ def state_dir(fleet: RealFleet, agent: str) -> Path:
     return fleet.stack.data / "state" / str(row["id"])
 
 
-def noted(fleet: RealFleet, agent: str) -> list[str]:
+def read_notes(fleet: RealFleet, agent: str) -> list[str]:
     path = state_dir(fleet, agent) / "notes"
     return path.read_text().split() if path.exists() else []
 
 
-def begin(fleet: RealFleet, agent: str) -> Row:
-    """A run whose container could go on alone."""
+def start_run(fleet: RealFleet, agent: str) -> Row:
+    """Start a run in a container; returns its row when the container runs."""
     fleet.ensure("worker-1")
     fleet.ask(agent)
     wait_for(lambda: any(run["container"] for run in fleet.runs(agent)), 20, fleet.facts(agent))
-    wait_for(lambda: "start" in noted(fleet, agent), 10)
+    wait_for(lambda: "start" in read_notes(fleet, agent), 10)
     (run,) = fleet.runs(agent)
     return run
 
 
-def let_go(fleet: RealFleet, agent: str) -> None:
+def let_finish(fleet: RealFleet, agent: str) -> None:
     (state_dir(fleet, agent) / "go").touch()
 
 
@@ -88,52 +88,52 @@ def containers(engine: DockerEngine, run: Row) -> list[Any]:
 def test_the_next_worker_adopts_the_container_and_its_output_is_complete(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
-    """F2. Guard: adoption, and a sweep that gives it a lease's time. Without the first the run is
-    lost; without the second it is lost before a worker is back; without the count of what is
-    stored its lines come twice."""
-    begun = begin(fleet, "killed")
-    wait_for(lambda: "line 10" in printed(fleet, begun), 10)
+    """F2. Guard: adoption, and a sweep that waits for it for one lease period. Without adoption the
+    run is lost; without the wait it is lost before the next worker starts; without the count of
+    stored output its lines are stored twice."""
+    started = start_run(fleet, "killed")
+    wait_for(lambda: "line 10" in printed(fleet, started), 10)
     fleet.kill_worker()
     fleet.wait_for_exit("worker-1")
     time.sleep(2 * RECONCILE_SECONDS)
     fleet.ensure("worker-1")
     sql = "SELECT 1 FROM drover_run_event WHERE run_id = ? AND name = 'run.adopted'"
-    fleet.stack.wait_for_rows(sql, begun["id"])
+    fleet.stack.wait_for_rows(sql, started["id"])
     assert fleet.states("killed") == ["running"]
-    # A worker that must stop lets it finish, as if it were its own.
+    # A draining worker lets an adopted run finish like its other runs.
     fleet.stack.processes["worker-1"].terminate()
     time.sleep(1)
     assert fleet.stack.processes["worker-1"].poll() is None
-    let_go(fleet, "killed")
+    let_finish(fleet, "killed")
     (run,) = fleet.wait_for_states("killed", "succeeded")
-    assert run["worker_id"] != begun["worker_id"] and run["exit_code"] == 0
+    assert run["worker_id"] != started["worker_id"] and run["exit_code"] == 0
     lines = printed(fleet, run).splitlines()
     assert lines == [f"line {number}" for number in range(len(lines))] and len(lines) >= 30
     assert printed(fleet, run, 2) == "done\n"
     assert run["output_bytes"] == len(printed(fleet, run)) + len("done\n")
-    assert noted(fleet, "killed") == ["start", "end"]
+    assert read_notes(fleet, "killed") == ["start", "end"]
     assert containers(engine, run) == []
     assert fleet.work("killed") == ["done"]
     assert fleet.wait_for_exit("worker-1") == 0
 
 
 @pytest.mark.fault("F21")
-def test_the_container_of_a_frozen_worker_is_gone_before_its_lease_is_over(
+def test_the_container_of_a_frozen_worker_is_removed_before_its_lease_ends(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
-    """F21, F22. Guard: the guard ends containers, too. A worker that is cut off from the database
-    has no next one: its container would go on when everybody else holds the run for lost."""
-    begun = begin(fleet, "frozen")
-    worker = fleet.living_worker()
+    """F21, F22. Guard: the guard ends containers, too. While a worker is cut off from the
+    database no other worker adopts its container, which would run on after the run is lost."""
+    started = start_run(fleet, "frozen")
+    worker = fleet.latest_worker()
     os.kill(worker["pid"], signal.SIGSTOP)
     frozen_at = time.monotonic()
-    wait_for(lambda: containers(engine, begun) == [], 30)
+    wait_for(lambda: containers(engine, started) == [], 30)
     assert time.monotonic() - frozen_at < LEASE_SECONDS + SLACK_SECONDS + CONTAINER_SECONDS
     assert fleet.wait_for_exit("worker-1") == 75
-    let_go(fleet, "frozen")
+    let_finish(fleet, "frozen")
     fleet.ensure("worker-1")
     fleet.wait_for_states("frozen", "lost", "succeeded", seconds=30)
-    assert noted(fleet, "frozen") == ["start", "start", "end"]
+    assert read_notes(fleet, "frozen") == ["start", "start", "end"]
 
 
 @pytest.mark.fault("F2")
@@ -141,23 +141,23 @@ def test_without_an_adoption_the_container_is_removed_before_the_run_is_lost(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """Guard: before a run is lost, reconcile removes its container. Without that the second
-    attempt meets the first one."""
-    begun = begin(fleet, "abandoned")
-    os.kill(fleet.living_worker()["pid"], signal.SIGKILL)
+    attempt runs at the same time as the first."""
+    started = start_run(fleet, "abandoned")
+    os.kill(fleet.latest_worker()["pid"], signal.SIGKILL)
     fleet.wait_for_exit("worker-1")
     time.sleep(2 * RECONCILE_SECONDS)
     assert fleet.states("abandoned") == ["running"]
     seconds = LEASE_SECONDS + 5 + RECONCILE_SECONDS + SLACK_SECONDS + CONTAINER_SECONDS
     fleet.wait_for_states("abandoned", "lost", "pending", seconds=seconds)
-    assert containers(engine, begun) == []
-    let_go(fleet, "abandoned")
+    assert containers(engine, started) == []
+    let_finish(fleet, "abandoned")
     fleet.ensure("worker-1")
     fleet.wait_for_states("abandoned", "lost", "succeeded")
-    assert noted(fleet, "abandoned") == ["start", "start", "end"]
+    assert read_notes(fleet, "abandoned") == ["start", "start", "end"]
 
 
 @pytest.mark.fault("F43")
-def test_a_container_that_was_left_over_is_removed_and_others_are_left_alone(
+def test_leftover_containers_of_this_installation_are_removed_and_no_others(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """F43. Guard: the workers' sweep, by this installation's label alone."""
@@ -183,20 +183,21 @@ def test_a_container_that_was_left_over_is_removed_and_others_are_left_alone(
 def test_work_waits_without_losing_an_attempt_while_the_engine_is_down(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
-    """F40. Guard: a run that found no engine is given back. Without that it fails."""
+    """F40. Guard: the work item of a run without an engine is queued again. Without that it
+    fails."""
     fleet.ensure("worker-1")
     engine.stop()
     fleet.ask("waiting")
     sql = "SELECT * FROM drover_work_item WHERE reason LIKE ? AND state = 'queued' AND attempts = 0"
     fleet.stack.wait_for_rows(sql, "docker_unavailable: %")
     time.sleep(4 * RECONCILE_SECONDS)
-    assert len(fleet.runs("waiting")) <= 2  # not one for each time it was tried
+    assert len(fleet.runs("waiting")) <= 2  # not one run for each attempt to connect
     assert "waiting: Docker is not reachable at" in doctor(fleet)
     assert 1 <= fleet.stack.log("worker-1").count("docker.unavailable") <= 2
-    let_go(fleet, "waiting")  # its directory is there as soon as a run was prepared
+    let_finish(fleet, "waiting")  # its directory exists when a run was prepared
     engine.start()
     back_at = time.monotonic()
-    wait_for(lambda: "start" in noted(fleet, "waiting"), 20, fleet.facts("waiting"))
+    wait_for(lambda: "start" in read_notes(fleet, "waiting"), 20, fleet.facts("waiting"))
     took = time.monotonic() - back_at
     assert took < RECONCILE_SECONDS + 1 + SLACK_SECONDS + CONTAINER_SECONDS
     wait_for(lambda: fleet.work("waiting") == ["done"], 20, fleet.facts("waiting"))
@@ -209,15 +210,15 @@ def test_an_engine_killed_during_a_run_causes_no_second_run(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:
     """F41."""
-    begin(fleet, "cut")
+    start_run(fleet, "cut")
     engine.kill()
     time.sleep(1)
     engine.start()
     wait_for(lambda: len(fleet.runs("cut")) >= 2, 30, fleet.facts("cut"))
-    let_go(fleet, "cut")
+    let_finish(fleet, "cut")
     wait_for(lambda: fleet.work("cut") == ["done"], 30, fleet.facts("cut"))
     assert fleet.states("cut")[0] == "lost" and fleet.states("cut")[-1] == "succeeded"
-    assert "overlap" not in noted(fleet, "cut")
+    assert "overlap" not in read_notes(fleet, "cut")
 
 
 def install_of(fleet: RealFleet) -> str:

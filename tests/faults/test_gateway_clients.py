@@ -28,9 +28,9 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
 def ask(
     fleet: RealFleet, *pieces: bytes, hangs_up: bool = False
 ) -> tuple[int, dict[str, str], bytes, bool]:
-    """The answer, and whether the server has hung up after it."""
+    """The answer, and whether the server closed the connection after it."""
 
-    async def talk() -> tuple[int, dict[str, str], bytes, bool]:
+    async def exchange() -> tuple[int, dict[str, str], bytes, bool]:
         reader, writer = await asyncio.open_connection("127.0.0.1", fleet.stack.conf.port)
         for piece in pieces:
             writer.write(piece)
@@ -43,7 +43,7 @@ def ask(
         writer.close()
         return *answer, closed
 
-    return asyncio.run(asyncio.wait_for(talk(), 30))
+    return asyncio.run(asyncio.wait_for(exchange(), 30))
 
 
 def code_of(body: bytes) -> str:
@@ -54,7 +54,7 @@ def code_of(body: bytes) -> str:
 
 
 async def trickle(port: int, opening: bytes) -> float:
-    """A byte now and then; how long the server put up with it."""
+    """Send single bytes slowly; returns the seconds until the server closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     began = time.monotonic()
     writer.write(opening)
@@ -69,12 +69,14 @@ async def trickle(port: int, opening: bytes) -> float:
 
 
 @pytest.mark.fault("F62")
-def test_two_hundred_slow_clients_are_disconnected_and_delay_no_other(fleet: RealFleet) -> None:
-    """Guard: a time for the head, kept by the protocol, and one for the body. Without the first
-    half of the connections stay for ever; without the second the other half does."""
+def test_two_hundred_slow_clients_are_disconnected_and_delay_no_other_client(
+    fleet: RealFleet,
+) -> None:
+    """Guard: a time limit for the head in the protocol, and one for the body. Without the first,
+    half of the connections stay open forever; without the second, the other half."""
     port = fleet.stack.conf.port
 
-    async def all_of_them() -> tuple[list[float], Sender]:
+    async def send_all() -> tuple[list[float], Sender]:
         heads = [trickle(port, HEAD + b"X-Slow: ") for _ in range(SLOW_CLIENTS // 2)]
         started = HEAD + b"Content-Length: 100000\r\n\r\n"
         bodies = [trickle(port, started) for _ in range(SLOW_CLIENTS // 2)]
@@ -85,26 +87,31 @@ def test_two_hundred_slow_clients_are_disconnected_and_delay_no_other(fleet: Rea
         await asyncio.to_thread(sender.wait, 20)
         return await asyncio.wait_for(slow, 15), sender
 
-    put_up_with, sender = asyncio.run(all_of_them())
+    put_up_with, sender = asyncio.run(send_all())
     assert sender.statuses == {200: 200}
-    # On an idle machine 15 ms; what counts is that nobody waits for the slow ones.
+    # 15 ms on an idle machine; other requests must not wait for the slow clients.
     assert sorted(sender.seconds)[197] < 0.5
     assert max(put_up_with) < PATIENCE_SECONDS + 4
 
 
-# --- too much -------------------------------------------------------------------------------
+# --- oversized bodies -----------------------------------------------------------------------
 
 
 @pytest.mark.fault("F63")
-def test_an_oversized_body_is_refused_at_its_announcement(fleet: RealFleet) -> None:
+def test_an_oversized_body_with_content_length_is_refused_before_it_is_read(
+    fleet: RealFleet,
+) -> None:
     head = HEAD + f"Content-Length: {GITHUB_LIMIT + 1}\r\n\r\n".encode()
     status, _, body, closed = ask(fleet, head, b"x" * 2**20, hangs_up=True)
     assert (status, code_of(body), closed) == (413, "too_large", True)
 
 
 @pytest.mark.fault("F63")
-def test_an_oversized_body_without_announcement_is_refused_on_the_way(fleet: RealFleet) -> None:
-    """Guard: bytes are counted as they come. Without that Django spools all of it to disk."""
+def test_an_oversized_body_without_content_length_is_refused_while_it_is_read(
+    fleet: RealFleet,
+) -> None:
+    """Guard: bytes are counted while they arrive. Without that Django writes the whole body to
+    disk."""
     chunk = b"100000\r\n" + b"x" * 2**20 + b"\r\n"
     head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
     before = stored(fleet)
@@ -113,12 +120,12 @@ def test_an_oversized_body_without_announcement_is_refused_on_the_way(fleet: Rea
     assert stored(fleet) == before
 
 
-def test_the_largest_body_github_sends_is_taken(fleet: RealFleet) -> None:
+def test_the_largest_body_that_github_sends_is_accepted(fleet: RealFleet) -> None:
     body = b'{"x": "' + b"y" * (25 * 2**20) + b'"}'
     assert ask(fleet, request("largest", body))[0] == 200
 
 
-# --- nonsense -------------------------------------------------------------------------------
+# --- invalid requests -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -139,7 +146,7 @@ def test_the_largest_body_github_sends_is_taken(fleet: RealFleet) -> None:
     ],
 )
 @pytest.mark.fault("F64")
-def test_hostile_requests_are_answered_and_harm_no_other(
+def test_hostile_requests_are_answered_and_affect_no_other_request(
     fleet: RealFleet, what: str, sent: bytes, expected: int
 ) -> None:
     assert ask(fleet, sent)[0] == expected
@@ -147,7 +154,7 @@ def test_hostile_requests_are_answered_and_harm_no_other(
     assert ask(fleet, request(f"after {what}".replace(" ", "-")))[0] == 200
 
 
-def test_a_replayed_delivery_is_a_duplicate_and_makes_no_work(fleet: RealFleet) -> None:
+def test_a_replayed_delivery_is_a_duplicate_and_creates_no_work(fleet: RealFleet) -> None:
     first = json.loads(ask(fleet, request("once"))[2])
     again = json.loads(ask(fleet, request("once", BODY))[2])
     assert again == {**first, "duplicate": True}

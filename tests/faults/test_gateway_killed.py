@@ -14,9 +14,9 @@ DELIVERIES, KILLS = 3000, 5
 def test_a_gateway_killed_five_times_has_stored_each_acknowledged_delivery_once(
     new_fleet: NewFleet,
 ) -> None:
-    """Guard: the answer comes after the commit, and the index on source and id decides what is
-    new. Answer before the commit and acknowledged ones are missing; drop the index and those that
-    were committed but not acknowledged are there twice."""
+    """Guard: the answer is sent after the commit, and the index on source and id finds repeated
+    deliveries. With an answer before the commit, acknowledged deliveries are missing; without the
+    index, deliveries that were committed but not acknowledged are stored twice."""
     fleet = hooked(new_fleet(HOOK_SECRET=SECRET), "triage", work_queue_size=DELIVERIES)
     fleet.ensure("gateway")
     ids = [f"d-{number}" for number in range(DELIVERIES)]

@@ -17,7 +17,8 @@ DELIVERIES = 2000
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """One of its own: the session's has other users. With fsync, because it crashes."""
+    """A private server, because other tests use the server of the session; with fsync for
+    crashes."""
     server = PostgresServer(free_port(), fsync=True).create()
     yield server
     server.remove()
@@ -37,8 +38,8 @@ def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
 def test_a_restart_under_load_costs_at_most_a_503_and_no_delivery(
     server: PostgresServer, fleet: RealFleet, mode: str, away_seconds: float
 ) -> None:
-    """Guard: what fails to commit is a 503, and the next one gets a new connection. Keep the
-    broken one and it is a 503 for ever; answer before the commit and ids are missing."""
+    """Guard: a failed commit is a 503, and the next request gets a new connection. With the broken
+    connection every answer is a 503; with an answer before the commit ids are missing."""
     ids = [f"{mode}-{number}" for number in range(DELIVERIES)]
     sender = Sender(fleet.stack.conf.port, ids).start()
     wait_for(lambda: len(sender.acknowledged) > DELIVERIES // 4, 30)

@@ -30,11 +30,11 @@ def fleet(redis: RedisServer, new_fleet: NewFleet) -> RealFleet:
 
 @pytest.mark.parametrize("fault", ["down", "frozen"])
 @pytest.mark.fault("F8")
-def test_deliveries_are_acknowledged_within_a_second_and_start_when_it_is_back(
+def test_without_redis_deliveries_are_acknowledged_in_a_second_and_start_with_its_return(
     redis: RedisServer, fleet: RealFleet, fault: str
 ) -> None:
-    """Guard: nothing in a request touches Redis; a thread publishes after the commit. Publish in
-    the request and with a frozen Redis the first answer takes longer than its sender waits."""
+    """Guard: requests do not use Redis; a thread publishes after the commit. If requests published,
+    the first answer with a frozen Redis would take longer than its sender waits."""
     fleet.stack.rows("UPDATE drover_agent SET work_queue_size = 1000")
     before = len(fleet.states("triage"))
     redis.kill() if fault == "down" else redis.freeze()

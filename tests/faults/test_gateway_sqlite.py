@@ -14,7 +14,7 @@ from tests.faults.real_fleet import RealFleet
 from tests.faults.test_sqlite_locked import locked
 from tests.parts.missing import missing
 
-# Longer than a sender is kept waiting, shorter than the database waits for the lock.
+# Longer than a sender waits, shorter than the database waits for the lock.
 TOO_LONG_SECONDS = 11.0
 DISK_BYTES = 8 * 2**20
 
@@ -31,7 +31,7 @@ def send(fleet: RealFleet, *ids: str) -> Sender:
 
 
 @pytest.mark.fault("F14")
-def test_while_another_writer_holds_the_file_for_seconds_deliveries_are_stored_late(
+def test_deliveries_are_stored_late_while_another_writer_locks_the_file_for_seconds(
     fleet: RealFleet,
 ) -> None:
     """Guard: the writing thread waits for the lock, and senders for the writing thread."""
@@ -44,10 +44,10 @@ def test_while_another_writer_holds_the_file_for_seconds_deliveries_are_stored_l
 
 
 @pytest.mark.fault("F14")
-def test_if_the_lock_lasts_longer_than_a_sender_waits_the_answer_is_503(
+def test_the_answer_is_503_if_the_lock_lasts_longer_than_a_sender_waits(
     fleet: RealFleet,
 ) -> None:
-    """Guard: an answer is given in time, and it is no success. GitHub hangs up after 10 s."""
+    """Guard: an answer is sent in time, and it is an error. GitHub disconnects after 10 s."""
     with locked(fleet):
         sender = send(fleet, *[f"told-{number}" for number in range(5)]).wait(TOO_LONG_SECONDS)
         assert sender.statuses == {503: 5}
@@ -62,7 +62,7 @@ def test_if_the_lock_lasts_longer_than_a_sender_waits_the_answer_is_503(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, as small as the test needs."""
+    """A small private file system."""
     disk = tmp_path / "disk"
     disk.mkdir()
     argv = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "drover-test", str(disk)]
@@ -76,8 +76,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_a_503_and_deliveries_resume_with_free_space(
     small_disk: Path, new_fleet: NewFleet
 ) -> None:
-    """Guard: what cannot be committed is rolled back whole. Answer before the commit, and what
-    was acknowledged is not there; the file itself is never hurt."""
+    """Guard: a failed commit is rolled back completely. With an answer before the commit,
+    acknowledged deliveries are missing; the database file stays intact."""
     source = Path(new_fleet().stack.database_url.removeprefix("sqlite://"))
     database = small_disk / "drover.sqlite3"
     database.write_bytes(source.read_bytes())
@@ -98,6 +98,6 @@ def test_a_full_disk_is_a_503_and_deliveries_resume_with_free_space(
 
 
 def _fill(path: Path) -> None:
-    """All that is left but a little."""
+    """Fill the file system except for a small rest."""
     left = os.statvfs(path.parent)
     path.write_bytes(b"x" * max(0, left.f_bavail * left.f_frsize - 300_000))

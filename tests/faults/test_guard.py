@@ -17,7 +17,7 @@ from tests.parts.waiting import wait_for
 
 GUARD = Path(guard.__file__)
 QUIET = "</dev/null >/dev/null 2>&1"
-# A worker as the guard knows it: a subreaper with a line, and a daemon that got away below it.
+# A worker for the guard: a subreaper with the pipe of the guard, and a daemon below it.
 WORKER = f"""
 import os, signal, subprocess, sys, time
 sys.path.append({str(GUARD.parent)!r})
@@ -38,7 +38,7 @@ RENEW = "while True: renewed(); time.sleep(0.05)"
 
 
 class Guarded:
-    """A guard with its command, and the processes below it by the name of the note they left."""
+    """A guard with its command, and the processes below it by the names of their pid files."""
 
     def __init__(self, where: Path, *command: str, silence: float | None = None) -> None:
         self.where = where
@@ -58,8 +58,8 @@ class Guarded:
     def wait(self, seconds: float = 10.0) -> int:
         return self.process.wait(seconds)
 
-    def said(self) -> str:
-        """On stderr, after its end."""
+    def stderr_text(self) -> str:
+        """The text on stderr, after the exit of the guard."""
         return self.process.communicate()[1]
 
 
@@ -75,7 +75,7 @@ def guarded(tmp_path: Path) -> Iterator[Callable[..., Guarded]]:
     for one in made:
         one.process.send_signal(signal.SIGQUIT)
         one.process.wait(10)
-        for name in ("worker", "daemon", "orphan"):  # without their guard they may live on
+        for name in ("worker", "daemon", "orphan"):  # without their guard they may keep running
             if (tmp_path / name).exists() and not is_gone(one.pid(name)):
                 os.kill(one.pid(name), signal.SIGKILL)
 
@@ -88,10 +88,10 @@ def worker(then: str) -> tuple[str, ...]:
 def test_the_guard_exits_with_the_code_of_its_command(guarded, code):
     one = guarded("sh", "-c", f"exit {code}")
     assert one.wait() == code
-    assert one.said() == ""
+    assert one.stderr_text() == ""
 
 
-def test_death_by_a_signal_is_128_and_the_signal(guarded):
+def test_the_exit_code_after_a_signal_is_128_plus_the_signal(guarded):
     assert guarded("sh", "-c", "kill -SEGV $$").wait() == 128 + signal.SIGSEGV
 
 
@@ -104,10 +104,10 @@ def test_kill_9_of_the_worker_kills_its_daemons(guarded):
     assert one.wait() == 128 + signal.SIGKILL
     assert all_gone(pids)
     assert time.monotonic() - killed_at < 2
-    assert one.said().count("\n") == 1
+    assert one.stderr_text().count("\n") == 1
 
 
-def test_a_worker_that_ends_by_itself_leaves_nothing_behind(guarded):
+def test_a_worker_that_exits_leaves_no_process(guarded):
     one = guarded(*worker("sys.exit(5)"))
     assert one.wait() == 5
     assert all_gone(one.all_pids())
@@ -123,7 +123,7 @@ def test_a_frozen_worker_is_killed_after_the_silence(guarded):
     assert one.wait() == 75
     assert 0.4 < time.monotonic() - stopped_at < 2
     assert all_gone(pids)
-    assert "no renewal for 0.6 s" in one.said()
+    assert "no renewal for 0.6 s" in one.stderr_text()
 
 
 def test_a_worker_that_stops_renewing_is_killed_after_the_silence(guarded):
@@ -137,30 +137,30 @@ def test_a_worker_that_closes_its_pipe_is_killed_after_the_silence(guarded):
     assert guarded(*worker(closing + WAIT), silence=0.3).wait() == 75
 
 
-def test_containers_of_a_silent_worker_are_removed_and_of_a_dead_one_kept(
+def test_containers_of_a_silent_worker_are_removed_and_of_a_dead_worker_kept(
     guarded, tmp_path, monkeypatch
 ):
-    """Guard: they are no children of anybody's here. The engine is away, so it says which it would
-    have ended; the last list counts."""
+    """Guard: containers are not child processes. The engine is unreachable, so the guard prints the
+    containers that it could not end; the last list of the worker counts."""
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     holding = "line.set_containers(['aaa', 'bbb']); line.set_containers(['c' * 64]); renewed()\n"
     silent = guarded(*worker(holding + WAIT), silence=0.5)
     assert silent.wait(30) == 75
-    said = silent.said()
-    assert f"drover guard: {'c' * 12} may still run: " in said and "aaa" not in said
+    stderr_text = silent.stderr_text()
+    assert f"drover guard: {'c' * 12} may still run: " in stderr_text and "aaa" not in stderr_text
     (tmp_path / "worker").unlink()
     dead = guarded(*worker(holding + WAIT))
     os.kill(dead.pid("worker"), signal.SIGKILL)
     assert dead.wait() == 128 + signal.SIGKILL
-    assert "ccc" not in dead.said()
+    assert "ccc" not in dead.stderr_text()
 
 
-def test_before_the_first_renewal_silence_means_nothing(guarded):
+def test_before_the_first_renewal_a_silent_worker_is_not_killed(guarded):
     assert guarded("sh", "-c", "sleep 0.6", silence=0.2).wait() == 0
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_term_int_and_hup_ask_the_worker_to_drain(guarded, signum):
+def test_sigterm_sigint_and_sighup_drain_the_worker(guarded, signum):
     one = guarded(*worker(WAIT))
     pids = one.all_pids()
     one.process.send_signal(signum)
@@ -169,7 +169,7 @@ def test_term_int_and_hup_ask_the_worker_to_drain(guarded, signum):
     assert all_gone(pids)
 
 
-def test_quit_kills_everything_at_once(guarded):
+def test_sigquit_kills_all_processes_immediately(guarded):
     one = guarded(*worker(WAIT))
     pids = one.all_pids()
     one.process.send_signal(signal.SIGQUIT)
@@ -212,7 +212,7 @@ def test_only_the_worker_itself_holds_the_pipe(guarded):
     assert lines == ["0", "1", "2", "3", "line="]  # 3 is the directory that ls reads
 
 
-def test_without_a_guard_the_pipe_does_nothing(monkeypatch):
+def test_without_a_guard_a_renewal_has_no_effect(monkeypatch):
     monkeypatch.delenv(guard.PIPE_VARIABLE, raising=False)
     guard.open_guard_pipe().lease_renewed()
     guard.open_guard_pipe().set_containers(["abc"])
@@ -221,7 +221,7 @@ def test_without_a_guard_the_pipe_does_nothing(monkeypatch):
 def test_a_missing_command_is_reported_and_exits_with_127(guarded):
     one = guarded("no-such-command")
     assert one.wait() == 127
-    assert "cannot start no-such-command: No such file" in one.said()
+    assert "cannot start no-such-command: No such file" in one.stderr_text()
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_the_guard_needs_little_memory(guarded):
     assert psutil.Process(one.process.pid).memory_info().rss < 16_000_000
 
 
-def test_elsewhere_than_on_linux_there_is_no_subreaper_and_no_crash(monkeypatch):
+def test_without_linux_there_is_no_subreaper_and_no_error(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert guard.become_subreaper() is False
 

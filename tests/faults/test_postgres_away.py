@@ -1,4 +1,4 @@
-"""PostgreSQL restarts, stays away, or is away while a worker is stopped."""
+"""PostgreSQL restarts, is down for long, or is down while a worker is stopped."""
 
 import signal
 import time
@@ -24,7 +24,7 @@ from tests.parts.processes import is_gone
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """One of its own: the session's has other users."""
+    """A private server, because other tests use the server of the session."""
     server = PostgresServer(free_port()).create()
     yield server
     server.remove()
@@ -47,7 +47,7 @@ def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
 
 @contextmanager
 def away(server: PostgresServer) -> Iterator[None]:
-    """It crashes, and recovers at the end."""
+    """The server crashes, and is started again at the end."""
     server.stop("immediate")
     try:
         yield
@@ -59,37 +59,37 @@ def away(server: PostgresServer) -> Iterator[None]:
 def test_a_crash_of_the_database_ends_no_run_and_every_end_is_recorded(
     server: PostgresServer, fleet: RealFleet
 ) -> None:
-    """Guard: an end that could not be recorded is tried again, on a new connection. Drop the loop
-    in `_finish` and the second run stays running; keep the broken connection and all do."""
-    fleet.ask("many", 8)  # every thread of the worker has a connection now
+    """Guard: recording an end is repeated on a new connection. Without the loop in `_finish` the
+    second run stays running; with the broken connection all runs do."""
+    fleet.ask("many", 8)  # so that every thread of the worker has a connection
     fleet.wait_for_states("many", *["succeeded"] * 8)
     for agent in ("survives", "ends-meanwhile"):
         fleet.ask(agent)
         fleet.wait_until_running(agent)
     with away(server):
-        fleet.let_go("ends-meanwhile")
+        fleet.let_finish("ends-meanwhile")
         fleet.wait_for_notes("ends-meanwhile", "end")
         time.sleep(1)
     fleet.wait_for_states("ends-meanwhile", "succeeded")
     (run,) = fleet.runs("survives")
     assert not is_gone(run["pid"])
-    fleet.let_go("survives")
+    fleet.let_finish("survives")
     fleet.wait_for_states("survives", "succeeded")
     fleet.stack.rows(
         "UPDATE drover_schedule SET next_fire_at = ? WHERE name = 'default'", seconds_ago(0)
     )
     fleet.wait_for_states("due", "succeeded")
-    fleet.call_again("ask", "many", 8)
+    fleet.call_in_new_process("ask", "many", 8)
     fleet.wait_for_states("many", *["succeeded"] * 16)
     assert len(fleet.stack.rows("SELECT 1 FROM drover_worker")) == 1
 
 
 @pytest.mark.fault("F13")
-def test_a_database_away_for_longer_than_the_lease_costs_the_run_but_leaves_no_process(
+def test_a_database_outage_longer_than_the_lease_loses_the_run_but_leaves_no_process(
     server: PostgresServer, fleet: RealFleet
 ) -> None:
-    """Guard: the guard hears of no renewal and kills before the lease is over. Without it the run
-    goes on while others may already have taken its place."""
+    """Guard: without renewals the guard kills the worker before the lease ends. Without it the run
+    continues while another run may already use its slot."""
     fleet.ask("too-long")
     fleet.wait_for_notes("too-long", "note", 2)
     pids = [note.pid for note in fleet.notes("too-long")]
@@ -98,22 +98,22 @@ def test_a_database_away_for_longer_than_the_lease_costs_the_run_but_leaves_no_p
         assert fleet.wait_for_exit("worker-1") == 75
     fleet.wait_for_states("too-long", "lost")
     fleet.ensure("worker-1", "beat")
-    fleet.let_go("too-long")
-    fleet.call_again("ask", "too-long")
+    fleet.let_finish("too-long")
+    fleet.call_in_new_process("ask", "too-long")
     fleet.wait_for_states("too-long", "lost", "succeeded")
 
 
 def test_a_worker_that_waits_for_the_database_still_stops(
     fleet: RealFleet,
 ) -> None:
-    """Guard: a signal handler must not use the connection that the interrupted code is using. Do
-    that and the worker waits for itself for ever, renewing its lease all the time."""
+    """Guard: a signal handler must not use the connection that the interrupted code is using. If it
+    did, the worker would wait for itself forever and still renew its lease."""
     fleet.ensure("worker-1")
     guard = fleet.stack.processes["worker-1"]
     try:
         with psycopg.connect(fleet.stack.database_url) as connection:
             connection.execute("LOCK TABLE drover_agent IN ACCESS EXCLUSIVE MODE")
-            time.sleep(1.5)  # it looks for new queues every second, so it waits now
+            time.sleep(1.5)  # it reads the queues every second, so it waits for the database
             guard.terminate()
             time.sleep(0.5)
         assert fleet.wait_for_exit("worker-1", 15) == 0

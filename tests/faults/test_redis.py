@@ -13,7 +13,7 @@ from tests.faults.real_fleet import LEASE_SECONDS, WHEN_TOLD, RealFleet, seconds
 from tests.parts.redis_part import RedisServer
 from tests.parts.waiting import wait_for
 
-# Until a worker and a beat have found Redis again and looked around once.
+# Until a worker and a beat have reconnected to Redis and worked once.
 BACK_SECONDS = 6.0
 one_is_enough = pytest.mark.parametrize("redis_binary", ["valkey"], indirect=True)
 FAULTS = ("down", "frozen", "flushed", "flapping", "full")
@@ -39,12 +39,12 @@ def fleet(redis: RedisServer, new_fleet: NewFleet) -> RealFleet:
 
 
 def fire(fleet: RealFleet, agent: str) -> None:
-    """The agent's schedule is due now, and that is recorded although Redis is away."""
-    fire_unseen(fleet, agent)
+    """Make the schedule of the agent due and wait for its firing, which needs no Redis."""
+    fire_without_waiting(fleet, agent)
     fleet.wait_for_states(agent, "pending", seconds=4)
 
 
-def fire_unseen(fleet: RealFleet, agent: str) -> None:
+def fire_without_waiting(fleet: RealFleet, agent: str) -> None:
     fleet.stack.rows(
         "UPDATE drover_schedule SET next_fire_at = ? "
         "WHERE agent_id = (SELECT id FROM drover_agent WHERE name = ?)",
@@ -60,7 +60,7 @@ def ask_without_waiting(fleet: RealFleet, agent: str, count: int) -> None:
 
 
 def all_done(fleet: RealFleet, fault: str, count: int) -> None:
-    """All that was asked for meanwhile is through soon, and nothing was executed twice."""
+    """Wait until all requested work is done, and assert that no run was executed twice."""
     back_at = time.monotonic()
     fleet.wait_for_states(fault, *["succeeded"] * count)
     fleet.wait_for_states(f"{fault}-cron", "succeeded")
@@ -70,11 +70,11 @@ def all_done(fleet: RealFleet, fault: str, count: int) -> None:
 
 
 @pytest.mark.fault("F8")
-def test_work_recorded_while_redis_is_down_starts_once_afterwards(
+def test_work_recorded_while_redis_is_down_starts_once_after_its_return(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
-    """Guard: rows are the truth, and the sweep sends lost hints again. Remove `_hint_again` and
-    what was admitted meanwhile never starts."""
+    """Guard: the sweep sends the hints of pending runs again. Without `_hint_again` runs that were
+    admitted during the outage never start."""
     fleet.ask("down-longer")
     fleet.wait_until_running("down-longer")
     redis.kill()
@@ -82,7 +82,7 @@ def test_work_recorded_while_redis_is_down_starts_once_afterwards(
         down_at = time.monotonic()
         ask_without_waiting(fleet, "down", 5)
         fire(fleet, "down-cron")
-        fleet.let_go("down-longer")
+        fleet.let_finish("down-longer")
         fleet.wait_for_states("down-longer", "succeeded", seconds=4)
         time.sleep(max(0.0, down_at + 3 - time.monotonic()))
         assert fleet.work("down") == ["admitted"] + ["queued"] * 4
@@ -96,8 +96,8 @@ def test_work_recorded_while_redis_is_down_starts_once_afterwards(
 def test_a_frozen_redis_delays_neither_requests_nor_endings_nor_the_sweep(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
-    """Guard: nobody but the relay thread waits for Redis. Publish in the transaction and asking
-    takes seconds; ask Redis in the sweep and a dead worker is noticed late."""
+    """Guard: only the relay thread waits for Redis. If transactions published, requests would take
+    seconds; if the sweep waited for Redis, a dead worker would be noticed late."""
     fleet.ask("frozen-longer")
     fleet.wait_until_running("frozen-longer")
     redis.freeze()
@@ -117,10 +117,10 @@ def test_a_frozen_redis_delays_neither_requests_nor_endings_nor_the_sweep(
 
 @pytest.mark.fault("F10")
 def test_an_emptied_redis_loses_hints_but_no_runs(redis: RedisServer, fleet: RealFleet) -> None:
-    """Guard: as above; besides, the worker finds its queues again when their keys are gone."""
+    """Guard: as above; also, the worker consumes its queues again after their keys were deleted."""
     fleet.ensure("worker-1", "beat")
-    worker = fleet.living_worker()
-    os.kill(worker["pid"], signal.SIGSTOP)  # so that the hints are still there
+    worker = fleet.latest_worker()
+    os.kill(worker["pid"], signal.SIGSTOP)  # so that the hints stay in Redis
     fleet.ask("flushed", 2)
     fire(fleet, "flushed-cron")
     with redis.client() as client:
@@ -134,8 +134,8 @@ def test_an_emptied_redis_loses_hints_but_no_runs(redis: RedisServer, fleet: Rea
 def test_after_five_restarts_of_redis_every_worker_gets_hints(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
-    """Guard: not ours but the pinned kombu's, whose consumers outlive their connection; older ones
-    stay connected and deaf, and with such a one this times out."""
+    """Guard: the pinned version of kombu, whose consumers survive a new connection. With older
+    versions workers stay connected without receiving hints, and this test times out."""
     fleet.ensure("worker-1", "beat")
     (before,) = fleet.stack.rows("SELECT count(*) AS workers FROM drover_worker")
     for pause in (0.0, 1.0, 0.0, 0.3, 0.0):
@@ -143,7 +143,7 @@ def test_after_five_restarts_of_redis_every_worker_gets_hints(
         fleet.ask("flapping")
         time.sleep(pause)
         redis.start()
-    fire_unseen(fleet, "flapping-cron")
+    fire_without_waiting(fleet, "flapping-cron")
     all_done(fleet, "flapping", 5)
     (after,) = fleet.stack.rows("SELECT count(*) AS workers FROM drover_worker")
     assert after == before
@@ -151,11 +151,11 @@ def test_after_five_restarts_of_redis_every_worker_gets_hints(
 
 @one_is_enough
 @pytest.mark.fault("F12")
-def test_a_full_redis_takes_no_hint_and_the_sweep_sends_it_later(
+def test_a_hint_that_a_full_redis_refuses_is_sent_later_by_the_sweep(
     redis: RedisServer, fleet: RealFleet
 ) -> None:
-    """Guard: a hint that Redis refuses is a lost one like any other. Let the refusal escape and
-    whoever asks gets an error for work that is durable already."""
+    """Guard: a hint that Redis refuses is handled as a lost hint. If the error escaped, a request
+    would fail although its work item is committed."""
     fleet.ensure("worker-1", "beat")
     with redis.client() as client:
         client.config_set("maxmemory", "1")

@@ -1,4 +1,4 @@
-"""Another process locks the SQLite file for seconds: everything succeeds, only later."""
+"""Another process locks the SQLite file for seconds: all changes succeed, but later."""
 
 import sqlite3
 import threading
@@ -17,7 +17,7 @@ LOCKED_SECONDS = 5.0
 
 @pytest.fixture(scope="module")
 def fleet(new_fleet: NewFleet) -> RealFleet:
-    # The lease of a real installation, or nearly: it must outlast the lock.
+    # Nearly the default lease: it must last longer than the lock.
     fleet = new_fleet(DROVER_LEASE_SECONDS="20")
     fleet.agent("going-on", WHEN_TOLD)
     fleet.agent("asked")
@@ -40,7 +40,7 @@ def locked(fleet: RealFleet) -> Iterator[None]:
 def test_changes_during_a_lock_of_the_file_are_recorded_late_but_complete(
     fleet: RealFleet,
 ) -> None:
-    """Guard: writers wait 20 s for the lock. Set that to 0 and the request fails at once."""
+    """Guard: writers wait 20 s for the lock. With 0 s the request fails immediately."""
     fleet.ask("going-on")
     (started,) = fleet.wait_until_running("going-on")
     fleet.stack.rows(
@@ -50,7 +50,7 @@ def test_changes_during_a_lock_of_the_file_are_recorded_late_but_complete(
     with locked(fleet):
         locked_at = time.monotonic()
         asking.start()
-        fleet.let_go("going-on")
+        fleet.let_finish("going-on")
         fleet.wait_for_notes("going-on", "end")
         time.sleep(locked_at + LOCKED_SECONDS - time.monotonic())
         assert asking.is_alive()

@@ -35,8 +35,8 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
 
 
 @pytest.mark.fault("F3")
-def test_a_kill_between_the_commit_and_the_hint_costs_one_sweep(fleet: RealFleet) -> None:
-    """Guard: reconcile sends the hints of pending runs again. Remove `_hint_again` and the run
+def test_a_run_whose_hint_was_never_sent_starts_after_one_sweep(fleet: RealFleet) -> None:
+    """Guard: reconcile sends the hints of pending runs again. Without `_hint_again` the run
     stays pending."""
     fleet.ask_and_die_before_the_hint("unhinted")
     (run,) = fleet.wait_for_states("unhinted", "succeeded")
@@ -46,17 +46,17 @@ def test_a_kill_between_the_commit_and_the_hint_costs_one_sweep(fleet: RealFleet
 
 
 @pytest.mark.fault("F20")
-def test_a_hint_that_comes_a_hundred_times_starts_one_run(fleet: RealFleet) -> None:
-    """Guard: a start is an update that needs the run to be pending. Take that condition out and
-    four threads execute the run at once, and then again."""
+def test_a_hint_that_is_delivered_a_hundred_times_starts_one_run(fleet: RealFleet) -> None:
+    """Guard: a start is an update that requires the state pending. Without that condition four
+    threads execute the run in parallel, and more than once."""
     fleet.ask("too-often")
     (run,) = fleet.runs("too-often")
     fleet.call("hint", run["id"], 50)
     fleet.wait_until_running("too-often")
     fleet.call("hint", run["id"], 50)
-    fleet.let_go("too-often")
+    fleet.let_finish("too-often")
     fleet.wait_for_states("too-often", "succeeded")
-    # Those behind them in the queue have been looked at when another run is through.
+    # When another run has ended, all earlier hints in the queue have been handled.
     fleet.ask("too-often")
     fleet.wait_for_states("too-often", "succeeded", "succeeded")
     assert [note.what for note in fleet.notes("too-often")] == ["start", "end"] * 2
@@ -75,22 +75,22 @@ def test_a_hint_that_comes_a_hundred_times_starts_one_run(fleet: RealFleet) -> N
 def test_a_program_that_cannot_start_fails_with_the_errno_and_frees_its_slot(
     fleet: RealFleet, agent: str, error: str
 ) -> None:
-    """Guard: a failed start is an outcome like any other. Let it escape as an exception and the
-    first run keeps the agent's only slot: the second never comes."""
+    """Guard: a failed start is an outcome. If it escaped as an exception, the first run would keep
+    the only slot of the agent and the second run would never start."""
     fleet.ask(agent, 2)
     for run in fleet.wait_for_states(agent, "failed", "failed"):
         assert run["error"].startswith(error)
         assert run["slot"] is None
-    below = psutil.Process(fleet.living_worker()["pid"]).children(recursive=True)
+    below = psutil.Process(fleet.latest_worker()["pid"]).children(recursive=True)
     assert [child.pid for child in below] == []
 
 
 @pytest.mark.fault("F16")
-def test_a_run_without_disk_space_fails_with_the_reason_and_others_continue(
+def test_a_run_without_disk_space_fails_with_the_reason_and_other_runs_continue(
     fleet: RealFleet,
 ) -> None:
-    """Guard: whatever happens before the program starts ends the run. Let it escape and the run
-    stays running with nobody to finish it."""
+    """Guard: an error before the program starts ends the run. If it escaped, the run would stay
+    running without a process."""
     fleet.ask("going-on")
     fleet.wait_until_running("going-on")
     rooms = fleet.stack.data / "runs"
@@ -102,15 +102,15 @@ def test_a_run_without_disk_space_fails_with_the_reason_and_others_continue(
     assert str(rooms) in run["error"]
     rooms.unlink()
     rooms.with_name("away").rename(rooms)
-    fleet.let_go("going-on")
+    fleet.let_finish("going-on")
     fleet.wait_for_states("going-on", "succeeded")
     fleet.ask("bystander")
     fleet.wait_for_states("bystander", "failed", "succeeded")
 
 
-def test_a_worker_that_cannot_take_its_lease_does_not_stay_up_without_one(tmp_path: Path) -> None:
-    """Guard: `_begin` ends the process. Celery only logs what a listener of its signals raises,
-    and every run that such a worker takes would stay pending."""
+def test_a_worker_that_cannot_take_its_lease_exits(tmp_path: Path) -> None:
+    """Guard: `_start` ends the process. Celery only logs exceptions of signal handlers, and every
+    run that a worker without a lease receives would stay pending."""
     with PrivateStack(tmp_path) as no_tables:
         no_tables.start("redis")
         with pytest.raises(AssertionError, match=r"worker\.not_started"):

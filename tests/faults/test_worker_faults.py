@@ -40,20 +40,20 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
 
 
 @pytest.mark.fault("F22")
-def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_runs_are_dead(
+def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_processes_are_dead(
     fleet: RealFleet,
 ) -> None:
-    """Guard: the guard kills what is silent before the lease is over. Without it the new attempt
-    meets the old copy, which nobody stopped, and an overlap is noted."""
+    """Guard: the guard kills a silent worker before the lease ends. Without it the processes of the
+    old attempt still run when the new attempt starts, and an overlap is logged."""
     fleet.ensure("worker-1")
     fleet.ask("frozen")
     fleet.wait_for_notes("frozen", "note", 2)
-    worker, pids = fleet.living_worker(), [note.pid for note in fleet.notes("frozen")]
+    worker, pids = fleet.latest_worker(), [note.pid for note in fleet.notes("frozen")]
     os.kill(worker["pid"], signal.SIGSTOP)
     frozen_at = time.monotonic()
     gone_within(pids, LEASE_SECONDS, since=frozen_at)
     fleet.wait_for_states("frozen", "lost", "pending", seconds=LEASE_SECONDS)
-    fleet.let_go("frozen")
+    fleet.let_finish("frozen")
     assert fleet.wait_for_exit("worker-1") == 75
     assert is_gone(worker["pid"])
     fleet.ensure("worker-1")
@@ -63,10 +63,10 @@ def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_runs_are_dead(
 
 @pytest.mark.fault("F21")
 def test_a_late_report_of_a_superseded_worker_changes_no_row(fleet: RealFleet) -> None:
-    """Guard: finish names the owner of the run and needs it to be running. Take the owner and the
-    old state out of that update, and the lost run becomes a succeeded one.
+    """Guard: `finish_run` names the owner and the old state of the run. Without both conditions the
+    lost run becomes succeeded.
 
-    The worker has no guard here, so that it lives to tell."""
+    The worker has no guard here, so that it is alive to report."""
     fleet.stack.stop("worker-1")
     role = fleet.stack._role("worker-1")
     command = role.argv[role.argv.index("--") + 1 :]
@@ -74,13 +74,13 @@ def test_a_late_report_of_a_superseded_worker_changes_no_row(fleet: RealFleet) -
     fleet.ask("late")
     fleet.wait_until_running("late")
     process.send_signal(signal.SIGSTOP)
-    fleet.let_go("late")
+    fleet.let_finish("late")
     fleet.wait_for_notes("late", "end")
     expire = "UPDATE drover_worker SET lease_until = ? WHERE pid = ?"
     fleet.stack.rows(expire, seconds_ago(60), process.pid)
     (lost,) = fleet.wait_for_states("late", "lost")
     process.send_signal(signal.SIGCONT)
-    assert fleet.wait_for_exit("worker-1") == -signal.SIGKILL  # by its own hand
+    assert fleet.wait_for_exit("worker-1") == -signal.SIGKILL  # it kills itself
     assert fleet.runs("late") == [lost]
     assert "lease.fenced" in fleet.stack.log("worker-1")
 
@@ -88,12 +88,12 @@ def test_a_late_report_of_a_superseded_worker_changes_no_row(fleet: RealFleet) -
 def test_when_its_guard_is_killed_a_worker_drains_and_its_run_is_not_lost(
     fleet: RealFleet,
 ) -> None:
-    """Guard: the worker gets TERM from the kernel when its guard dies. Without it a worker that
-    nobody watches goes on taking runs."""
+    """Guard: the worker gets TERM from the kernel when its guard dies. Without it a worker
+    without a guard would start further runs."""
     fleet.ensure("worker-1")
     fleet.ask("unguarded")
     fleet.wait_until_running("unguarded")
-    worker = fleet.living_worker()
+    worker = fleet.latest_worker()
     guard = fleet.stack.processes.pop("worker-1")
     guard.kill()
     guard.wait()
@@ -102,7 +102,7 @@ def test_when_its_guard_is_killed_a_worker_drains_and_its_run_is_not_lost(
             "SELECT 1 FROM drover_worker WHERE id = ? AND state = 'draining'", worker["id"]
         )
         fleet.ask("bystander")
-        fleet.let_go("unguarded")
+        fleet.let_finish("unguarded")
         fleet.wait_for_states("unguarded", "succeeded")
         wait_for(lambda: is_gone(worker["pid"]), 10, "the worker did not end")
         assert fleet.states("bystander") == ["pending"]
@@ -112,36 +112,36 @@ def test_when_its_guard_is_killed_a_worker_drains_and_its_run_is_not_lost(
         stop_by_pid(worker["pid"])
 
 
-def test_when_guard_and_worker_are_both_killed_the_run_is_dead_before_it_is_tried_again(
+def test_when_guard_and_worker_are_killed_the_run_is_dead_before_its_retry(
     fleet: RealFleet,
 ) -> None:
-    """Guard: before a run is lost, reconcile ends what is left of it on this host. Without that
-    the daemons hold the lock when the second attempt comes for it."""
+    """Guard: before a run is lost, reconcile kills its remaining processes on this host. Without
+    that they still hold the lock when the second attempt starts."""
     fleet.ensure("worker-1", "beat")
     fleet.ask("abandoned")
     fleet.wait_for_notes("abandoned", "note", 2)
     pids = [note.pid for note in fleet.notes("abandoned")]
-    worker, guard = fleet.living_worker(), fleet.stack.processes["worker-1"]
-    guard.send_signal(signal.SIGSTOP)  # or it would kill them in between
+    worker, guard = fleet.latest_worker(), fleet.stack.processes["worker-1"]
+    guard.send_signal(signal.SIGSTOP)  # otherwise it would kill them first
     os.kill(worker["pid"], signal.SIGKILL)
     guard.kill()
     assert fleet.wait_for_exit("worker-1") == -signal.SIGKILL
     fleet.wait_for_states("abandoned", "lost", "pending")
     assert all(map(is_gone, pids))
-    fleet.let_go("abandoned")
+    fleet.let_finish("abandoned")
     fleet.ensure("worker-1")
     fleet.wait_for_states("abandoned", "lost", "succeeded")
     assert fleet.notes("abandoned", "overlap") == []
 
 
 @pytest.mark.fault("F24")
-def test_on_sigterm_a_worker_finishes_its_runs_and_starts_no_new_ones(fleet: RealFleet) -> None:
-    """Guard: a draining worker hands no slot over to itself. Remove that and the second run is
-    executed by the worker that was told to stop."""
+def test_on_sigterm_a_worker_finishes_its_runs_and_starts_no_new_run(fleet: RealFleet) -> None:
+    """Guard: a draining worker starts no next run in its slot. Without that the second run is
+    executed by the worker that is stopping."""
     fleet.ensure("worker-1")
     fleet.ask("drained", 2)
     fleet.wait_until_running("drained")
-    worker = fleet.living_worker()
+    worker = fleet.latest_worker()
     guard = fleet.stack.processes["worker-1"]
     guard.terminate()
     fleet.stack.wait_for_rows(
@@ -151,7 +151,7 @@ def test_on_sigterm_a_worker_finishes_its_runs_and_starts_no_new_ones(fleet: Rea
     fleet.ask("bystander")
     time.sleep(1)
     assert guard.poll() is None
-    fleet.let_go("drained")
+    fleet.let_finish("drained")
     assert fleet.wait_for_exit("worker-1") == 0
     assert fleet.states("drained") == ["succeeded", "pending"]
     assert fleet.states("bystander")[already:] == ["pending"]
@@ -164,20 +164,20 @@ def test_on_sigterm_a_worker_finishes_its_runs_and_starts_no_new_ones(fleet: Rea
 
 @pytest.mark.parametrize("how", ["rebooted", "reused"])
 @pytest.mark.fault("F25")
-def test_after_a_reboot_its_runs_are_lost_at_once_although_the_pid_lives(
+def test_after_a_reboot_runs_are_lost_immediately_although_the_pid_exists(
     fleet: RealFleet, how: str
 ) -> None:
-    """Guard: a worker lives if boot, number and start time of its process are the same. Compare
-    the number alone and the run stays running until its lease is over, in an hour."""
+    """Guard: a worker is alive if boot id, pid and start time are the same. With the pid alone the
+    run stays running until its lease ends, in an hour."""
     fleet.ensure("worker-1")
     fleet.stack.stop("beat")
     before = len(fleet.runs("rebooted"))
     fleet.ask("rebooted")
     fleet.wait_until_running("rebooted", before + 1)
-    worker = fleet.living_worker()
+    worker = fleet.latest_worker()
     fleet.kill_worker()
     fleet.wait_for_exit("worker-1")
-    # Its number belongs to a process that lives, this one; after a reboot even to its start time.
+    # Its pid and start time belong to a live process, this one, as may happen after a reboot.
     started = process_started(os.getpid())
     assert started
     boot_id, pid_started = ("another", started) if how == "rebooted" else (worker["boot_id"], 1)
@@ -194,17 +194,17 @@ def test_after_a_reboot_its_runs_are_lost_at_once_although_the_pid_lives(
 def test_a_run_past_its_time_limit_is_ended_although_its_worker_is_dead(
     fleet: RealFleet,
 ) -> None:
-    """Guard: the deadline is in the row and the sweep looks at it. Without `_stop_overdue` the
-    second run goes on for ever in the eyes of everybody, its worker being out of sight."""
+    """Guard: the sweep compares the deadline in the row. Without `_stop_overdue` the second run
+    stays running forever, because its worker is on an unreachable machine."""
     fleet.ensure("worker-1")
     fleet.stack.stop("beat")
     for agent in ("overdue", "elsewhere"):
         fleet.ask(agent)
         fleet.wait_until_running(agent)
-    worker = fleet.living_worker()
+    worker = fleet.latest_worker()
     fleet.kill_worker()
     fleet.wait_for_exit("worker-1")
-    # A machine that cannot be seen from here, and one that held the lease for an hour.
+    # An unreachable machine, and a worker with a lease of an hour.
     fleet.stack.rows(
         "UPDATE drover_worker SET host = 'elsewhere', lease_until = ? WHERE id = ?",
         *(seconds_ago(-3600), worker["id"]),
@@ -228,11 +228,11 @@ def test_a_run_past_its_time_limit_is_ended_although_its_worker_is_dead(
 
 
 @pytest.mark.fault("F51")
-def test_work_that_kills_its_worker_every_time_is_dead_after_three_losses(
+def test_work_that_always_kills_its_worker_is_dead_after_three_losses(
     fleet: RealFleet,
 ) -> None:
-    """Guard: losses of a work item are counted over 72 hours. Without the count the item kills a
-    worker every few seconds for ever, and this ends with a fifth attempt."""
+    """Guard: losses of a work item are counted over 72 hours. Without the count the work
+    item kills a worker every few seconds, and this test finds a fifth attempt."""
     already = len(fleet.runs("bystander"))
     fleet.ensure("worker-1", "beat")
     fleet.ask("poison")

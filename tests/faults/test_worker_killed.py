@@ -19,7 +19,7 @@ from tests.parts.stack_part import Row
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What was seen between the kill and the start of a new worker."""
+    """The state between the kill and the start of a new worker."""
 
     fleet: RealFleet
     processes: list[Note]
@@ -43,7 +43,7 @@ def aftermath(new_fleet: NewFleet) -> Aftermath:
     processes = fleet.notes("fails") + fleet.notes("retries")
     killed_at = fleet.kill_worker()
     gone_within([note.pid for note in processes], 2, since=killed_at)
-    fleet.ensure("beat")  # not before: its sweep would end leftovers, too
+    fleet.ensure("beat")  # not earlier: its sweep would also kill remaining processes
     swept_at = time.monotonic()
     fleet.wait_for_states("fails", "lost")
     lost_after_seconds = time.monotonic() - swept_at
@@ -54,17 +54,17 @@ def aftermath(new_fleet: NewFleet) -> Aftermath:
 
 
 @pytest.mark.fault("F1")
-def test_everything_a_run_had_started_is_dead_within_two_seconds(aftermath: Aftermath) -> None:
-    """Guard: the guard process above the worker. Without it the daemons sleep on and the fixture
-    reports them as still alive."""
+def test_all_processes_of_a_run_are_dead_within_two_seconds(aftermath: Aftermath) -> None:
+    """Guard: the guard process of the worker. Without it the daemons keep running and the fixture
+    reports them."""
     assert len(aftermath.processes) == 6  # two runs, each with a child and a daemon
     assert aftermath.guard_status == 128 + 9
 
 
 @pytest.mark.fault("F1")
 def test_the_run_of_a_killed_worker_is_lost_and_its_work_failed(aftermath: Aftermath) -> None:
-    """Guard: reconcile ends the workers of this host that are provably dead. Without that the
-    run is lost only when the lease is over, and without the sweep never."""
+    """Guard: reconcile ends workers of this host whose process is dead. Without that the run is
+    lost only when the lease ends, and without the sweep never."""
     assert aftermath.lost_after_seconds < RECONCILE_SECONDS + SLACK_SECONDS
     assert aftermath.lost["error"] == "lost: its worker died"
     assert aftermath.lost["slot"] is None
@@ -73,15 +73,15 @@ def test_the_run_of_a_killed_worker_is_lost_and_its_work_failed(aftermath: After
 
 
 @pytest.mark.fault("F1")
-def test_with_on_lost_retry_a_new_attempt_succeeds_when_a_worker_is_back(
+def test_with_on_lost_retry_a_new_attempt_succeeds_with_the_next_worker(
     aftermath: Aftermath,
 ) -> None:
-    """Guard: `lose` puts the work back, and the same pass of reconcile admits it. Break either
-    and no second run appears; kill the processes later than that, and the two copies meet."""
+    """Guard: `lose_run` queues the work again, and the same sweep admits it. Without either there
+    is no second run; if processes were killed later, both attempts would run at the same time."""
     fleet = aftermath.fleet
     assert [run["attempt"] for run in aftermath.pending] == [1, 2]
     assert [note.what for note in fleet.notes("retries")].count("start") == 1
-    fleet.let_go("retries")
+    fleet.let_finish("retries")
     fleet.ensure("worker-1")
     fleet.wait_for_states("retries", "lost", "succeeded")
     assert fleet.work("retries") == ["done"]
@@ -90,10 +90,10 @@ def test_with_on_lost_retry_a_new_attempt_succeeds_when_a_worker_is_back(
     assert fleet.states("fails") == ["lost"]
 
 
-def test_the_agent_goes_on_with_other_work(aftermath: Aftermath) -> None:
-    """Guard: a lost run gives its slot back. Keep the slot and this stays queued for ever."""
+def test_the_agent_continues_with_other_work(aftermath: Aftermath) -> None:
+    """Guard: a lost run releases its slot. Otherwise this work stays queued forever."""
     fleet = aftermath.fleet
     fleet.ensure("worker-1")
-    fleet.let_go("fails")
+    fleet.let_finish("fails")
     fleet.ask("fails")
     fleet.wait_for_states("fails", "lost", "succeeded")

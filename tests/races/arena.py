@@ -1,4 +1,4 @@
-"""Starts racing processes on a database of their own, and ends them, politely or not."""
+"""Starts concurrent processes on a private database, and ends or kills them."""
 
 import json
 import os
@@ -16,15 +16,17 @@ from tests.parts.waiting import wait_for
 
 
 class Racer:
-    """One process that does one act."""
+    """A process that performs one act."""
 
     def __init__(self, pid: int, answer: Path) -> None:
         self.pid = pid
         self.answer = answer
 
     def join(self, seconds: float = 30) -> Any:
-        """What the act returned; its exception is the test's."""
-        wait_for(lambda: self.answer.exists() or is_gone(self.pid), seconds, "still racing")
+        """The result of the act; fails with its exception if it raised one."""
+        wait_for(
+            lambda: self.answer.exists() or is_gone(self.pid), seconds, "the racer is still running"
+        )
         assert self.answer.exists(), "the racer died"
         result = json.loads(self.answer.read_text())
         assert "error" not in result, result["error"]
@@ -34,8 +36,8 @@ class Racer:
         os.kill(self.pid, signal.SIGKILL)
 
     def died_of_sigkill(self, seconds: float = 10) -> bool:
-        """It ended without an answer, as one that was killed does."""
-        wait_for(lambda: is_gone(self.pid), seconds, "it was not killed")
+        """Whether the process ended without an answer, as a killed process does."""
+        wait_for(lambda: is_gone(self.pid), seconds, "the racer was not killed")
         return not self.answer.exists()
 
 
@@ -70,7 +72,7 @@ class Starter:
 
 
 class Arena:
-    """A database of its own, and those who race on it."""
+    """A private database and the processes that use it concurrently."""
 
     def __init__(self, starter: Starter, database: str, directory: Path) -> None:
         self.starter = starter
@@ -78,7 +80,7 @@ class Arena:
         self.directory = directory
         self.racers: list[Racer] = []
 
-    def begin(self, act: str, **arguments: Any) -> Racer:
+    def start(self, act: str, **arguments: Any) -> Racer:
         answer = self.directory / f"answer-{len(self.racers)}.json"
         pid = self.starter.fork(
             act=act, arguments=arguments, answer=str(answer), database=self.database
@@ -87,12 +89,12 @@ class Arena:
         return self.racers[-1]
 
     def do(self, act: str, **arguments: Any) -> Any:
-        return self.begin(act, **arguments).join()
+        return self.start(act, **arguments).join()
 
     def race(self, *acts: tuple[str, dict[str, Any]], seconds: float = 30) -> list[Any]:
-        """All at the same moment; what each returned."""
+        """Perform all acts at the same moment; returns their results."""
         start_at = time.time() + 0.05 + 0.01 * len(acts)
-        racers = [self.begin(act, start_at=start_at, **arguments) for act, arguments in acts]
+        racers = [self.start(act, start_at=start_at, **arguments) for act, arguments in acts]
         return [racer.join(seconds) for racer in racers]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What must hold after any race, each check as a function that returns what is wrong."""
+"""Checks that must hold after every race; each function returns the problems that it finds."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from agents_app.models import Agent, Firing, Run, Schedule, WorkItem
 from agents_app.models.run import LENT
 
 EPOCH = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-# An oracle that shares nothing with the trigger mathematics: which minutes of the hour.
+# An oracle independent of the triggers: the minutes of the hour of each expression.
 MINUTES = {
     "* * * * *": set(range(60)),
     "*/7 * * * *": set(range(0, 60, 7)),
@@ -24,7 +24,7 @@ def doubled_firings() -> list[str]:
 
 
 def missing_firings() -> list[str]:
-    """Every instant before the time a schedule is armed for has its firing."""
+    """Instants before the next fire time without a firing, and firings at other times."""
     found = []
     for schedule in Schedule.objects.all():
         assert schedule.next_fire_at is not None
@@ -36,14 +36,14 @@ def missing_firings() -> list[str]:
 
 
 def _instants(schedule: Schedule, until: datetime) -> set[datetime]:
-    """The first was set by hand to the epoch, whatever the expression says."""
+    """The first instant is the epoch, independent of the expression."""
     minutes = int((until - EPOCH).total_seconds() // 60)
     moments = [EPOCH + timedelta(minutes=minute) for minute in range(1, minutes)]
     return {EPOCH} | {at for at in moments if at.minute in MINUTES[schedule.expression]}
 
 
 def miscounted_firings() -> list[str]:
-    """Each schedule has counted exactly the firings it has."""
+    """Schedules whose counters differ from the number of their firings."""
     counted = Schedule.objects.annotate(rows=Count("firings"))
     wrong = counted.exclude(rows=F("fire_count") + F("missed_count"))
     return [f"{s.pk} counted {s.fire_count} of {s.rows}" for s in wrong]
@@ -58,7 +58,7 @@ def wrong_firings() -> list[str]:
 
 
 def too_many_runs() -> list[str]:
-    """Unfinished runs above an agent's scale, and slots that two of them hold."""
+    """Agents with more unfinished runs than their scale, or two runs in one slot."""
     unfinished = Run.objects.filter(slot__lt=LENT)
     found = []
     for agent in Agent.objects.all():
@@ -71,7 +71,7 @@ def too_many_runs() -> list[str]:
 
 
 def idle_slots() -> list[str]:
-    """Free slots of agents whose work waits."""
+    """Agents with a free slot and queued work."""
     found = []
     for agent in Agent.objects.filter(work_items__state="queued").distinct():
         taken = agent.runs.filter(slot__isnull=False).count()
@@ -81,26 +81,26 @@ def idle_slots() -> list[str]:
 
 
 def work_done_twice() -> list[str]:
-    """Work items with more than one run; nothing was lost, retried or run again here."""
+    """Work items with more than one run, where no run was lost, retried or rerun."""
     items = WorkItem.objects.annotate(times=Count("runs")).filter(times__gt=1)
     return [f"{item} ran {item.times} times" for item in items]
 
 
 def runs_that_ended_twice() -> list[str]:
-    """Runs of whose end the journal tells more than once, or not at all."""
+    """Ended runs without exactly one event of their end."""
     ends = [f"run.{state}" for state in Run.State.values if state not in ("pending", "running")]
     ended = Run.objects.filter(slot__isnull=True)
-    told = ended.annotate(times=Count("events", filter=Q(events__name__in=ends)))
-    return [f"{run} ended {run.times} times" for run in told.exclude(times=1)]
+    counted = ended.annotate(times=Count("events", filter=Q(events__name__in=ends)))
+    return [f"{run} ended {run.times} times" for run in counted.exclude(times=1)]
 
 
 def broken_invariants() -> list[str]:
-    """Those of the product itself, which the doctor looks at as well."""
+    """The violated invariants of `doctor --invariants`."""
     found = violations(datetime.now(UTC))
-    # The clock of a race is another than the one they are told.
+    # These compare with the present time, but races use a clock of their own.
     timed = {
         "due_schedule_that_no_beat_claims",
         "undecided_firing",
-        "work_that_waits_beside_a_free_slot",
+        "work_queued_despite_a_free_slot",
     }
     return [f"{v.name}: {v.examples}" for v in found if v.name not in timed]

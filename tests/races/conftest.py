@@ -1,4 +1,4 @@
-"""An arena for each test: a database of its own and processes that race on it."""
+"""An arena for each test: a private database and processes that use it concurrently."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +25,6 @@ def arena(
     starter: Starter, tmp_path: Path, migrated_database: Callable[[Path], str]
 ) -> Iterator[Arena]:
     url = migrated_database(tmp_path / "arena")
-    place = Arena(starter, database_settings(url)["NAME"], tmp_path)
-    yield place
-    place.close()
+    arena = Arena(starter, database_settings(url)["NAME"], tmp_path)
+    yield arena
+    arena.close()

@@ -1,6 +1,6 @@
-"""The program that racers are forked from, one for each order that it reads.
+"""The program that forks one racer for each order that it reads.
 
-Hints are not what is raced for: they go nowhere here, as if Redis were away."""
+Hints are discarded, as if Redis were unreachable."""
 
 import json
 import os
@@ -20,11 +20,27 @@ from django.conf import settings
 from django.db import connection
 
 from agents_app.events import relay
-from tests.races import beats, breaking, callers, field, rulers, spenders, workers
+from tests.races import (
+    beat_acts,
+    call_acts,
+    removed_guards,
+    rule_acts,
+    setup_acts,
+    usage_acts,
+    worker_acts,
+)
 
 ACTS: dict[str, Callable[..., Any]] = {
     name: act
-    for module in (field, beats, workers, callers, spenders, rulers, breaking)
+    for module in (
+        setup_acts,
+        beat_acts,
+        worker_acts,
+        call_acts,
+        usage_acts,
+        rule_acts,
+        removed_guards,
+    )
     for name, act in vars(module).items()
     if callable(act) and act.__module__ == module.__name__
 }
@@ -38,7 +54,7 @@ def _perform(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _race(order: dict[str, Any]) -> None:
-    # Not connected yet: whoever races here does it on the database of its own test.
+    # The process is not connected yet, so it can use the database of its test.
     connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = order["database"]
     answer = Path(order["answer"])
     draft = answer.with_suffix(".draft")
@@ -48,7 +64,7 @@ def _race(order: dict[str, Any]) -> None:
 
 def main() -> None:
     relay.hint = lambda *_: None
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead need no burial
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that ended racers leave no zombies
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:

@@ -1,4 +1,4 @@
-"""Many processes race for an agent's slots: never too many, and none idle while work waits."""
+"""Concurrent processes request the slots of an agent: never too many runs, and no idle slot."""
 
 import pytest
 
@@ -15,8 +15,8 @@ def test_twelve_processes_racing_for_three_slots_get_exactly_three(arena: Arena)
     assert arena.do("find", check="broken_invariants") == []
 
 
-def test_without_the_index_and_the_lock_too_many_get_in(arena: Arena):
-    """The proof that the check above can fail, and that these guards are what makes it pass."""
+def test_without_the_index_and_the_lock_too_many_runs_are_admitted(arena: Arena):
+    """Shows that the check above can fail, and that it passes because of these guards."""
     (agent,) = arena.do("make_agents", scale=3)
     arena.do("drop_index", model="Run", name="run_slot_once")
     arena.race(*[("ask", {"agent_id": agent, "times": 10, "broken": True})] * 12)
@@ -24,7 +24,7 @@ def test_without_the_index_and_the_lock_too_many_get_in(arena: Arena):
 
 
 @pytest.mark.parametrize("hand_over", [False, True])
-def test_while_runs_come_and_go_there_are_never_more_than_the_scale(arena: Arena, hand_over):
+def test_unfinished_runs_never_exceed_the_scale(arena: Arena, hand_over):
     (agent,) = arena.do("make_agents", scale=3)
     asking = [("ask", {"agent_id": agent, "times": 15})] * 4
     working = [("work", {"seconds": 3, "hand_over": hand_over})] * 4
@@ -36,7 +36,7 @@ def test_while_runs_come_and_go_there_are_never_more_than_the_scale(arena: Arena
     assert arena.do("find", check="broken_invariants") == []
 
 
-def test_a_scale_that_changes_all_the_time_never_gives_a_slot_twice(arena: Arena):
+def test_a_scale_that_changes_continuously_never_gives_a_slot_twice(arena: Arena):
     (agent,) = arena.do("make_agents", scale=1)
     asking = [("ask", {"agent_id": agent, "times": 15})] * 4
     working = [("work", {"seconds": 3})] * 3
@@ -60,7 +60,7 @@ def test_all_agents_together_never_exceed_the_projects_cap(arena: Arena):
     assert arena.do("find", check="broken_invariants") == []
 
 
-def test_the_same_request_by_many_at_once_is_one_work_item(arena: Arena):
+def test_concurrent_requests_with_the_same_key_make_one_work_item(arena: Arena):
     (agent,) = arena.do("make_agents", scale=2)
     arena.race(*[("ask", {"agent_id": agent, "times": 10, "keys": True})] * 6)
     assert arena.do("count", model="work") == 10

@@ -1,4 +1,4 @@
-"""Several beats, killed at any moment: each due instant fires once, and none is missing."""
+"""Several beats, killed at any moment: each due instant fires exactly once."""
 
 import random
 import time
@@ -13,7 +13,9 @@ EXPRESSIONS = ["* * * * *", "*/7 * * * *", "3,33 * * * *"]
 MINUTE = 60.0
 
 
-def _field(arena: Arena, agents: int = 5, schedules: int = 3, **columns: object) -> list[int]:
+def _make_schedules(
+    arena: Arena, agents: int = 5, schedules: int = 3, **columns: object
+) -> list[int]:
     made: list[int] = arena.do("make_agents", count=agents)
     arena.do(
         "make_schedules", agents=made, count=schedules, expressions=EXPRESSIONS, overlap="queue",
@@ -24,22 +26,22 @@ def _field(arena: Arena, agents: int = 5, schedules: int = 3, **columns: object)
 
 @pytest.mark.slow
 @pytest.mark.fault("F5")
-def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: Arena):
-    """One minute passes every half second; every fifth of a second one of the beats dies."""
-    _field(arena)
+def test_three_beats_that_are_killed_repeatedly_fire_each_instant_once(arena: Arena):
+    """One minute passes every half second; a beat is killed every fifth of a second."""
+    _make_schedules(arena)
     seconds, speed = 10.0, 120.0
     start_at = time.time() + 0.3
     chance = random.Random(20260302)
 
-    def another() -> Racer:
-        return arena.begin("beat", start_at=start_at, seconds=seconds, speed=speed)
+    def start_beat() -> Racer:
+        return arena.start("beat", start_at=start_at, seconds=seconds, speed=speed)
 
-    beats, kills = [another() for _ in range(3)], 0
+    beats, kills = [start_beat() for _ in range(3)], 0
     while time.time() < start_at + seconds - 0.5:
         time.sleep(chance.uniform(0.05, 0.35))
         victim = chance.randrange(3)
         beats[victim].kill()
-        beats[victim] = another()
+        beats[victim] = start_beat()
         kills += 1
     for beat in beats:
         beat.join()
@@ -53,10 +55,10 @@ def test_three_beats_that_are_killed_all_the_time_fire_each_instant_once(arena: 
 
 @pytest.mark.parametrize("beats", [2, 3])
 @pytest.mark.fault("F6")
-def test_any_number_of_beats_fires_each_instant_once_and_none_complains(arena: Arena, beats):
-    _field(arena)
+def test_several_beats_fire_each_instant_once_without_errors(arena: Arena, beats):
+    _make_schedules(arena)
     errors = arena.race(*[("beat", {"seconds": 1.5, "speed": 300})] * beats)
-    # What a slow machine claimed late is spread over minutes that nobody waits for here.
+    # On a slow machine late firings are spread over minutes: decide them all here.
     arena.do("tick", minutes=8, decided_by=60)
     assert errors == [[]] * beats
     assert arena.do("find", check="wrong_firings") == []
@@ -65,8 +67,8 @@ def test_any_number_of_beats_fires_each_instant_once_and_none_complains(arena: A
 
 
 def test_without_the_index_the_lock_and_the_comparison_instants_fire_twice(arena: Arena):
-    """The proof that the check above can fail, and that these guards are what makes it pass."""
-    _field(arena)
+    """Shows that the check above can fail, and that it passes because of these guards."""
+    _make_schedules(arena)
     arena.do("drop_index", model="Firing", name="firing_once_per_due_instant")
     arena.race(*[("beat", {"seconds": 2, "speed": 300, "broken": True})] * 3)
     assert arena.do("find", check="doubled_firings") != []
@@ -81,11 +83,11 @@ def test_without_the_index_the_lock_and_the_comparison_instants_fire_twice(arena
         ('INTO "drover_work_item"', True),
         ('UPDATE "drover_firing"', True),
     ],
-    ids=["claim read", "firing written", "next armed", "work written", "outcome written"],
+    ids=["claim read", "firing written", "next fire set", "work written", "outcome written"],
 )
-def test_a_beat_killed_in_the_middle_leaves_nothing_half_done(arena: Arena, at_sql, after):
-    _field(arena, agents=2, schedules=2)
-    assert arena.begin("tick_and_die", at_sql=at_sql, after=after).died_of_sigkill()
+def test_a_beat_killed_during_a_transaction_leaves_no_partial_change(arena: Arena, at_sql, after):
+    _make_schedules(arena, agents=2, schedules=2)
+    assert arena.start("tick_and_die", at_sql=at_sql, after=after).died_of_sigkill()
     assert arena.do("find", check="broken_invariants") == []
     arena.do("tick", minutes=0)
     assert arena.do("find", check="wrong_firings") == []
@@ -93,9 +95,9 @@ def test_a_beat_killed_in_the_middle_leaves_nothing_half_done(arena: Arena, at_s
     assert arena.do("count", model="work") == 4
 
 
-def test_a_beat_killed_between_the_firing_and_its_outcome_leaves_it_to_the_next(arena: Arena):
-    _field(arena, agents=2, schedules=2)
-    assert arena.begin("claim_and_die").died_of_sigkill()
+def test_a_firing_of_a_killed_beat_is_decided_by_the_next_beat(arena: Arena):
+    _make_schedules(arena, agents=2, schedules=2)
+    assert arena.start("claim_and_die").died_of_sigkill()
     assert len(arena.do("find", check="undecided_firings")) == 4
     arena.do("tick", minutes=0)
     assert arena.do("find", check="undecided_firings") == []
@@ -106,8 +108,10 @@ def test_a_beat_killed_between_the_firing_and_its_outcome_leaves_it_to_the_next(
 
 
 @pytest.mark.fault("F78")
-def test_a_schedule_paused_at_the_due_instant_fires_once_or_not_and_never_afterwards(arena: Arena):
-    _field(arena, agents=4, schedules=10)
+def test_a_schedule_paused_at_the_due_instant_fires_at_most_once_and_not_after_the_pause(
+    arena: Arena,
+):
+    _make_schedules(arena, agents=4, schedules=10)
     arena.race(("tick_at", {}), ("pause_schedules", {}), ("tick_at", {}))
     before = arena.do("count", model="work")
     assert arena.do("count", model="schedule", state="paused") == 40
@@ -120,9 +124,9 @@ def test_a_schedule_paused_at_the_due_instant_fires_once_or_not_and_never_afterw
 
 
 @pytest.mark.fault("F78")
-def test_a_schedule_edited_at_the_due_instant_keeps_what_it_was_given(arena: Arena):
-    """It fires with the old text or the new one, never both, and is armed as the edit says."""
-    _field(arena, agents=4, schedules=10)
+def test_a_schedule_edited_at_the_due_instant_keeps_the_edit(arena: Arena):
+    """It fires with the old or the new text, never both, and has the edited next fire time."""
+    _make_schedules(arena, agents=4, schedules=10)
     edited: datetime = EPOCH + timedelta(minutes=30)
     arena.race(
         ("tick_at", {}), ("edit_schedules", {"next_fire_at": edited.isoformat()}), ("tick_at", {})

@@ -1,4 +1,4 @@
-"""A hint that is delivered a hundred times, to anybody, makes its run run once."""
+"""A hint that is delivered a hundred times to several workers starts its run once."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ RUNS, PROCESSES, TIMES = 6, 5, 20
 
 
 def _pending(arena: Arena, notes: Path) -> list[int]:
-    """Runs of programs that leave a line each time they are executed."""
+    """Pending runs whose programs write a line for each execution."""
     notes.touch()
     command = ["sh", "-c", f"echo $DROVER_RUN_ID >> {notes}"]
     (agent,) = arena.do("make_agents", scale=RUNS, command=command)
@@ -36,7 +36,7 @@ def test_a_hint_delivered_a_hundred_times_runs_once(arena: Arena, tmp_path: Path
 
 
 def test_without_the_condition_in_the_move_a_hint_runs_more_than_once(arena: Arena, tmp_path: Path):
-    """The proof that the check above can fail, and that this guard is what makes it pass."""
+    """Shows that the check above can fail, and that it passes because of this guard."""
     notes = tmp_path / "notes"
     runs = _pending(arena, notes)
     broken = {"runs": runs, "times": TIMES, "broken": True}

@@ -1,4 +1,4 @@
-"""Many workers whose runs call each other and wait: places are lent, and never lost or doubled."""
+"""Concurrent workers whose runs call each other and wait: slots are lent and returned."""
 
 import pytest
 
@@ -9,11 +9,11 @@ SECONDS = 5
 
 
 @pytest.mark.parametrize(("agents", "cap"), [(2, None), (3, 2)])
-def test_places_on_loan_are_never_doubled_and_all_come_back(
+def test_lent_slots_are_never_duplicated_and_all_are_returned(
     arena: Arena, agents: int, cap: int | None
 ):
     arena.do("make_agents", count=agents, cap=cap, scale=1, max_call_depth=6)
-    workers = [("call_around", {"seconds": SECONDS, "seed": seed}) for seed in range(4)]
+    workers = [("run_random_calls", {"seconds": SECONDS, "seed": seed}) for seed in range(4)]
     for _ in range(BUSY_FACTOR):
         *errors, most = arena.race(*workers, ("most_working", {"seconds": SECONDS}), seconds=90)
         assert [error for found in errors for error in found] == []
@@ -29,9 +29,9 @@ def test_places_on_loan_are_never_doubled_and_all_come_back(
 
 
 def _finish_all(arena: Arena) -> None:
-    """Nothing may be stuck: without any loans the rest runs to its end."""
+    """Run the remaining work without loans: no work item may be stuck."""
     for _ in range(60):
         if not arena.do("count", model="work", state__in=["queued", "admitted"]):
             return
         arena.race(("work", {"seconds": 1}), seconds=60)
-    raise AssertionError("work is left that nothing runs")
+    raise AssertionError("some work items never run")

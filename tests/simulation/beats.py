@@ -1,4 +1,4 @@
-"""Several beats at once, each a process with a clock of its own, and the ledger they share."""
+"""Several concurrent beats, each a process with its own clock, and their common ledger."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ class Entry:
 
 
 class Beats:
-    """All schedules are made at one time, before any beat looks at them."""
+    """All schedules are created at one time, before any beat runs."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
@@ -49,15 +49,15 @@ class Beats:
     def create(self, now: datetime, *drafts: Draft) -> None:
         self.arena.do("create", now=now.isoformat(), drafts=drafts)
 
-    def look(self, *clocks: Iterable[datetime], broken: bool = False) -> None:
-        """As many beats as clocks, all at once."""
+    def run(self, *clocks: Iterable[datetime], broken: bool = False) -> None:
+        """Run one beat for each clock, concurrently."""
         shown = [[moment.isoformat() for moment in clock] for clock in clocks]
-        acts = [("look_at", {"moments": moments, "broken": broken}) for moments in shown]
+        acts = [("run_beat", {"moments": moments, "broken": broken}) for moments in shown]
         errors = self.arena.race(*acts, seconds=60)
         assert broken or errors == [[]] * len(clocks)
 
     def ledger(self) -> dict[str, list[Entry]]:
-        """Of each schedule, by the number it was made with."""
+        """The firings of each schedule, by its name, which is its number."""
         found: dict[str, list[Entry]] = {}
         for name, due_at, decide_at, outcome, reason in self.arena.do("ledger"):
             times = datetime.fromisoformat(due_at), datetime.fromisoformat(decide_at)
@@ -65,6 +65,6 @@ class Beats:
         return found
 
     def counts(self) -> dict[str, tuple[int, int, str]]:
-        """Fired, missed, state."""
+        """Fired and missed counts and the state of each schedule."""
         counted: dict[str, list[Any]] = self.arena.do("counts")
         return {name: (row[0], row[1], row[2]) for name, row in counted.items()}

@@ -1,4 +1,4 @@
-"""Breaks the product on purpose, one promise at a time: then the books must show it."""
+"""Deliberate defects of the product, one at a time: the comparison must find each."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ Patch = pytest.MonkeyPatch
 Break = Callable[[Patch], None]
 
 
-def clock_changes_are_overlooked(patch: Patch) -> None:
+def clock_changes_are_ignored(patch: Patch) -> None:
     patch.setattr(dst, "changes_between", lambda *_: ())
 
 
@@ -26,61 +26,61 @@ def every_zone_is_utc(patch: Patch) -> None:
 
 
 def _always(patch: Patch, **policy: str) -> None:
-    careful = dst.next_instant
+    original = dst.next_instant
 
     def next_instant(next_wall: Any, after: int, zone: Any, gap: str, overlap_hour: str) -> Any:
         chosen: Any = {"gap": gap, "overlap_hour": overlap_hour, **policy}
-        return careful(next_wall, after, zone, **chosen)
+        return original(next_wall, after, zone, **chosen)
 
     patch.setattr(fires, "next_instant", next_instant)
 
 
-def an_interval_is_counted_from_when_it_was_claimed(patch: Patch) -> None:
-    careful = plan._instants
+def an_interval_is_counted_from_the_claim(patch: Patch) -> None:
+    original = plan._instants
 
     def instants(schedule: Any, now: Any) -> Any:
-        found, upcoming = careful(schedule, now)
+        found, upcoming = original(schedule, now)
         return found, upcoming and plan.fire_after(schedule, now)
 
     patch.setattr(plan, "_instants", instants)
 
 
-def every_second_instant_is_passed_over(patch: Patch) -> None:
-    careful = plan._instants
+def every_second_instant_is_skipped(patch: Patch) -> None:
+    original = plan._instants
 
     def instants(schedule: Any, now: Any) -> Any:
-        found, upcoming = careful(schedule, now)
+        found, upcoming = original(schedule, now)
         return found, upcoming and plan.fire_after(schedule, upcoming)
 
     patch.setattr(plan, "_instants", instants)
 
 
 def every_instant_fires_twice(patch: Patch) -> None:
-    careful = due._record
+    original = due._insert_firings
 
     def record(rows: Any, now: Any) -> None:
         again = [replace(row, due_at=row.due_at + timedelta(milliseconds=1)) for row in rows]
-        careful(rows + again, now)
+        original(rows + again, now)
 
-    patch.setattr(due, "_record", record)
+    patch.setattr(due, "_insert_firings", record)
 
 
 def one_firing_in_fifty_is_lost(patch: Patch) -> None:
-    careful = due._record
-    patch.setattr(due, "_record", lambda rows, now: careful(rows[:49] + rows[50:], now))
+    original = due._insert_firings
+    patch.setattr(due, "_insert_firings", lambda rows, now: original(rows[:49] + rows[50:], now))
 
 
-def beat_looks_a_minute_late(patch: Patch) -> None:
-    careful = due._due
-    patch.setattr(due, "_due", lambda now: careful(now - timedelta(minutes=1)))
+def beat_claims_a_minute_late(patch: Patch) -> None:
+    original = due._lock_due_schedules
+    patch.setattr(due, "_lock_due_schedules", lambda now: original(now - timedelta(minutes=1)))
 
 
 def the_window_is_ignored(patch: Patch) -> None:
-    careful = plan._to_fire
+    original = plan._to_fire
 
     def to_fire(schedule: Any, instants: Any, now: Any) -> Any:
         schedule.catch_up_window_seconds = 10**6
-        return careful(schedule, instants, now)
+        return original(schedule, instants, now)
 
     patch.setattr(plan, "_to_fire", to_fire)
 
@@ -89,10 +89,10 @@ def skip_means_last(patch: Patch) -> None:
     patch.setattr(plan, "PUNCTUAL", timedelta(hours=1))
 
 
-def what_is_missed_is_not_recorded(patch: Patch) -> None:
-    careful = due._record
+def missed_instants_are_not_recorded(patch: Patch) -> None:
+    original = due._insert_firings
     patch.setattr(
-        due, "_record", lambda rows, now: careful([r for r in rows if not r.outcome], now)
+        due, "_insert_firings", lambda rows, now: original([r for r in rows if not r.outcome], now)
     )
 
 
@@ -100,22 +100,22 @@ def an_interval_does_not_wait_for_its_run(patch: Patch) -> None:
     patch.setattr(due, "read_live_states", lambda _: {})
 
 
-def the_end_of_a_run_arms_nothing(patch: Patch) -> None:
+def the_end_of_a_run_sets_no_next_fire_time(patch: Patch) -> None:
     patch.setattr(schedule_states, "settle_schedule", lambda *_: None)
 
 
-def what_comes_in_one_second_counts_as_one(patch: Patch) -> None:
-    """As a key made of the due time alone would have it."""
-    careful = due._record
+def schedules_with_the_same_due_time_fire_once(patch: Patch) -> None:
+    """As if the due time alone were unique."""
+    original = due._insert_firings
 
     def record(rows: Any, now: Any) -> None:
-        careful(list({row.due_at: row for row in rows}.values()), now)
+        original(list({row.due_at: row for row in rows}.values()), now)
 
-    patch.setattr(due, "_record", record)
+    patch.setattr(due, "_insert_firings", record)
 
 
 BREAKS: dict[str, Break] = {
-    "clock changes are overlooked": clock_changes_are_overlooked,
+    "clock changes are ignored": clock_changes_are_ignored,
     "every zone is UTC": every_zone_is_utc,
     "gaps are always shifted": partial(_always, gap="shift"),
     "gaps are always skipped": partial(_always, gap="skip"),
@@ -123,15 +123,15 @@ BREAKS: dict[str, Break] = {
     "the first of two times is always taken": partial(_always, overlap_hour="first"),
     "the second of two times is always taken": partial(_always, overlap_hour="second"),
     "both of two times are always taken": partial(_always, overlap_hour="both"),
-    "an interval is counted from the claim": an_interval_is_counted_from_when_it_was_claimed,
-    "every second instant is passed over": every_second_instant_is_passed_over,
+    "an interval is counted from the claim": an_interval_is_counted_from_the_claim,
+    "every second instant is skipped": every_second_instant_is_skipped,
     "every instant fires twice": every_instant_fires_twice,
     "one firing in fifty is lost": one_firing_in_fifty_is_lost,
-    "beat looks a minute late": beat_looks_a_minute_late,
+    "beat claims a minute late": beat_claims_a_minute_late,
     "the window is ignored": the_window_is_ignored,
     "skip means last": skip_means_last,
-    "what is missed is not recorded": what_is_missed_is_not_recorded,
+    "missed instants are not recorded": missed_instants_are_not_recorded,
     "an interval does not wait for its run": an_interval_does_not_wait_for_its_run,
-    "the end of a run arms nothing": the_end_of_a_run_arms_nothing,
-    "one firing an instant": what_comes_in_one_second_counts_as_one,
+    "the end of a run sets no next fire time": the_end_of_a_run_sets_no_next_fire_time,
+    "schedules with the same due time fire once": schedules_with_the_same_due_time_fire_once,
 }

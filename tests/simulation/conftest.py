@@ -1,4 +1,4 @@
-"""A fleet in this process, and beats in processes of their own."""
+"""A fleet in this process, and beats in separate processes."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from tests.parts.stack_part import PrivateStack
 from tests.races.arena import Arena
 from tests.simulation.beats import Beats, BeatStarter
 
-# What shows that the oracle is right and can be contradicted needs to be shown once.
+# Tests of the oracle and of the comparison do not depend on the database: run them once.
 collect_ignore = (
     ["test_breaks.py", "test_mixture.py", "test_oracle.py", "test_fortnights.py"]
     if os.environ.get("DROVER_TEST_DATABASE") == "postgres"
@@ -30,7 +30,7 @@ def fleet(db: None) -> Fleet:
 
 @pytest.fixture
 def durable_agent(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """Its commits are real, as those of a beat are."""
+    """An agent in a database with real commits."""
     # A warning for each of ten thousand missed instants would fill every report.
     monkeypatch.setattr(logging.getLogger("drover.due"), "level", logging.ERROR)
     return Fleet(Tenant.objects.create(name="default")).agent()
@@ -50,7 +50,7 @@ def beat_starter(
 def new_beats(
     beat_starter: BeatStarter, tmp_path: Path, migrated_database: Callable[[Path], str]
 ) -> Iterator[NewBeats]:
-    """Each on a database of its own."""
+    """Each group of beats has a private database."""
     arenas: list[Arena] = []
 
     def make() -> Beats:

@@ -1,4 +1,4 @@
-"""Cron lines read the slow way, value by value; shares nothing with the product."""
+"""Reads cron lines value by value; uses no code of the product."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -37,7 +37,7 @@ class CronText:
         return any(field.startswith("*") for field in self.fields[:2])
 
     def walls(self, first: date, last: date) -> list[datetime]:
-        """Every time on the wall, of the days from first to last, that the line names."""
+        """Every local time of the line on the days from first to last."""
         hours = [hour for hour in range(24) if _names(self.fields[1], hour, 23)]
         minutes = [minute for minute in range(60) if _names(self.fields[0], minute, 59)]
         return [

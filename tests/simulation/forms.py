@@ -1,6 +1,6 @@
-"""The forms of text that simulated schedules are written in."""
+"""The forms of text of simulated schedules."""
 
-# The first of each pair is what people write, the second says the same in cron.
+# Pairs of a phrase and the cron line with the same meaning.
 PHRASES = (
     ("every day at {h:02}:{m:02}", "{m} {h} * * *"),
     ("daily at {h12}:{m:02}{half}", "{m} {h} * * *"),
@@ -37,5 +37,5 @@ SPANS = (
     *("90 minutes", "5 hours", "7 hours", "11 hours", "23 hours", "25 hours", "36 hours"),
     *("1441 minutes", "2 days", "3 days", "4 days", "10 days", "2 weeks", "100000 seconds"),
 )
-# With how long a run takes, in pauses: some take longer than the pause between them.
+# Pairs of an interval and the duration of a run as a multiple of the interval.
 PAUSES = (("5 hours", 0.01), ("11 hours", 1.7), ("2 days", 0.3), ("6 hours", 1.7), ("1 hours", 20))

@@ -1,4 +1,4 @@
-"""What must stand in the ledger after a row of looks at what is due, by each catch-up policy."""
+"""The expected ledger after a series of claims, by each catch-up policy."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
-# As the manual says.
+# As documented.
 MOST_CAUGHT_UP = 100
 MOST_SHOWN_AS_MISSED = 100
 ON_TIME = timedelta(seconds=60)
@@ -31,7 +31,7 @@ class Ledger:
 def expected(
     instants: list[datetime], moments: list[datetime], catch_up: str, window: timedelta
 ) -> Ledger:
-    """Each instant is found by the first look that is not before it."""
+    """Each instant is found by the first claim that is not before it."""
     ledger = Ledger()
     for moment, due in _by_moment(instants, moments):
         fire = _to_fire(due, moment, catch_up, window)
@@ -45,7 +45,7 @@ def expected(
 
 
 def of_claims(claims: list[tuple[datetime, datetime]]) -> Ledger:
-    """All of them fire."""
+    """The ledger of claims that all fire."""
     late = sum(moment - at > LATE for at, moment in claims)
     return Ledger([(at, moment, True) for at, moment in claims], len(claims), 0, late)
 

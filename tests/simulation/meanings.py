@@ -1,4 +1,4 @@
-"""What a schedule's text means, as instants; worked out without the product."""
+"""The meaning of a schedule's text as instants; uses no code of the product."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -11,12 +11,12 @@ from tests.simulation.wall_clock import DAY, instants
 
 class Meaning(Protocol):
     def instants(self, after: datetime, until: datetime) -> list[datetime]:
-        """Later than `after`, which is when the schedule was made."""
+        """The instants later than `after`, the creation of the schedule."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a schedule is read, and its policies for clock changes."""
+    """The time zone of a schedule and its policies for clock changes."""
 
     zone: ZoneInfo
     gap: str
@@ -30,8 +30,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class OnTheWall:
-    """A cron line, or a phrase that says the same."""
+class LocalTimes:
+    """A cron line, or a phrase with the same meaning."""
 
     line: CronText
     place: Place
@@ -40,15 +40,15 @@ class OnTheWall:
         place = self.place
         if self.line.follows_real_clock:
             place = Place(place.zone, "skip", "both")
-        # A time that the clocks leave out may come a day later.
+        # A skipped time may be shifted to the next day.
         walls = self.line.walls(place.today(after) - DAY, place.today(until) + DAY)
         found = {at for wall in walls for at in place.instants(wall)}
         return sorted(at for at in found if after < at <= until)
 
 
 @dataclass(frozen=True)
-class EverySoOften:
-    """`every 90 minutes`: elapsed time, whatever the clocks do."""
+class ElapsedInterval:
+    """`every 90 minutes`: elapsed time, independent of clock changes."""
 
     every: timedelta
 
@@ -67,13 +67,13 @@ class Once:
 
 @dataclass(frozen=True)
 class AfterEachRun:
-    """`15m`: at once, then so long after the end of each run; every run takes equally long."""
+    """`15m`: immediately, then so long after the end of each run; all runs take the same time."""
 
     every: timedelta
     takes: timedelta
 
     def claims(self, after: datetime, moments: list[datetime]) -> list[tuple[datetime, datetime]]:
-        """What each look at it finds due, as (instant, look)."""
+        """The claims of the schedule, as (instant, time of the claim)."""
         found: list[tuple[datetime, datetime]] = []
         armed, ends_at = after, None
         for moment in moments:

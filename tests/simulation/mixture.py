@@ -1,4 +1,4 @@
-"""Many schedules of every kind, drawn by lot from a seed, each with the meaning of its text."""
+"""Random schedules of every kind from a seed, each with the meaning of its text."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -10,7 +10,14 @@ from zoneinfo import ZoneInfo
 
 from tests.simulation import forms, one_shots
 from tests.simulation.cron_text import CronText
-from tests.simulation.meanings import AfterEachRun, EverySoOften, Meaning, Once, OnTheWall, Place
+from tests.simulation.meanings import (
+    AfterEachRun,
+    ElapsedInterval,
+    LocalTimes,
+    Meaning,
+    Once,
+    Place,
+)
 
 LONG_SECONDS = 2 * 86_400.0
 
@@ -29,7 +36,7 @@ class Case:
 def mixture(
     chance: random.Random, zones: Sequence[ZoneInfo], start: datetime, count: int
 ) -> list[Case]:
-    """Kinds and their forms take turns; everything else is drawn by lot."""
+    """Kinds and their forms alternate; everything else is random."""
     turns = [repeat((draw, cycle(shapes)), times) for draw, shapes, times in KINDS]
     kinds = list(chain.from_iterable(turns))
     chance.shuffle(kinds)
@@ -45,7 +52,7 @@ def _place(chance: random.Random, zones: Sequence[ZoneInfo]) -> Place:
 
 
 def _policy(chance: random.Random, case: Case) -> Case:
-    """Most catch up on everything, so that every instant fires."""
+    """Most schedules catch up all instants, so that every instant fires."""
     drawn = chance.random()
     if drawn < 0.75 or isinstance(case.meaning, AfterEachRun):
         return case
@@ -59,20 +66,20 @@ def _policy(chance: random.Random, case: Case) -> Case:
 
 def _cron(chance: random.Random, place: Place, start: datetime, form: str) -> Case:
     text = form.format(**_time_of_day(chance, place, start))
-    return Case(text, place.zone.key, place, OnTheWall(CronText(text), place))
+    return Case(text, place.zone.key, place, LocalTimes(CronText(text), place))
 
 
 def _phrase(chance: random.Random, place: Place, start: datetime, form: tuple[str, str]) -> Case:
     words = _time_of_day(chance, place, start)
     phrase, line = (part.format(**words) for part in form)
-    case = Case(phrase, place.zone.key, place, OnTheWall(CronText(line), place))
-    if chance.random() < 0.2:  # the zone that the text names wins
+    case = Case(phrase, place.zone.key, place, LocalTimes(CronText(line), place))
+    if chance.random() < 0.2:  # a zone in the text has priority
         return replace(case, text=f"{phrase} {place.zone.key}", timezone="UTC")
     return case
 
 
 def _elapsed(chance: random.Random, place: Place, _: datetime, span: str) -> Case:
-    meaning = EverySoOften(_timedelta(span))
+    meaning = ElapsedInterval(_timedelta(span))
     case = Case(f"every {span}", place.zone.key, place, meaning)
     if chance.random() < 0.3:
         seconds = meaning.every.total_seconds()
@@ -92,7 +99,7 @@ def _after_each_run(
 
 
 def _once(chance: random.Random, place: Place, start: datetime, form: one_shots.Form) -> Case:
-    """A time that the clocks leave out is refused with the policy to skip it: draw again."""
+    """A skipped time is refused with the policy `skip`: choose another one."""
     while not (drawn := form(chance, place, start)).instants:
         pass
     return Case(drawn.text, place.zone.key, place, Once(drawn.instants[0]))
@@ -110,7 +117,7 @@ def _time_of_day(chance: random.Random, place: Place, start: datetime) -> dict[s
 
 
 Draw = Callable[[random.Random, Place, datetime, Any], Case]
-# How many of a hundred schedules are of a kind.
+# The number of schedules of each kind in a hundred.
 KINDS: tuple[tuple[Draw, Sequence[Any], int], ...] = (
     (_phrase, forms.PHRASES, 17),
     (_cron, forms.DAILY, 9),

@@ -1,4 +1,4 @@
-"""Texts that fire once, drawn by lot, each with its instant; worked out without the product."""
+"""Random texts of one-shots, each with its instant; uses no code of the product."""
 
 import random
 from collections.abc import Callable
@@ -14,7 +14,7 @@ HOURS = (0, 0, 1, 1, 2, 2, 3, 23, *range(4, 23, 3))
 
 @dataclass(frozen=True)
 class OneShot:
-    """The first of its instants counts; there may be none."""
+    """The first instant counts; there may be no instant."""
 
     text: str
     instants: tuple[datetime, ...]
@@ -24,10 +24,10 @@ Form = Callable[[random.Random, Place, datetime], OneShot]
 
 
 def hour_and_minute(chance: random.Random, place: Place, start: datetime) -> tuple[int, int]:
-    """Most of them where a clock change hurts."""
+    """A random time of day, mostly in an hour of a clock change."""
     minutes = (0, 0, 15, 30, 30, 45, 59, chance.randrange(60))
-    hard = hours_of_change(place.zone, start)
-    hours = hard if hard and chance.random() < 0.7 else HOURS
+    changed = hours_of_change(place.zone, start)
+    hours = changed if changed and chance.random() < 0.7 else HOURS
     return chance.choice(hours), chance.choice(minutes)
 
 
@@ -42,7 +42,7 @@ def _instant(chance: random.Random, _: Place, start: datetime) -> OneShot:
 
 
 def _next_time(chance: random.Random, place: Place, start: datetime) -> OneShot:
-    """Today, or on the first day on which there is such a time."""
+    """Today, or on the first day on which the time exists."""
     hour, minute = hour_and_minute(chance, place, start)
     wall = datetime.combine(place.today(start), time(hour, minute))
     found = [at for day in range(3) for at in place.instants(wall + day * DAY) if at > start]
@@ -54,7 +54,7 @@ def _tomorrow(chance: random.Random, place: Place, start: datetime) -> OneShot:
 
 
 def _next_weekday(chance: random.Random, place: Place, start: datetime) -> OneShot:
-    """Never today."""
+    """The next such weekday after today."""
     today, weekday = place.today(start), chance.randrange(7)
     day = today + DAY * ((weekday - today.weekday() - 1) % 7 + 1)
     return _on(chance, place, start, f"next {WEEKDAYS[weekday]}", day)

@@ -1,4 +1,4 @@
-"""Runs of the schedules that wait for their end: no process, only how long each takes."""
+"""Simulated runs of schedules that wait for the end of a run: only durations, no processes."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -11,18 +11,18 @@ from agents_app.runs import schedule_states
 
 class Runs:
     def __init__(self, agent_id: int, takes: Mapping[int, timedelta]) -> None:
-        """`takes` is how long a run of each schedule takes."""
+        """`takes` is the duration of a run of each schedule."""
         self.agent_id = agent_id
         self.takes = takes
-        self.going_on: list[tuple[datetime, WorkItem]] = []
+        self.unfinished: list[tuple[datetime, WorkItem]] = []
 
     def begin(self, moment: datetime) -> None:
-        """Whatever this look has recorded is work from now on."""
+        """Create a work item for each firing that was recorded at the moment."""
         fired = Firing.objects.filter(recorded_at=moment, schedule_id__in=self.takes)
         items = [self._item(firing) for firing in fired]
         if items:
             in_transaction(lambda: WorkItem.objects.bulk_create(items))
-        self.going_on += [(moment + self.takes[item.schedule_id or 0], item) for item in items]
+        self.unfinished += [(moment + self.takes[item.schedule_id or 0], item) for item in items]
 
     def _item(self, firing: Firing) -> WorkItem:
         return WorkItem(
@@ -36,9 +36,9 @@ class Runs:
         )
 
     def end(self, moment: datetime) -> None:
-        """What has come to its end meanwhile, at the time it did."""
-        over = [(at, item) for at, item in self.going_on if at <= moment]
-        self.going_on = [(at, item) for at, item in self.going_on if at > moment]
+        """Finish the runs that have ended until the moment, each at its time."""
+        over = [(at, item) for at, item in self.unfinished if at <= moment]
+        self.unfinished = [(at, item) for at, item in self.unfinished if at > moment]
         if over:
             in_transaction(partial(_finish, over))
 

@@ -1,4 +1,4 @@
-"""Time passes for many schedules and the product claims what is due; then books are compared."""
+"""Simulates time for many schedules and compares the recorded firings with the expected ones."""
 
 import random
 from collections import defaultdict
@@ -32,21 +32,21 @@ class Simulation:
         self.runs = Runs(agent.pk, takes)
 
     def run(self, until: datetime) -> None:
-        """In leaps; but while clocks change, punctually as a beat does."""
+        """Run in large steps, but during clock changes in the steps of a beat."""
         hours = self._hours_of_change(until)
         while self.now < until:
             exact = self.now.replace(minute=0, second=0, microsecond=0) in hours
-            leap = self._to_what_is_due() if exact else self._leap()
-            self.now = min(until, self.now + leap)
-            self._look()
+            step = self._until_next_due() if exact else self._random_step()
+            self.now = min(until, self.now + step)
+            self._claim()
 
-    def _look(self) -> None:
+    def _claim(self) -> None:
         self.moments.append(self.now)
         self.runs.end(self.now)
         due.claim_due_schedules(self.now)
         self.runs.begin(self.now)
 
-    # --- how time passes ------------------------------------------------------------------------
+    # --- steps of time --------------------------------------------------------------------------
 
     def _hours_of_change(self, until: datetime) -> set[datetime]:
         """From two hours before a change in any zone to two hours after it."""
@@ -55,24 +55,24 @@ class Simulation:
         around = [timedelta(hours=hours) for hours in range(-2, 3)]
         return {at.replace(minute=0, second=0) + hours for at in moments for hours in around}
 
-    def _to_what_is_due(self) -> timedelta:
+    def _until_next_due(self) -> timedelta:
         active = Schedule.objects.filter(state="active", next_fire_at__isnull=False)
         armed = active.aggregate(at=Min("next_fire_at"))["at"]
         late = timedelta(seconds=self.chance.choice((0, 0.02, 1.5)), microseconds=1)
-        # What is due and was not claimed must not stop the clock: it will be found missing.
+        # An unclaimed due instant must not stop the clock: the comparison finds it.
         return (armed - self.now if armed > self.now else MINUTE) + late
 
-    def _leap(self) -> timedelta:
+    def _random_step(self) -> timedelta:
         drawn = self.chance.random()
         if drawn < 0.1:
-            return self._to_what_is_due()
+            return self._until_next_due()
         longest = 3600 if drawn < 0.45 else 5 * 3600 if drawn < 0.9 else 86_400
         return timedelta(seconds=self.chance.uniform(60, longest))
 
-    # --- what is wrong --------------------------------------------------------------------------
+    # --- comparison -----------------------------------------------------------------------------
 
     def differences(self) -> list[str]:
-        """Of the ledger that must be and the one that is, and of each schedule's counts."""
+        """Differences in firings between expectation and record, and in counters of schedules."""
         rows, found = Schedule.objects.in_bulk(self.cases), _read()
         return [
             f"{case.text!r} in {case.place}, catch up {case.catch_up}: {wrong}"
@@ -126,7 +126,7 @@ def _compare(ledger: Ledger, found: list[Entry], schedule: Schedule) -> Iterator
     if too_many:
         yield f"{len(too_many)} are too many, the first {too_many[0]}"
     if len(found) != len(set(found)):
-        yield "some stand there twice"
+        yield "some are recorded twice"
     counts = schedule.fire_count, schedule.missed_count, schedule.late_count
     if counts != ledger.counts:
-        yield f"it counted {counts} and not {ledger.counts}"
+        yield f"the counters are {counts} and not {ledger.counts}"

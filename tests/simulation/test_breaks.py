@@ -1,4 +1,4 @@
-"""The comparison with the oracle can fail: it finds every way in which the product is broken."""
+"""The comparison with the oracle can fail: it finds every deliberate defect of the product."""
 
 import random
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.simulation.wall_clock import changes
 # In the north the clocks go forward in these days, in the south they go back.
 START = datetime(2026, 3, 27, 12, tzinfo=UTC)
 END = datetime(2026, 4, 6, tzinfo=UTC)
-RESTLESS = [
+CHANGING_ZONES = [
     ZoneInfo(name)
     for name in (
         *("Europe/Berlin", "Antarctica/Troll", "Asia/Beirut"),
@@ -27,28 +27,28 @@ RESTLESS = [
 
 
 @pytest.fixture
-def forgetful() -> Iterator[None]:
-    """Fires that were found with another product are not remembered."""
+def empty_fire_cache() -> Iterator[None]:
+    """Clears the cache of fire times, which an earlier defect may have filled."""
     fires._next_cron_fire.cache_clear()
     yield
     fires._next_cron_fire.cache_clear()
 
 
 def _differences(agent: Agent) -> list[str]:
-    cases = mixture(random.Random(3), RESTLESS, START, 150)
+    cases = mixture(random.Random(3), CHANGING_ZONES, START, 150)
     weeks = Simulation(agent, cases, START, seed=3)
     weeks.run(END)
     return weeks.differences()
 
 
-def test_the_product_as_it_is_keeps_its_promises(durable_agent: Agent, forgetful: None):
-    assert all(changes(zone, START, END) for zone in RESTLESS)
+def test_the_unchanged_product_has_no_differences(durable_agent: Agent, empty_fire_cache: None):
+    assert all(changes(zone, START, END) for zone in CHANGING_ZONES)
     assert _differences(durable_agent) == []
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_broken_product_is_found(
-    durable_agent: Agent, forgetful: None, monkeypatch: pytest.MonkeyPatch, name: str
+def test_each_deliberate_defect_causes_differences(
+    durable_agent: Agent, empty_fire_cache: None, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     BREAKS[name](monkeypatch)
     assert _differences(durable_agent) != []

@@ -1,4 +1,4 @@
-"""The clock jumps an hour, there and back: nothing fires twice, nothing is lost."""
+"""The clock jumps by an hour and back: no instant fires twice, and none is lost."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ import pytest
 
 from agents_app.models import Schedule
 from tests.agents_app.fleet import NOON, Fleet, at
-from tests.agents_app.timely import create, look, outcomes, tick
+from tests.agents_app.timely import create, outcomes, reread, tick
 from tests.simulation.beats import Beats, Draft
 
 DAY_SECONDS = 86_400.0
@@ -21,7 +21,7 @@ def minutes(*parts: Iterable[float]) -> list[datetime]:
 
 # --- several beats --------------------------------------------------------------------------
 
-# Text, policy, and every how many minutes it is due from noon on.
+# Text and policy, and the minutes between due times from noon on.
 DRAFTS: tuple[tuple[Draft, int], ...] = (
     ({"text": "*/5 * * * *", **ALL}, 5),
     ({"text": "every 7 minutes", **ALL}, 7),
@@ -44,8 +44,8 @@ def due_by(every: int) -> list[datetime]:
 
 def test_beats_whose_clocks_jump_fire_each_instant_once(beats: Beats):
     beats.create(NOON, *(draft for draft, _ in DRAFTS))
-    beats.look(STEADY, BACK, AHEAD)
-    beats.look([at(minutes=LAST)])
+    beats.run(STEADY, BACK, AHEAD)
+    beats.run([at(minutes=LAST)])
     ledger = beats.ledger()
     for number, (draft, every) in enumerate(DRAFTS):
         entries = ledger[f"{number}"]
@@ -57,10 +57,10 @@ def test_beats_whose_clocks_jump_fire_each_instant_once(beats: Beats):
 
 
 def test_without_guards_beats_whose_clocks_jump_fire_instants_twice(beats: Beats):
-    """The proof that the check above can fail."""
+    """Shows that the check above can fail."""
     beats.create(NOON, *(draft for draft, _ in DRAFTS))
     beats.arena.do("drop_index", model="Firing", name="firing_once_per_due_instant")
-    beats.look(STEADY, BACK, AHEAD, broken=True)
+    beats.run(STEADY, BACK, AHEAD, broken=True)
     times = Counter(
         (name, entry.due_at) for name, entries in beats.ledger().items() for entry in entries
     )
@@ -74,7 +74,7 @@ ON_THE_DOT = minutes(range(10, 61, 10))
 
 
 def _outcomes(schedule: Schedule) -> list[tuple[datetime, bool]]:
-    """Instants, and whether they fired."""
+    """The due times, and whether each fired."""
     return [(due_at, outcome != "skipped") for due_at, outcome, _ in outcomes(schedule)]
 
 
@@ -83,7 +83,7 @@ def _outcomes(schedule: Schedule) -> list[tuple[datetime, bool]]:
     [("all", ON_THE_DOT), ("last", ON_THE_DOT[-1:]), ("skip", ON_THE_DOT[-1:])],
 )
 @pytest.mark.fault("F17")
-def test_an_hour_ahead_is_an_hour_of_downtime_and_on_the_way_back_nothing_fires(
+def test_a_clock_an_hour_ahead_acts_as_a_downtime_and_its_correction_fires_nothing(
     fleet: Fleet, catch_up, fired
 ):
     schedule = create(
@@ -101,36 +101,36 @@ def test_an_hour_ahead_is_an_hour_of_downtime_and_on_the_way_back_nothing_fires(
 
 @pytest.mark.parametrize("catch_up", ["all", "last", "skip"])
 @pytest.mark.fault("F18")
-def test_an_hour_back_repeats_nothing_and_skips_nothing(fleet: Fleet, catch_up):
+def test_a_clock_set_back_by_an_hour_repeats_and_skips_no_instant(fleet: Fleet, catch_up):
     schedule = create(fleet.agent(), EVERY_TEN, overlap="queue", catch_up=catch_up)
     for moment in minutes(range(0, 61, 5), range(0, 121, 5)):
         tick(moment)
     every = minutes(range(10, 121, 10))
     assert _outcomes(schedule) == [(instant, True) for instant in every]
-    assert look(schedule).fire_count == len(every)
+    assert reread(schedule).fire_count == len(every)
 
 
 @pytest.mark.parametrize("text", ["10m", "every 10 minutes"])
-def test_an_interval_goes_on_when_the_clock_has_come_back(fleet: Fleet, text):
-    """Never twice for an instant, and not at all in the hour that it has seen already."""
+def test_an_interval_continues_after_the_clock_was_corrected(fleet: Fleet, text):
+    """No instant fires twice, and none fires in the repeated hour."""
     schedule = create(fleet.agent(), text, overlap="queue", catch_up="last")
     tick(at(hours=1))
     before = len(outcomes(schedule))
     for moment in minutes(range(0, 60)):
         tick(moment)
     assert len(outcomes(schedule)) == before
-    assert look(schedule).next_fire_at == at(minutes=70)
+    assert reread(schedule).next_fire_at == at(minutes=70)
 
 
-def test_a_one_shot_fires_once_whatever_the_clock_does(fleet: Fleet):
+def test_a_one_shot_fires_once_despite_clock_jumps(fleet: Fleet):
     schedule = create(fleet.agent(), "at 12:30")
     for moment in minutes([0, 60], range(0, 121, 5), [0]):
         tick(moment)
     assert _outcomes(schedule) == [(at(minutes=30), True)]
 
 
-def test_a_firing_that_waits_for_its_jitter_is_decided_once(fleet: Fleet):
-    """Recorded before the clock went back, it waits until the clock comes to its time."""
+def test_a_firing_that_waits_for_its_jitter_is_decided_once_despite_a_clock_jump(fleet: Fleet):
+    """A firing recorded before the clock was set back waits for its decision time."""
     schedule = create(fleet.agent(), "at 12:30", jitter_seconds=600)
     tick(at(minutes=30))
     decide_at = schedule.firings.get().decide_at

@@ -1,15 +1,15 @@
-"""A day without any beat, then three at once: each policy gets what it asks for, once."""
+"""A day without a beat, then three concurrent beats: each catch-up policy takes effect once."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.agents_app.fleet import NOON, Fleet, at
-from tests.agents_app.timely import create, last_work, look, outcomes, start, states, tick
+from tests.agents_app.timely import create, last_work, outcomes, reread, start, states, tick
 from tests.simulation.beats import Beats, Draft, Entry
 
 HOUR = timedelta(hours=1)
-# Beat was there at noon, and comes back a day and five minutes later.
+# Beat ran at noon, and again a day and five minutes later.
 BACK = at(hours=24, minutes=5)
 SPREAD = timedelta(seconds=30)
 
@@ -31,10 +31,10 @@ def draft(text: str, catch_up: str, window_hours: float, **more: object) -> Draf
     return {"text": text, "catch_up": catch_up, "catch_up_window_seconds": seconds, **more}
 
 
-def wake(beats: Beats, moment: datetime) -> None:
-    """Three at once, and again when everything late was to be decided."""
-    beats.look(*[[moment]] * 3)
-    beats.look([moment + SPREAD])
+def run_three_beats(beats: Beats, moment: datetime) -> None:
+    """Run three beats at the moment, and one when all late firings are to be decided."""
+    beats.run(*[[moment]] * 3)
+    beats.run([moment + SPREAD])
 
 
 # --- a day ----------------------------------------------------------------------------------
@@ -57,10 +57,10 @@ AFTER_A_DAY: tuple[tuple[Draft, list[datetime], list[datetime]], ...] = (
 )
 
 
-def test_after_a_day_each_policy_fires_what_it_says_and_notes_what_it_missed(beats: Beats):
+def test_after_a_day_each_catch_up_policy_fires_and_records_its_instants(beats: Beats):
     beats.create(NOON, *(each for each, _, _ in AFTER_A_DAY))
-    beats.look([NOON])
-    wake(beats, BACK)
+    beats.run([NOON])
+    run_three_beats(beats, BACK)
     ledger, counts = beats.ledger(), beats.counts()
     for number, (each, to_fire, to_miss) in enumerate(AFTER_A_DAY):
         entries = ledger[f"{number}"]
@@ -70,11 +70,11 @@ def test_after_a_day_each_policy_fires_what_it_says_and_notes_what_it_missed(bea
     assert [counts[f"{number}"][2] for number in (9, 10)] == ["active", "failed"]
 
 
-def test_afterwards_time_goes_on_as_if_nothing_had_been(beats: Beats):
+def test_after_the_catch_up_schedules_fire_regularly(beats: Beats):
     beats.create(NOON, *(each for each, _, _ in AFTER_A_DAY))
-    wake(beats, BACK)
+    run_three_beats(beats, BACK)
     before = {name: len(entries) for name, entries in beats.ledger().items()}
-    beats.look(*[[at(hours=25)]] * 3)
+    beats.run(*[[at(hours=25)]] * 3)
     after = beats.ledger()
     more = {name: len(entries) - before[name] for name, entries in after.items()}
     assert more == {**{f"{n}": 1 for n in range(5)}, "5": 6, **{f"{n}": 0 for n in range(6, 11)}}
@@ -82,7 +82,7 @@ def test_afterwards_time_goes_on_as_if_nothing_had_been(beats: Beats):
 
 @pytest.mark.parametrize("ended", [True, False], ids=["its run has ended", "its run goes on"])
 @pytest.mark.parametrize("catch_up", ["skip", "last", "all"])
-def test_an_interval_that_waits_for_its_run_has_missed_nothing(fleet: Fleet, catch_up, ended):
+def test_an_interval_that_waits_for_its_run_misses_no_instant(fleet: Fleet, catch_up, ended):
     schedule = create(fleet.agent(), "30m", catch_up=catch_up)
     tick(NOON)
     job = start(fleet, schedule)
@@ -91,12 +91,12 @@ def test_an_interval_that_waits_for_its_run_has_missed_nothing(fleet: Fleet, cat
     tick(BACK)
     late = [(at(minutes=40), "started", "")] if ended else []
     assert outcomes(schedule) == [(NOON, "started", ""), *late]
-    assert look(schedule).next_fire_at == BACK + timedelta(minutes=30)
-    assert look(schedule).missed_count == 0
+    assert reread(schedule).next_fire_at == BACK + timedelta(minutes=30)
+    assert reread(schedule).missed_count == 0
 
 
-def test_a_schedule_paused_until_the_downtime_goes_on_after_it(fleet: Fleet):
-    """What came while it was paused was not missed."""
+def test_a_schedule_paused_until_the_downtime_fires_after_it(fleet: Fleet):
+    """Instants during the pause do not count as missed."""
     schedule = create(fleet.agent(), EVERY_HOUR, catch_up="all", catch_up_window_seconds=172_800)
     type(schedule).objects.update(state="paused", pause_until=at(hours=6))
     tick(BACK)
@@ -106,21 +106,21 @@ def test_a_schedule_paused_until_the_downtime_goes_on_after_it(fleet: Fleet):
     assert last_work(schedule).firing is not None
 
 
-# --- so long that instants are not counted one by one -----------------------------------------
+# --- more instants than are enumerated --------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["* * * * *", "every minute"])
 @pytest.mark.parametrize("count", [999, 1000, 1001, 1002, 1050, 1100, 1101, 5000])
-def test_however_long_it_was_the_last_hundred_are_all_there(fleet: Fleet, text, count):
+def test_after_a_long_downtime_the_last_hundred_instants_are_recorded(fleet: Fleet, text, count):
     window: Draft = {"catch_up": "all", "catch_up_window_seconds": 30 * 86_400}
     schedule = create(fleet.agent(), text, overlap="queue", **window)
     tick(at(minutes=count))
     found = [due_at for due_at, outcome, _ in outcomes(schedule) if outcome != "skipped"]
     assert found == [at(minutes=minute) for minute in range(count - 99, count + 1)]
-    assert look(schedule).next_fire_at == at(minutes=count + 1)
+    assert reread(schedule).next_fire_at == at(minutes=count + 1)
 
 
-# --- the clocks change meanwhile --------------------------------------------------------------
+# --- clock changes during a downtime ----------------------------------------------------------
 
 
 def _utc(text: str) -> datetime:
@@ -158,9 +158,9 @@ def _in_the_night(entries: list[Entry]) -> list[str]:
 
 
 @pytest.mark.parametrize("gap", GAPS)
-def test_the_hour_that_is_left_out_while_beat_is_down(beats: Beats, gap):
+def test_a_skipped_hour_during_a_downtime_follows_the_gap_policy(beats: Beats, gap):
     beats.create(SPRING, *_night("Europe/Berlin", gap=gap))
-    wake(beats, SPRING + 23 * HOUR)
+    run_three_beats(beats, SPRING + 23 * HOUR)
     ledger = beats.ledger()
     at_half_past_two, around_it = GAPS[gap]
     assert _in_the_night(ledger.get("0", [])) == at_half_past_two
@@ -171,9 +171,9 @@ def test_the_hour_that_is_left_out_while_beat_is_down(beats: Beats, gap):
 
 
 @pytest.mark.parametrize("overlap_hour", TWICE)
-def test_the_hour_that_comes_twice_while_beat_is_down(beats: Beats, overlap_hour):
+def test_a_repeated_hour_during_a_downtime_follows_the_overlap_policy(beats: Beats, overlap_hour):
     beats.create(AUTUMN, *_night("Europe/Berlin", overlap_hour=overlap_hour))
-    wake(beats, AUTUMN + 25 * HOUR)
+    run_three_beats(beats, AUTUMN + 25 * HOUR)
     ledger = beats.ledger()
     at_half_past_two, around_it = TWICE[overlap_hour]
     assert _in_the_night(ledger["0"]) == at_half_past_two

@@ -1,4 +1,4 @@
-"""Two weeks around the days on which clocks do something unusual, as test_year.py has a year."""
+"""The comparison of test_year.py for two weeks around unusual clock changes."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ WEEK = timedelta(days=7)
 
 @pytest.mark.parametrize(("day", "zone"), FORTNIGHTS)
 @pytest.mark.fault("F19")
-def test_nothing_is_missing_and_nothing_is_double_when_clocks_do_unusual_things(
+def test_no_firing_is_missing_or_duplicate_around_unusual_clock_changes(
     durable_agent: Agent, day, zone
 ):
     middle = datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The simulated schedules are worth simulating: every kind, place and policy, and hard times."""
+"""The simulated schedules have every kind, zone and policy, and times of clock changes."""
 
 import random
 from collections import Counter
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.simulation.forms import OFTEN, PHRASES, SELDOM
-from tests.simulation.meanings import AfterEachRun, EverySoOften, Once, OnTheWall
+from tests.simulation.meanings import AfterEachRun, ElapsedInterval, LocalTimes, Once
 from tests.simulation.mixture import Case, mixture
 from tests.simulation.wall_clock import DAY, changes, readings
 from tests.simulation.zones import FORTNIGHTS, YEAR_END, YEAR_START, ZONES
@@ -23,7 +23,7 @@ def test_the_same_seed_makes_the_same_schedules(cases):
     assert mixture(random.Random(2026), ZONES, YEAR_START, 1000) == cases
 
 
-def test_every_zone_and_every_policy_has_its_share(cases):
+def test_the_mixture_has_schedules_of_every_zone_and_policy(cases):
     for values in (
         [case.place.zone for case in cases],
         [case.place.gap for case in cases],
@@ -35,21 +35,21 @@ def test_every_zone_and_every_policy_has_its_share(cases):
     assert len({(case.place.gap, case.place.overlap_hour) for case in cases}) == 9
 
 
-def test_every_kind_and_every_form_is_there(cases):
+def test_the_mixture_has_schedules_of_every_kind_and_form(cases):
     kinds = Counter(type(case.meaning) for case in cases)
-    assert min(kinds[kind] for kind in (OnTheWall, EverySoOften, AfterEachRun, Once)) >= 20
+    assert min(kinds[kind] for kind in (LocalTimes, ElapsedInterval, AfterEachRun, Once)) >= 20
     ends = {" ".join(case.text.split()[2:]) for case in cases}
     assert {" ".join(form.split()[2:]) for form in (*SELDOM, *OFTEN)} <= ends
     starts = {" ".join(case.text.split()[:2]) for case in cases}
     assert {" ".join(phrase.split()[:2]) for phrase, _ in PHRASES if "{" not in phrase} <= starts
 
 
-def test_many_times_come_twice_or_not_at_all(cases):
-    """Of schedules whose policy for that matters."""
+def test_many_times_of_the_mixture_occur_twice_or_are_skipped(cases):
+    """Of schedules whose policies have an effect."""
     found: Counter[str] = Counter()
     for case in cases:
         meaning = case.meaning
-        if isinstance(meaning, OnTheWall) and not meaning.line.follows_real_clock:
+        if isinstance(meaning, LocalTimes) and not meaning.line.follows_real_clock:
             for wall in meaning.line.walls(YEAR_START.date(), YEAR_END.date()):
                 before, after = readings(wall, case.place.zone)
                 found[case.place.gap] += before > after
@@ -58,7 +58,7 @@ def test_many_times_come_twice_or_not_at_all(cases):
     assert min(found.values()) > 30
 
 
-def test_unusual_fortnights_are_those_of_a_change():
+def test_every_unusual_fortnight_but_one_has_a_clock_change():
     assert [zone for day, zone in FORTNIGHTS if not _changes(day, zone)] == ["Asia/Tokyo"]
 
 

@@ -1,4 +1,4 @@
-"""What the simulations are compared with is right: examples worked out by hand."""
+"""The oracle of the simulations is correct: examples computed by hand."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.cron_text import CronText
 from tests.simulation.ledger import expected
-from tests.simulation.meanings import AfterEachRun, EverySoOften, OnTheWall, Place
+from tests.simulation.meanings import AfterEachRun, ElapsedInterval, LocalTimes, Place
 
 HOUR = timedelta(hours=1)
 
@@ -17,9 +17,9 @@ def utc(text: str) -> datetime:
 
 
 def instants(line: str, place: Place, day: str, hours: int = 24) -> list[str]:
-    """Of the day in UTC that begins so, without the date."""
+    """The instants of the day in UTC, without the date."""
     start = utc(day)
-    meaning = OnTheWall(CronText(line), place)
+    meaning = LocalTimes(CronText(line), place)
     found = meaning.instants(start - timedelta(seconds=1), start + HOUR * hours)
     return [f"{at:%H:%M}" for at in found]
 
@@ -39,7 +39,7 @@ def instants(line: str, place: Place, day: str, hours: int = 24) -> list[str]:
         ("Pacific/Apia", "0 9 * * *", "2011-12-30", "shift", ["19:00"]),
     ],
 )
-def test_a_time_that_the_clocks_leave_out(zone, line, day, gap, found):
+def test_the_oracle_follows_the_gap_policy_at_a_skipped_time(zone, line, day, gap, found):
     assert instants(line, Place(ZoneInfo(zone), gap, "first"), day) == found
 
 
@@ -54,8 +54,10 @@ def test_a_time_that_the_clocks_leave_out(zone, line, day, gap, found):
         ("Africa/Cairo", "30 23 * * *", "2026-10-29", "both", ["20:30", "21:30"]),
     ],
 )
-def test_a_time_that_the_clocks_bring_twice(zone, line, day, overlap_hour, found):
-    if line.startswith("*"):  # it follows the real clock, whatever the policy
+def test_the_oracle_follows_the_overlap_policy_at_a_repeated_time(
+    zone, line, day, overlap_hour, found
+):
+    if line.startswith("*"):  # follows the real clock with every policy
         found = ["00:00", "00:30", "01:00", "01:30"]
     assert instants(line, Place(ZoneInfo(zone), "shift", overlap_hour), day) == found
 
@@ -74,22 +76,22 @@ def test_a_time_that_the_clocks_bring_twice(zone, line, day, overlap_hour, found
         ("0 12 * 2 *", []),
     ],
 )
-def test_the_days_that_a_line_names(line, days):
+def test_the_oracle_finds_the_days_of_a_cron_line(line, days):
     first, last = utc("2026-01-01").date(), utc("2026-01-31").date()
     assert [wall.day for wall in CronText(line).walls(first, last)] == days
 
 
-def test_elapsed_time_knows_no_clocks():
+def test_the_oracle_ignores_clock_changes_for_elapsed_intervals():
     start = utc("2026-01-01")
-    found = EverySoOften(HOUR * 9).instants(start, start + HOUR * 27)
+    found = ElapsedInterval(HOUR * 9).instants(start, start + HOUR * 27)
     assert found == [start + HOUR * 9, start + HOUR * 18, start + HOUR * 27]
 
 
 def test_an_interval_waits_for_the_end_of_its_run():
-    """Looked at every hour: it waits three hours after a run of five."""
+    """Claims every hour: the interval waits three hours after a run of five hours."""
     start = utc("2026-01-01")
-    looks = [start + HOUR * hour for hour in range(20)]
-    found = AfterEachRun(HOUR * 3, HOUR * 5).claims(start, looks)
+    claims = [start + HOUR * hour for hour in range(20)]
+    found = AfterEachRun(HOUR * 3, HOUR * 5).claims(start, claims)
     assert [at for at, _ in found] == [start, start + HOUR * 8, start + HOUR * 16]
 
 
@@ -102,8 +104,8 @@ def test_an_interval_waits_for_the_end_of_its_run():
         ("skip", HOUR * 2, [1]),
     ],
 )
-def test_what_fires_after_a_downtime(catch_up, window, fired):
-    """Looked at after one hour, and again after six and a half."""
+def test_the_oracle_applies_the_catch_up_policy_after_a_downtime(catch_up, window, fired):
+    """Claims after one hour and after six and a half hours."""
     start = utc("2026-01-01")
     due = [start + HOUR * hour for hour in range(1, 9)]
     ledger = expected(due, [start + HOUR, start + HOUR * 6.5], catch_up, window + HOUR / 2)

@@ -1,4 +1,4 @@
-"""What is late starts over half a minute and not in one second; jitter moves no instant."""
+"""Late firings are spread over half a minute; jitter does not change due times."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from agents_app.models import Firing
 from agents_app.schedules import due, firings
 from agents_app.schedules.plan import decision_time
 from tests.agents_app.fleet import NOON, Fleet, at
-from tests.agents_app.timely import create, look, outcomes, tick
+from tests.agents_app.timely import create, outcomes, reread, tick
 from tests.simulation.beats import Beats, Draft
 from tests.simulation.conftest import NewBeats
 
@@ -22,7 +22,7 @@ AN_HOUR_LATE = at(hours=2)
 
 
 def hourly(fleet: Fleet, count: int, **values: object) -> None:
-    """Due at one o'clock for the first time."""
+    """Schedules that are first due at one o'clock."""
     agent = fleet.agent(scale=count)
     draft: Draft = {"catch_up_window_seconds": 7200, **values}
     for number in range(count):
@@ -30,7 +30,7 @@ def hourly(fleet: Fleet, count: int, **values: object) -> None:
 
 
 def decided_at() -> list[datetime]:
-    """Of all that fires, in the order of schedules and instants."""
+    """The decision times of all firings, in the order of schedules and due times."""
     waiting = Firing.objects.filter(outcome="").order_by("schedule_id", "due_at")
     return list(waiting.values_list("decide_at", flat=True))
 
@@ -38,7 +38,7 @@ def decided_at() -> list[datetime]:
 # --- late firings ---------------------------------------------------------------------------
 
 
-def test_three_late_firings_are_decided_at_once(fleet: Fleet):
+def test_three_late_firings_are_decided_immediately(fleet: Fleet):
     hourly(fleet, 3)
     now = at(hours=1, minutes=30)
     due.claim_due_schedules(now)
@@ -46,7 +46,7 @@ def test_three_late_firings_are_decided_at_once(fleet: Fleet):
     assert firings.decide_firings(now) == 3
 
 
-def test_four_are_spread_and_the_decision_waits(fleet: Fleet):
+def test_four_late_firings_are_spread_and_decided_later(fleet: Fleet):
     hourly(fleet, 4)
     now = at(hours=1, minutes=30)
     tick(now)
@@ -60,13 +60,13 @@ def test_four_are_spread_and_the_decision_waits(fleet: Fleet):
 
 
 @pytest.mark.parametrize(("late", "spread"), [(timedelta(seconds=10), False), (SECOND * 11, True)])
-def test_a_beat_that_is_only_busy_spreads_nothing(fleet: Fleet, late, spread):
+def test_firings_of_a_slightly_late_beat_are_not_spread(fleet: Fleet, late, spread):
     hourly(fleet, 10)
     due.claim_due_schedules(at(hours=1) + late)
     assert (set(decided_at()) != {at(hours=1)}) == spread
 
 
-def test_what_is_on_time_does_not_wait_for_what_is_late(fleet: Fleet):
+def test_punctual_firings_do_not_wait_for_late_ones(fleet: Fleet):
     hourly(fleet, 5, catch_up="all")
     now = at(hours=2) + SECOND
     due.claim_due_schedules(now)
@@ -87,8 +87,8 @@ def test_a_hundred_instants_of_one_schedule_are_spread_evenly(fleet: Fleet):
     assert min(thirds) > 20
 
 
-def test_a_claim_that_is_repeated_spreads_in_the_same_way(fleet: Fleet):
-    """The first one died before its commit."""
+def test_a_repeated_claim_spreads_firings_to_the_same_times(fleet: Fleet):
+    """The beat of the first claim died before its commit."""
     hourly(fleet, 20)
     now = at(hours=1, minutes=30)
     with transaction.atomic():
@@ -100,7 +100,9 @@ def test_a_claim_that_is_repeated_spreads_in_the_same_way(fleet: Fleet):
     assert len(set(first)) == 20
 
 
-def test_both_numbers_are_settings(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
+def test_threshold_and_duration_of_spreading_are_settings(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(due, "CONF", replace(CONF, spread_after=5, spread_seconds=600))
     hourly(fleet, 5)
     now = at(hours=1, minutes=30)
@@ -113,13 +115,13 @@ def test_both_numbers_are_settings(fleet: Fleet, monkeypatch: pytest.MonkeyPatch
     assert now + HALF_A_MINUTE < max(decided_at()) < now + timedelta(minutes=10)
 
 
-def test_it_makes_no_difference_how_many_beats_come_back(new_beats: NewBeats):
-    """Whoever claims a firing, it is decided at the same moment."""
+def test_firings_are_spread_to_the_same_times_by_any_number_of_beats(new_beats: NewBeats):
+    """A firing has the same decision time with every number of beats."""
     drafts = [{"text": EVERY_HOUR, "catch_up": "all", "jitter_seconds": 5.0 * n} for n in range(9)]
     one, three = new_beats(), new_beats()
     for beats, number in ((one, 1), (three, 3)):
         beats.create(NOON, *drafts)
-        beats.look(*[[AN_HOUR_LATE]] * number)
+        beats.run(*[[AN_HOUR_LATE]] * number)
     moments = [_moments(beats) for beats in (one, three)]
     assert moments[0] == moments[1]
     assert len({decide_at for _, _, decide_at in moments[0]}) > 9
@@ -145,7 +147,7 @@ def _moments(beats: Beats) -> list[tuple[str, datetime, datetime]]:
         ("at 13:30", {"jitter_seconds": 45.0}, SECOND * 45),
     ],
 )
-def test_jitter_stays_in_its_bounds_and_uses_them(fleet: Fleet, text, jitter, longest):
+def test_jitter_uses_its_whole_range_and_stays_within_it(fleet: Fleet, text, jitter, longest):
     agent = fleet.agent(scale=60)
     for number in range(60):
         create(agent, text, name=f"s{number}", overlap="queue", **jitter)
@@ -157,16 +159,16 @@ def test_jitter_stays_in_its_bounds_and_uses_them(fleet: Fleet, text, jitter, lo
 
 
 def test_jitter_moves_no_instant(fleet: Fleet):
-    """Neither this one nor the next."""
+    """Neither the due time nor the next fire time."""
     schedule = create(fleet.agent(), "every 90 minutes", overlap="queue", jitter_percent=10.0)
     for minute in range(0, 24 * 60 + 1, 10):
         tick(at(minutes=minute))
     every = [at(minutes=minute) for minute in range(90, 24 * 60 + 1, 90)]
     assert [due_at for due_at, _, _ in outcomes(schedule)] == every
-    assert look(schedule).next_fire_at == every[-1] + timedelta(minutes=90)
+    assert reread(schedule).next_fire_at == every[-1] + timedelta(minutes=90)
 
 
-def test_a_jitter_that_is_not_over_is_waited_for_even_after_a_downtime(fleet: Fleet):
+def test_a_firing_within_its_jitter_is_not_late_after_a_downtime(fleet: Fleet):
     """A firing is late when it should have been decided, not when it was due."""
     hourly(fleet, 20, jitter_seconds=1800.0)
     now = at(hours=1, minutes=10)

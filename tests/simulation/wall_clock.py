@@ -1,4 +1,4 @@
-"""When the clocks on the walls of a zone show a time; zoneinfo alone, nothing of the product."""
+"""Local times of a zone as instants, computed with zoneinfo; uses no code of the product."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -21,7 +21,7 @@ def readings(wall: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
 
 
 def instants(wall: datetime, zone: ZoneInfo, gap: str, overlap_hour: str) -> tuple[datetime, ...]:
-    """All instants that the policies make of a time on the wall."""
+    """All instants of a local time by the policies."""
     before, after = readings(wall, zone)
     if before < after:
         return {"first": (before,), "second": (after,), "both": (before, after)}[overlap_hour]
@@ -62,7 +62,7 @@ def changes(zone: ZoneInfo, start: datetime, until: datetime) -> list[datetime]:
 
 @lru_cache(maxsize=256)
 def hours_of_change(zone: ZoneInfo, start: datetime) -> tuple[int, ...]:
-    """The hours on the wall that the changes of the next year leave out or bring twice."""
+    """The local hours that the clock changes of the next year skip or repeat."""
     found = set()
     for change in changes(zone, start, start + 365 * DAY):
         before = (change - SECOND).astimezone(zone).replace(tzinfo=None) + SECOND

@@ -1,4 +1,4 @@
-"""Where simulated schedules live, and the fortnights in which clocks did something unusual."""
+"""The time zones of simulated schedules, and fortnights with unusual clock changes."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -30,14 +30,14 @@ ZONES = tuple(
         "Pacific/Kiritimati",
     )
 )
-# The day in whose middle they are, and the zone.
+# The day in the middle of the fortnight, and the zone.
 FORTNIGHTS = (
-    ("1972-01-07", "Africa/Monrovia"),  # 44 minutes and 30 seconds were left out
-    ("1993-08-21", "Pacific/Kwajalein"),  # a day was left out
-    ("1994-05-01", "Asia/Tokyo"),  # nothing happened
+    ("1972-01-07", "Africa/Monrovia"),  # 44 minutes and 30 seconds were skipped
+    ("1993-08-21", "Pacific/Kwajalein"),  # a day was skipped
+    ("1994-05-01", "Asia/Tokyo"),  # no change
     ("2005-03-27", "Europe/Tallinn"),
-    ("2007-12-09", "America/Caracas"),  # half an hour came twice
-    ("2011-12-30", "Pacific/Apia"),  # a day was left out
+    ("2007-12-09", "America/Caracas"),  # half an hour was repeated
+    ("2011-12-30", "Pacific/Apia"),  # a day was skipped
     ("2015-08-15", "Asia/Pyongyang"),
     ("2017-10-29", "Asia/Famagusta"),
     ("2018-05-05", "Asia/Pyongyang"),

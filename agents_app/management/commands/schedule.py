@@ -24,7 +24,7 @@ from agents_app.cli import schedule_screens as screens
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.models import Run, Schedule, Tenant
 from agents_app.schedules import edit
-from agents_app.schedules.why import PASSING, explain, explain_then, find_obstacles
+from agents_app.schedules.why import ENDED_BY_A_RUN, explain, explain_past, find_obstacles
 from agents_app.triggers import moment_of, past_moment_of, with_accepted, zone
 
 LONGEST_NOTE = 500
@@ -124,7 +124,7 @@ class Command(EnqueueCommand):
         schedule = edit.create(agent, draft, self.by, now)
         screens.show_created(self.screen, schedule, now, json)
         for obstacle in find_obstacles(schedule, now):
-            if obstacle.code not in PASSING:
+            if obstacle.code not in ENDED_BY_A_RUN:
                 self.remark(obstacle.text)
 
     def _pause(self, schedule: Schedule, *, until: str, note: str, json: bool, **_: Any) -> None:
@@ -193,8 +193,8 @@ class Command(EnqueueCommand):
         now = self.now
         if at:
             moment = past_moment_of("--at", at, now, zone(schedule.timezone))
-            then = explain_then(schedule, moment, now)
-            screens.show_then(self.screen, schedule, then, now, json)
+            past = explain_past(schedule, moment, now)
+            screens.show_past(self.screen, schedule, past, now, json)
         else:
             seen = explain(schedule, now, whole_of(limit, "--limit", 1, MOST_SHOWN))
             screens.show_why(self.screen, schedule, seen, json)

@@ -1,20 +1,20 @@
-"""Why a schedule did or did not run, in sentences, from the rows.
+"""Explanations why a schedule did or did not fire, in sentences, read from the rows.
 
-Belongs here: explanations of obstacles and of past instants.
+Belongs here: explanations of obstacles, of the present state and of past instants.
 Does not belong here: changes of any row.
 """
 
-from agents_app.schedules.why.now import Counters, Explanation, explain
-from agents_app.schedules.why.obstacles import PASSING, Obstacle, find_obstacles
-from agents_app.schedules.why.then import Then, explain_then
+from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, Obstacle, find_obstacles
+from agents_app.schedules.why.past import PastExplanation, explain_past
+from agents_app.schedules.why.present import Counters, Explanation, explain
 
 __all__ = [
-    "PASSING",
+    "ENDED_BY_A_RUN",
     "Counters",
     "Explanation",
     "Obstacle",
-    "Then",
+    "PastExplanation",
     "explain",
-    "explain_then",
+    "explain_past",
     "find_obstacles",
 ]

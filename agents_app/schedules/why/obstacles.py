@@ -13,10 +13,10 @@ from agents_app.schedules import LATE, read_live_states
 from agents_app.triggers.preview import clock
 
 S = Schedule.State
-# The end of a run ends them.
-PASSING = frozenset({"already_running", "at_capacity", "project_at_capacity"})
-# Of the runs that hold the slots.
-RUNS_NAMED = 5
+# The codes of obstacles that the end of a run removes.
+ENDED_BY_A_RUN = frozenset({"already_running", "at_capacity", "project_at_capacity"})
+# The number of runs that a text about full slots names.
+MAX_RUNS_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class ObstacleContext:
 
 
 def find_obstacles(schedule: Schedule, now: datetime) -> tuple[Obstacle, ...]:
-    """All obstacles in the order of _KINDS; without one the schedule fires at its next due time."""
+    """All obstacles in the order of _FINDERS; without one the schedule fires when it is due."""
     agent = Agent.objects.select_related("tenant").get(pk=schedule.agent_id)
     scheduler = Scheduler.objects.filter(pk=1).first()
     context = ObstacleContext(schedule, agent, agent.tenant, scheduler, now)
-    return tuple(obstacle for find in _KINDS for obstacle in find(context))
+    return tuple(obstacle for find in _FINDERS for obstacle in find(context))
 
 
 # --- the schedule itself --------------------------------------------------------------------
@@ -60,11 +60,13 @@ def _schedule_state(context: ObstacleContext) -> Iterator[Obstacle]:
     schedule = context.schedule
     if schedule.state == S.PAUSED:
         until = f" until {context.clock(schedule.pause_until)}" if schedule.pause_until else ""
-        yield Obstacle("paused", f"the schedule is paused{until}{_note(schedule.pause_note)}")
+        yield Obstacle("paused", f"the schedule is paused{until}{_with_note(schedule.pause_note)}")
     elif schedule.state == S.COMPLETED:
         yield Obstacle("completed", "the schedule fires once and has fired")
     elif schedule.state == S.FAILED:
-        yield Obstacle("failed", f"the schedule fires once and failed{_note(schedule.pause_note)}")
+        yield Obstacle(
+            "failed", f"the schedule fires once and failed{_with_note(schedule.pause_note)}"
+        )
     elif schedule.state == S.CANCELED:
         yield Obstacle("canceled", "the schedule is canceled")
 
@@ -92,7 +94,7 @@ def _processes(context: ObstacleContext) -> Iterator[Obstacle]:
     if "beat" in missing:
         yield Obstacle("no_beat", "beat has not checked the schedules recently: is Drover running?")
     if "worker" in missing:
-        yield Obstacle("no_worker", "no worker is alive: due work waits until one is")
+        yield Obstacle("no_worker", "no worker is alive: due work waits for a worker")
 
 
 def _definition(context: ObstacleContext) -> Iterator[Obstacle]:
@@ -111,7 +113,9 @@ def _own_work(context: ObstacleContext) -> Iterator[Obstacle]:
     if schedule.overlap == Schedule.Overlap.SKIP and read_live_states([schedule.pk]).get(
         schedule.pk
     ):
-        text = "its earlier work is not finished: a firing would be skipped (overlap: skip)"
+        text = (
+            "the schedule's earlier work is not finished: a firing would be skipped (overlap: skip)"
+        )
         yield Obstacle("already_running", text)
 
 
@@ -120,17 +124,16 @@ def _slots(context: ObstacleContext) -> Iterator[Obstacle]:
     busy = Run.objects.filter(slot__isnull=False).order_by("pk")
     # A run that has lent its slot does not use it: the borrower does.
     holders = list(busy.filter(agent=agent, slot__lt=LENT))
-    then = _when_full(context.schedule)
+    effect = _effect_of_full_slots(context.schedule)
     if agent.scale and len(holders) >= agent.scale:
         slots = "the only slot" if agent.scale == 1 else f"all {agent.scale} slots"
         verb = "is" if agent.scale == 1 else "are"
-        text = f"{slots} of {agent.name} {verb} busy{then}: {_named(holders, context)}"
+        text = f"{slots} of {agent.name} {verb} busy{effect}: {_list_runs(holders, context)}"
         yield Obstacle("at_capacity", text)
     elif tenant.scale is not None and _under_cap(busy, tenant).count() >= tenant.scale:
         holders = list(_under_cap(busy, tenant))
-        text = (
-            f"all {tenant.scale} slots of the project are in use{then}: {_named(holders, context)}"
-        )
+        slots = f"all {tenant.scale} slots of the project are in use"
+        text = f"{slots}{effect}: {_list_runs(holders, context)}"
         yield Obstacle("project_at_capacity", text)
 
 
@@ -138,28 +141,28 @@ def _under_cap(busy: "QuerySet[Run]", tenant: Tenant) -> "QuerySet[Run]":
     return busy.filter(tenant=tenant).exclude(project_slot__gte=LENT)
 
 
-def _when_full(schedule: Schedule) -> str:
+def _effect_of_full_slots(schedule: Schedule) -> str:
     if schedule.overlap == Schedule.Overlap.SKIP:
         return ", a firing would be skipped (overlap: skip)"
     return f", a firing would wait (overlap: {schedule.overlap})"
 
 
-def _named(runs: list[Run], context: ObstacleContext) -> str:
-    named = [f"run {run.pk} ({_since(run, context)})" for run in runs[:RUNS_NAMED]]
+def _list_runs(runs: list[Run], context: ObstacleContext) -> str:
+    named = [f"run {run.pk} ({_run_since(run, context)})" for run in runs[:MAX_RUNS_NAMED]]
     more = len(runs) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 
 
-def _since(run: Run, context: ObstacleContext) -> str:
-    asked = f", {run.requested_by}" if run.requested_by else ""
-    return f"{run.state} since {context.clock(run.started_at or run.created_at)}{asked}"
+def _run_since(run: Run, context: ObstacleContext) -> str:
+    requester = f", {run.requested_by}" if run.requested_by else ""
+    return f"{run.state} since {context.clock(run.started_at or run.created_at)}{requester}"
 
 
-def _note(text: str) -> str:
+def _with_note(text: str) -> str:
     return f": {text}" if text else ""
 
 
-_KINDS: tuple[Callable[[ObstacleContext], Iterator[Obstacle]], ...] = (
+_FINDERS: tuple[Callable[[ObstacleContext], Iterator[Obstacle]], ...] = (
     _schedule_state,
     _blocks,
     _processes,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ten steps of two seconds, a line each; TERM ends it in good order.
+# Ten steps of two seconds, one line each; on TERM it prints its progress and exits.
 set -eu
 
 step=0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes one line from a file; exit code 42 asks Drover for another run at once.
+# Takes one line from a file; exit code 42 requests another run immediately.
 set -eu
 
 ITEMS=5
@@ -27,7 +27,7 @@ read -r item <"$queue"
 echo "working on $item"
 sleep 1
 
-# Write, then rename: whatever stops this run, the queue is whole.
+# Write, then rename: if this run is stopped at any point, the queue is complete.
 tail -n +2 "$queue" >"$queue.new"
 mv "$queue.new" "$queue"
 echo "done with $item"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Finds the region in the prompt, thinks for a second and returns a line.
+# Finds the region in the prompt, waits for a second and returns one line.
 set -eu
 
 region=unknown

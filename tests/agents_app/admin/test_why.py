@@ -37,7 +37,7 @@ def test_a_time_that_is_over_is_answered_with_what_became_of_it(boss: Client, fl
     fleet.fire(schedule, at(minutes=30))
     run = Run.objects.get()
     started, skipped = asked(boss, schedule, "12:00"), asked(boss, schedule, "30 minutes ago")
-    assert "It was due at Mon 02 Mar 2026 12:00 UTC: started, a slot was free" in started
+    assert "Due at Mon 02 Mar 2026 12:00 UTC: started, a slot was free" in started
     assert reverse("admin:agents_app_run_change", args=[run.pk]) in started
     assert "earlier work was not finished" in skipped
 
@@ -47,7 +47,7 @@ def test_a_time_at_which_nothing_was_due_names_the_firings_around_it(boss: Clien
     schedule = old(fleet)
     fleet.fire(schedule, at(hours=-3))
     answer = asked(boss, schedule, "yesterday at 17:00")
-    assert "Nothing was due then" in answer
+    assert "The schedule was not due at that time" in answer
     assert "Next firing: Mon 02 Mar 2026 09:00 UTC, started" in answer
 
 
@@ -91,7 +91,7 @@ def test_the_ledger_says_every_outcome_in_a_sentence(boss: Client, fleet: Fleet)
     sentences = {
         "": "Recorded, and it is decided at",
         "queued": "No slot was free, so its work was queued",
-        "failed": "Its work could not be asked for",
+        "failed": "Its work item could not be created",
         "skipped": "The budget was used up",
     }
     for minute, outcome in enumerate(sentences):

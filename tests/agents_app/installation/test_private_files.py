@@ -8,11 +8,12 @@ import pytest
 
 from agents_app.errors import ConfigError
 from agents_app.installation.private_files import (
+    create_private_directory,
     create_private_file,
-    kept_secret,
     open_private_file,
     private_directory,
     read_or_create_private,
+    read_or_create_secret,
     write_private,
 )
 
@@ -22,19 +23,19 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture(autouse=True)
-def _generous_umask():
-    """The mode must not depend on it."""
+def _umask_of_zero():
+    """The mode of a file must not depend on the umask."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
-def test_every_way_to_create_a_file_gives_it_to_this_user_alone(tmp_path: Path):
+def test_only_this_user_can_read_the_files_of_all_functions(tmp_path: Path):
     os.close(create_private_file(tmp_path / "created"))
     os.close(open_private_file(tmp_path / "opened"))
     write_private(tmp_path / "written", "text")
     read_or_create_private(tmp_path / "kept", "text")
-    kept_secret(tmp_path / "secret")
+    read_or_create_secret(tmp_path / "secret")
     assert {path.name: mode(path) for path in tmp_path.iterdir()} == dict.fromkeys(
         ("created", "opened", "written", "kept", "secret"), 0o600
     )
@@ -65,13 +66,13 @@ def test_a_file_is_replaced_and_no_draft_stays(tmp_path: Path):
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "new")]
 
 
-def test_the_first_text_of_a_kept_file_stays(tmp_path: Path):
+def test_an_existing_file_keeps_its_first_text(tmp_path: Path):
     path = tmp_path / "below" / "file"
     assert read_or_create_private(path, "first") == "first"
     assert read_or_create_private(path, "second") == "first"
 
 
-def test_processes_that_create_a_file_at_once_read_the_same_text(tmp_path: Path):
+def test_processes_that_create_a_file_concurrently_read_the_same_text(tmp_path: Path):
     path = tmp_path / "file"
 
     def create(number: int) -> str:
@@ -86,7 +87,25 @@ def test_processes_that_create_a_file_at_once_read_the_same_text(tmp_path: Path)
         assert len(set(threads.map(create, range(8)))) == 1
 
 
-def test_a_directory_of_another_kind_is_refused(tmp_path: Path):
+def test_a_private_directory_is_created_with_its_parents_and_an_existing_one_is_not_changed(
+    tmp_path: Path,
+):
+    path = tmp_path / "new" / "below"
+    create_private_directory(path)
+    assert mode(path) == 0o700
+    path.chmod(0o750)
+    create_private_directory(path)
+    assert mode(path) == 0o750
+
+
+def test_the_mode_of_an_existing_directory_of_this_user_is_corrected(tmp_path: Path):
+    path = tmp_path / "directory"
+    path.mkdir(0o777)
+    assert mode(private_directory(path)) == 0o700
+    assert mode(private_directory(path, 0o711)) == 0o711
+
+
+def test_a_link_in_the_place_of_a_private_directory_is_refused(tmp_path: Path):
     assert mode(private_directory(tmp_path / "new" / "below")) == 0o700
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(ConfigError, match="link must be a directory"):

@@ -28,7 +28,7 @@ def test_hooks_run_in_the_workdir_and_environment_of_the_program(fleet: Fleet, h
     assert printed(run.pk) == "blue\nsecond\nblue\n" + "blue\nsecond\nmore\n"
 
 
-def test_what_hooks_print_is_marked_in_the_log(fleet: Fleet, host: Host):
+def test_the_output_of_hooks_is_between_markers_in_the_log(fleet: Fleet, host: Host):
     hooks = {"pre": ["echo fetching\n"], "post": ["echo cleaning; exit 4"]}
     run = do(fleet, host, fleet.agent(command=["echo", "working"], hooks=hooks))
     assert whole_log(run) == (
@@ -46,7 +46,7 @@ def test_what_hooks_print_is_marked_in_the_log(fleet: Fleet, host: Host):
         ("kill -TERM $$", "killed by SIGTERM"),
     ],
 )
-def test_a_hook_that_fails_before_the_run_ends_it(fleet: Fleet, host: Host, command, problem):
+def test_a_failed_pre_hook_ends_the_run(fleet: Fleet, host: Host, command, problem):
     hooks = {"pre": [command, "echo never"], "post": ["echo $DROVER_RUN_STATE"]}
     run = do(fleet, host, fleet.agent(command=["echo", "never"], hooks=hooks))
     assert (run.state, run.error) == ("failed", f"hooks.pre: {command}: {problem}")
@@ -55,7 +55,7 @@ def test_a_hook_that_fails_before_the_run_ends_it(fleet: Fleet, host: Host, comm
 
 
 @pytest.mark.parametrize(
-    ("script", "timeout", "told"),
+    ("script", "timeout", "expected"),
     [
         ("exit 0", 60, "succeeded 0 -"),
         ("exit 42", 60, "succeeded 42 -"),
@@ -64,17 +64,15 @@ def test_a_hook_that_fails_before_the_run_ends_it(fleet: Fleet, host: Host, comm
         ("sleep 60", 0.5, "timed_out -15 timed out after 0.5 s-"),
     ],
 )
-def test_post_hooks_get_the_state_of_the_run(fleet: Fleet, host: Host, script, timeout, told):
+def test_post_hooks_get_the_state_of_the_run(fleet: Fleet, host: Host, script, timeout, expected):
     post = 'echo "$DROVER_RUN_STATE $DROVER_EXIT_CODE $DROVER_RUN_ERROR-"'
     agent = fleet.agent(command=shell(script), timeout_seconds=timeout, hooks={"post": [post]})
     run = do(fleet, host, agent)
-    assert printed(run.pk) == f"{told}\n"
-    assert run.state == told.split()[0]
+    assert printed(run.pk) == f"{expected}\n"
+    assert run.state == expected.split()[0]
 
 
-def test_a_hook_that_fails_after_the_run_changes_nothing_and_stops_no_other(
-    fleet: Fleet, host: Host
-):
+def test_a_failed_post_hook_changes_no_outcome_and_stops_no_other_hook(fleet: Fleet, host: Host):
     hooks = {"post": ["exit 7", "echo still here"]}
     run = do(fleet, host, fleet.agent(hooks=hooks))
     assert (run.state, run.error, run.exit_code) == ("succeeded", "", 0)
@@ -89,7 +87,7 @@ def test_a_post_hook_cannot_change_the_report_of_the_run(fleet: Fleet, host: Hos
     assert run.state == "succeeded"
 
 
-def test_a_hook_has_a_time_limit_of_its_own(fleet: Fleet, host: Host, monkeypatch):
+def test_a_hook_has_its_own_time_limit(fleet: Fleet, host: Host, monkeypatch):
     monkeypatch.setattr(hooks_module, "HOOK_SECONDS", 0.2)
     hooks = {"pre": ["sleep 60"]}
     run = do(fleet, host, fleet.agent(hooks=hooks))
@@ -110,7 +108,7 @@ def test_processes_of_a_hook_are_dead_when_the_run_ends(
     assert not Path(f"/proc/{int((tmp_path / 'pid').read_text())}").exists()
 
 
-def test_a_stop_ends_the_hook_before_the_run_and_the_one_after_still_runs(durable_fleet: Fleet):
+def test_a_stop_ends_the_pre_hook_and_the_post_hook_still_runs(durable_fleet: Fleet):
     hooks = {"pre": ["sleep 60"], "post": ["echo $DROVER_RUN_STATE"]}
     agent = durable_fleet.agent(command=["echo", "never"], hooks=hooks)
     executing = Executing(durable_fleet, agent)
@@ -121,7 +119,7 @@ def test_a_stop_ends_the_hook_before_the_run_and_the_one_after_still_runs(durabl
     assert printed(run.pk) == "stopped\n"
 
 
-def test_a_stopped_run_leaves_its_hooks_no_longer_than_the_grace(durable_fleet: Fleet, monkeypatch):
+def test_post_hooks_of_a_stopped_run_end_after_the_grace_period(durable_fleet: Fleet, monkeypatch):
     agent = durable_fleet.agent(command=["sleep", "60"], hooks={"post": ["sleep 60"]})
     monkeypatch.setattr("agents_app.launch.prepare.CONF", _with_grace(0.3))
     executing = Executing(durable_fleet, agent)
@@ -130,7 +128,7 @@ def test_a_stopped_run_leaves_its_hooks_no_longer_than_the_grace(durable_fleet: 
     assert agent.runs.get().state == "stopped"
 
 
-def test_a_run_that_is_to_end_at_once_has_no_hooks_after_it(durable_fleet: Fleet):
+def test_a_run_stopped_without_a_grace_period_has_no_post_hooks(durable_fleet: Fleet):
     agent = durable_fleet.agent(command=["sleep", "60"], hooks={"post": ["echo never"]})
     executing = Executing(durable_fleet, agent)
     executing.control.stop("now", grace_seconds=0)
@@ -138,7 +136,7 @@ def test_a_run_that_is_to_end_at_once_has_no_hooks_after_it(durable_fleet: Fleet
     assert printed(agent.runs.get().pk) == ""
 
 
-def test_a_stop_during_the_hooks_after_a_run_ends_them_and_leaves_its_outcome(
+def test_a_stop_during_post_hooks_ends_them_and_keeps_the_outcome(
     durable_fleet: Fleet, tmp_path: Path
 ):
     hooks = {"post": [f"touch {tmp_path}/begun; sleep 60"]}

@@ -14,8 +14,8 @@ from tests.agents_app.executing import Executing, do, printed
 from tests.agents_app.fleet import Fleet
 
 
-def told(fleet: Fleet, host: Host, instructions: str, **columns: object) -> str:
-    """What the program of a run reads."""
+def prompt_of_run(fleet: Fleet, host: Host, instructions: str, **columns: object) -> str:
+    """The prompt that the program of a run reads."""
     agent = fleet.agent(command=["cat"], instructions=instructions, **columns)
     run = do(fleet, host, agent)
     assert run.state == "succeeded", run.error
@@ -26,7 +26,7 @@ def told(fleet: Fleet, host: Host, instructions: str, **columns: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("body", "became"),
+    ("body", "expected"),
     [
         ("plain", "plain"),
         ("a !`x` b !`y z`", "a <x> b <y z>"),
@@ -37,17 +37,17 @@ def told(fleet: Fleet, host: Host, instructions: str, **columns: object) -> str:
         ("!`open", "!`open"),
     ],
 )
-def test_commands_are_found_by_their_marks(body, became):
-    assert inject(body, lambda command: f"<{command}>") == became
-    assert has_commands(body) == (body != became)
+def test_commands_are_found_by_their_marks(body, expected):
+    assert inject(body, lambda command: f"<{command}>") == expected
+    assert has_commands(body) == (body != expected)
 
 
-def test_what_a_command_prints_is_never_a_command():
+def test_commands_in_the_output_of_a_command_are_not_executed():
     assert inject("!`a`!`b`", lambda _: "!`rm -rf x`") == "!`rm -rf x`!`rm -rf x`"
 
 
 @given(st.text(alphabet="!`ab\n", max_size=30))
-def test_a_text_whose_commands_print_themselves_stays_as_it_is(body):
+def test_a_text_whose_commands_print_themselves_is_unchanged(body):
     assert inject(body, lambda command: f"!`{command}`") == body
 
 
@@ -56,9 +56,9 @@ def test_a_text_whose_commands_print_themselves_stays_as_it_is(body):
 
 def test_commands_run_in_the_workdir_and_environment_of_the_run(fleet: Fleet, host: Host):
     body = "!`echo $COLOUR $DROVER_AGENT` !`basename $PWD` !`echo ${DATABASE_URL:-none}`"
-    said = told(fleet, host, body, env={"COLOUR": "blue"})
+    expected = prompt_of_run(fleet, host, body, env={"COLOUR": "blue"})
     agent_run = fleet.tenant.agents.get().runs.get()
-    assert said == f"blue reporter {agent_run.pk} none\n"
+    assert expected == f"blue reporter {agent_run.pk} none\n"
 
 
 def test_the_program_finds_files_that_a_command_wrote_to_the_workdir(fleet: Fleet, host: Host):
@@ -67,7 +67,7 @@ def test_the_program_finds_files_that_a_command_wrote_to_the_workdir(fleet: Flee
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "expected"),
     [
         ("exit 3", "[Error: exit code 3]"),
         ("echo gone >&2; echo half; exit 1", "[Error: exit code 1: gone]"),
@@ -77,40 +77,40 @@ def test_the_program_finds_files_that_a_command_wrote_to_the_workdir(fleet: Flee
         ("kill -9 $$", "[Error: oom_killed"),
     ],
 )
-def test_a_command_that_fails_says_so_in_its_place(fleet: Fleet, host: Host, command, said):
-    assert told(fleet, host, f"!`{command}`").startswith(said)
+def test_a_failed_command_is_replaced_by_its_error(fleet: Fleet, host: Host, command, expected):
+    assert prompt_of_run(fleet, host, f"!`{command}`").startswith(expected)
 
 
 def test_a_command_that_takes_too_long_is_ended(fleet: Fleet, host: Host, monkeypatch):
     monkeypatch.setattr(hooks, "INJECTION_SECONDS", 0.2)
     begun = time.monotonic()
-    assert told(fleet, host, "x !`sleep 60` y") == "x [Error: timed out after 0.2 s] y\n"
+    assert prompt_of_run(fleet, host, "x !`sleep 60` y") == "x [Error: timed out after 0.2 s] y\n"
     assert time.monotonic() - begun < 20
 
 
-def test_the_time_limit_of_the_run_is_that_of_its_commands_too(fleet: Fleet, host: Host):
+def test_the_time_limit_of_the_run_includes_its_commands(fleet: Fleet, host: Host):
     agent = fleet.agent(instructions="!`sleep 60`", timeout_seconds=0.3)
     run = do(fleet, host, agent)
     assert (run.state, run.error) == ("timed_out", "timed out after 0.3 s")
 
 
-def test_what_a_command_prints_is_bounded(fleet: Fleet, host: Host):
-    said = told(fleet, host, "!`head -c 10000000 /dev/zero | tr '\\0' x`")
-    assert said == "x" * hooks.MAX_INJECTED_BYTES + "\n[... cut]\n"
+def test_the_output_of_a_command_is_cut_at_a_limit(fleet: Fleet, host: Host):
+    expected = prompt_of_run(fleet, host, "!`head -c 10000000 /dev/zero | tr '\\0' x`")
+    assert expected == "x" * hooks.MAX_INJECTED_BYTES + "\n[... cut]\n"
 
 
-def test_what_a_command_started_is_dead_before_the_program_starts(
+def test_processes_of_a_command_are_dead_before_the_program_starts(
     fleet: Fleet, host: Host, tmp_path: Path
 ):
     command = f"setsid sleep 61.5 & echo $! > {tmp_path}/pid"
-    told(fleet, host, f"!`{command}`")
+    prompt_of_run(fleet, host, f"!`{command}`")
     pid = int((tmp_path / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
 
 
 @pytest.mark.fault("F77")
 def test_commands_in_texts_from_outside_are_never_run(fleet: Fleet, host: Host, tmp_path: Path):
-    """Guard: only the agent's own file is looked at for commands."""
+    """Guard: only the agent's own file is searched for commands."""
     attack = f"!`touch {tmp_path}/pwned`"
     agent = fleet.agent(command=["cat"], instructions="!`echo hi`", params={"x": attack})
     run = do(fleet, host, agent, prompt=attack, context=attack)

@@ -33,20 +33,20 @@ def mounts(fleet: Fleet, host: Host, monkeypatch: pytest.MonkeyPatch, **runtime:
     return seen[0].mounts
 
 
-def test_a_run_finds_what_its_project_shares(fleet: Fleet, host: Host, root: Path):
+def test_a_run_finds_the_shared_directory_of_its_project(fleet: Fleet, host: Host, root: Path):
     (root / "shared").mkdir()
     (root / "shared" / "style.md").write_text("be brief")
     run = do(fleet, host, fleet.agent(command=shell("cat $DROVER_SHARED_DIR/style.md")))
     assert printed(run.pk) == "be brief"
 
 
-def test_a_project_that_shares_nothing_has_no_such_variable(fleet: Fleet, host: Host, root: Path):
+def test_without_a_shared_directory_its_variable_is_not_set(fleet: Fleet, host: Host, root: Path):
     run = do(fleet, host, fleet.agent(command=shell("echo ${DROVER_SHARED_DIR-none}")))
     assert printed(run.pk) == "none\n"
 
 
 @pytest.mark.parametrize(("runtime", "writable"), [({}, False), ({"shared_writable": True}, True)])
-def test_the_shared_directory_is_mounted_read_only_unless_the_agent_asks(
+def test_the_shared_directory_is_mounted_read_only_by_default(
     fleet: Fleet, host: Host, root: Path, monkeypatch, runtime, writable
 ):
     (root / "shared").mkdir()

@@ -37,7 +37,7 @@ class Scripted:
         return self.outcomes.pop(0) if self.outcomes else Outcome("exited", 0)
 
 
-def test_the_time_of_the_hooks_is_taken_from_the_program():
+def test_the_time_of_hooks_reduces_the_time_of_the_program():
     runner = Scripted(seconds=0.05)
     timed = TimedRunner(runner, RunControl(), 100)
     assert run_pre_hooks(timed, SPEC, ["a", "b"], Sink()) is None
@@ -46,7 +46,7 @@ def test_the_time_of_the_hooks_is_taken_from_the_program():
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1000, 60), (5, 5)])
-def test_a_command_in_the_instructions_has_a_minute_or_what_is_left(limit, most):
+def test_a_command_in_the_instructions_has_a_minute_or_the_remaining_time(limit, most):
     runner = Scripted()
     command_output(TimedRunner(runner, RunControl(), limit), SPEC, "date")
     assert most - 1 < runner.ran[0].timeout_seconds <= most
@@ -54,13 +54,13 @@ def test_a_command_in_the_instructions_has_a_minute_or_what_is_left(limit, most)
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1000, 300), (30, 30)])
-def test_a_hook_has_five_minutes_or_what_is_left(limit, most):
+def test_a_hook_has_five_minutes_or_the_remaining_time(limit, most):
     runner = Scripted()
     run_pre_hooks(TimedRunner(runner, RunControl(), limit), SPEC, ["x"], Sink())
     assert most - 1 < runner.ran[0].timeout_seconds <= most
 
 
-def test_nothing_is_run_when_the_time_is_over():
+def test_nothing_is_run_after_the_time_limit():
     runner = Scripted()
     assert TimedRunner(runner, RunControl(), 0).run(SPEC, Sink()).kind == "timed_out"
     assert runner.ran == []
@@ -89,14 +89,14 @@ def test_after_a_stop_post_hooks_have_the_grace_period():
     assert runner.controls[0].request is None
 
 
-def test_after_a_stop_at_once_nothing_is_run():
+def test_after_a_stop_without_a_grace_period_nothing_is_run():
     runner, control = Scripted(), RunControl()
     control.stop("now", grace_seconds=0)
     run_post_hooks(TimedRunner(runner, control, 500), SPEC, ["x"], Sink(), Ending("stopped"))
     assert runner.ran == []
 
 
-def test_every_hook_that_failed_after_the_run_is_named():
+def test_every_failed_post_hook_is_named():
     runner = Scripted(
         Outcome("exited", 2), Outcome("exited", 0), Outcome("spawn_failed", None, "x")
     )

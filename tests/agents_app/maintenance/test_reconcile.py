@@ -1,4 +1,4 @@
-"""The sweep mends what crashes leave behind, and takes nothing from those who live."""
+"""The sweep repairs rows after crashes, and does not change runs of live workers."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ HERE = "here"
 
 
 def this_process() -> dict[str, Any]:
-    """What a worker row says that is this very process."""
+    """The columns of a worker row that describes this process."""
     return {
         "host": HERE,
         "boot_id": boot_id(),
@@ -35,16 +35,16 @@ def dead_process() -> dict[str, Any]:
 
 
 def sweep_without_a_jump(now: datetime) -> None:
-    """As one of many sweeps, ten seconds after the last."""
+    """Run a sweep ten seconds after an earlier sweep."""
     last = {"last_reconcile_at": now - timedelta(seconds=10)}
     Scheduler.objects.update_or_create(pk=1, defaults=last)
     reconcile(now, HERE)
 
 
-# --- whose worker is gone -------------------------------------------------------------------
+# --- dead workers ---------------------------------------------------------------------------
 
 
-def test_the_runs_of_a_dead_process_of_this_host_are_lost_at_once(fleet: Fleet):
+def test_runs_of_a_dead_worker_process_of_this_host_are_lost_immediately(fleet: Fleet):
     agent = fleet.agent()
     run = running(fleet, agent, **dead_process())
     found = reconcile(at(1), HERE)
@@ -55,21 +55,21 @@ def test_the_runs_of_a_dead_process_of_this_host_are_lost_at_once(fleet: Fleet):
     assert (worker.state, worker.ended_at) == ("dead", at(1))
 
 
-def test_a_living_worker_keeps_its_runs(fleet: Fleet):
+def test_a_live_worker_keeps_its_runs(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, **this_process())
     assert not any(reconcile(at(1), HERE).values())
     assert run_states(agent) == ["running"]
 
 
-def test_after_a_reboot_all_runs_of_before_are_lost_at_once(fleet: Fleet):
+def test_after_a_reboot_all_earlier_runs_are_lost_immediately(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, **{**this_process(), "boot_id": "of the last boot"})
     reconcile(at(1), HERE)
     assert run_states(agent) == ["lost"]
 
 
-def test_a_pid_that_belongs_to_another_process_now_is_not_taken_for_alive(fleet: Fleet):
+def test_a_worker_whose_pid_belongs_to_another_process_is_dead(fleet: Fleet):
     agent = fleet.agent()
     mine = this_process()
     running(fleet, agent, **{**mine, "pid_started": mine["pid_started"] - 60})
@@ -78,7 +78,7 @@ def test_a_pid_that_belongs_to_another_process_now_is_not_taken_for_alive(fleet:
 
 
 @pytest.mark.fault("F26")
-def test_the_process_that_got_the_pid_is_left_in_peace(fleet: Fleet):
+def test_another_process_with_the_pid_of_a_worker_is_not_killed(fleet: Fleet):
     with subprocess.Popen(["sleep", "60"]) as stranger:
         taken = {**this_process(), "pid": stranger.pid, "pid_started": 1.0}
         run = running(fleet, fleet.agent(), **taken)
@@ -88,8 +88,8 @@ def test_the_process_that_got_the_pid_is_left_in_peace(fleet: Fleet):
         stranger.kill()
 
 
-def test_when_the_clock_was_set_living_workers_stay_alive(durable_fleet: Fleet, monkeypatch):
-    """The moment a process started is reckoned from the clock of now: both must be compared so."""
+def test_live_workers_stay_alive_after_the_clock_was_set(durable_fleet: Fleet, monkeypatch):
+    """The start time of a process is computed from the present clock, so it may differ."""
     lease = Lease("worker", 1)
     try:
         real = _pslinux.boot_time
@@ -101,7 +101,7 @@ def test_when_the_clock_was_set_living_workers_stay_alive(durable_fleet: Fleet, 
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(35, "running"), (35.1, "lost")])
-def test_on_another_host_the_end_of_the_lease_and_a_little_more_decides(
+def test_a_worker_of_another_host_is_dead_shortly_after_its_lease_ends(
     fleet: Fleet, seconds, state
 ):
     agent = fleet.agent()
@@ -110,14 +110,14 @@ def test_on_another_host_the_end_of_the_lease_and_a_little_more_decides(
     assert run_states(agent) == [state]
 
 
-def test_a_worker_of_this_host_that_lives_and_does_not_renew_loses_its_runs(fleet: Fleet):
+def test_a_live_worker_that_does_not_renew_its_lease_loses_its_runs(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, **this_process(), lease_until=at(30))
     sweep_without_a_jump(at(36))
     assert run_states(agent) == ["lost"]
 
 
-def test_a_running_run_that_belongs_to_nobody_is_lost(fleet: Fleet):
+def test_a_running_run_without_a_worker_is_lost(fleet: Fleet):
     agent = fleet.agent()
     run = running(fleet, agent)
     Run.objects.filter(pk=run.pk).update(worker=None)
@@ -125,7 +125,7 @@ def test_a_running_run_that_belongs_to_nobody_is_lost(fleet: Fleet):
     assert run_states(agent) == ["lost"]
 
 
-def test_a_run_that_waits_for_a_worker_is_not_lost_with_one(fleet: Fleet):
+def test_a_pending_run_is_not_lost_with_a_worker(fleet: Fleet):
     agent = fleet.agent()
     fleet.ask(agent)
     fleet.worker(**dead_process())
@@ -133,7 +133,7 @@ def test_a_run_that_waits_for_a_worker_is_not_lost_with_one(fleet: Fleet):
     assert run_states(agent) == ["pending"]
 
 
-def test_lost_work_is_tried_again_in_the_same_sweep_where_the_agent_says_so(fleet: Fleet):
+def test_lost_work_is_retried_in_the_same_sweep_if_on_lost_is_retry(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     running(fleet, agent, **dead_process())
     reconcile(at(1), HERE)
@@ -141,7 +141,7 @@ def test_lost_work_is_tried_again_in_the_same_sweep_where_the_agent_says_so(flee
     assert work_states(agent) == ["admitted"]
 
 
-def test_work_that_kills_its_worker_every_time_ends_dead_and_others_go_on(fleet: Fleet):
+def test_work_that_always_kills_its_worker_ends_dead_and_other_work_continues(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     poison, innocent = fleet.ask(agent), fleet.ask(agent)
     for second in range(4):
@@ -156,8 +156,8 @@ def test_work_that_kills_its_worker_every_time_ends_dead_and_others_go_on(fleet:
     assert live_run(innocent).state == "pending"
 
 
-def test_the_processes_of_a_lost_run_are_dead_before_it_is_tried_again(fleet: Fleet):
-    """Worker and guard were both killed: what they had started is nobody's child any more."""
+def test_the_processes_of_a_lost_run_are_dead_before_its_retry(fleet: Fleet):
+    """Worker and guard were both killed: no process supervises the processes of the run."""
     agent = fleet.agent(on_lost="retry")
     run = running(fleet, agent, **dead_process())
     marked = {
@@ -175,11 +175,11 @@ def test_the_processes_of_a_lost_run_are_dead_before_it_is_tried_again(fleet: Fl
         left.wait()
 
 
-# --- when the clock jumps -------------------------------------------------------------------
+# --- clock jumps ----------------------------------------------------------------------------
 
 
 @pytest.mark.fault("F17")
-def test_after_a_jump_of_the_clock_leases_get_one_period_to_be_renewed(fleet: Fleet):
+def test_after_a_clock_jump_workers_have_one_lease_period_to_renew(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, lease_until=at(30))
     reconcile(at(0), HERE)
@@ -203,7 +203,7 @@ def test_a_lease_renewed_after_a_jump_is_not_lost(fleet: Fleet):
     assert run_states(agent) == ["running"]
 
 
-def test_a_clock_that_goes_back_takes_no_lease_either(fleet: Fleet):
+def test_a_clock_set_back_ends_no_lease(fleet: Fleet):
     agent = fleet.agent()
     reconcile(at(hours=1), HERE)
     running(fleet, agent, lease_until=at(-60))
@@ -211,7 +211,7 @@ def test_a_clock_that_goes_back_takes_no_lease_either(fleet: Fleet):
     assert run_states(agent) == ["running"]
 
 
-def test_a_jump_does_not_protect_what_is_provably_dead(fleet: Fleet):
+def test_a_clock_jump_does_not_protect_a_dead_process(fleet: Fleet):
     agent = fleet.agent()
     reconcile(at(0), HERE)
     running(fleet, agent, **dead_process())
@@ -219,14 +219,14 @@ def test_a_jump_does_not_protect_what_is_provably_dead(fleet: Fleet):
     assert run_states(agent) == ["lost"]
 
 
-def test_without_a_jump_nothing_is_held_back(fleet: Fleet):
+def test_without_a_clock_jump_expired_leases_end_immediately(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, lease_until=at(30))
     sweep_without_a_jump(at(36))
     assert run_states(agent) == ["lost"]
 
 
-def test_the_first_sweep_of_all_gives_leases_one_period_too(fleet: Fleet):
+def test_the_first_sweep_gives_workers_one_lease_period_to_renew(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, lease_until=at(-3600))
     reconcile(NOON, HERE)

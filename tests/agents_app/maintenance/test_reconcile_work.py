@@ -1,4 +1,4 @@
-"""The sweep goes on with what waits: overdue runs, undecided firings, work, lost hints."""
+"""The sweep handles overdue runs, undecided firings, queued work and lost hints."""
 
 import time
 from datetime import UTC, datetime
@@ -14,10 +14,10 @@ from tests.parts.waiting import wait_for
 
 HERE = "here"
 
-# --- over time ------------------------------------------------------------------------------
+# --- overdue runs ---------------------------------------------------------------------------
 
 
-def test_a_run_far_over_its_time_limit_is_told_to_stop(fleet: Fleet):
+def test_a_stop_of_a_run_far_over_its_time_limit_is_requested(fleet: Fleet):
     agent = fleet.agent(timeout_seconds=60)
     running(fleet, agent)
     over = 60 + 3 * CONF.grace_seconds + 5
@@ -39,7 +39,7 @@ def test_a_run_over_its_time_limit_whose_worker_is_dead_ends(fleet: Fleet):
 # --- work and firings -----------------------------------------------------------------------
 
 
-def test_firings_a_dead_beat_left_undecided_are_decided(fleet: Fleet):
+def test_firings_that_a_dead_beat_left_undecided_are_decided(fleet: Fleet):
     agent = fleet.agent()
     firing = fleet.firing(fleet.schedule(agent))
     assert reconcile(at(5), HERE)["firings_decided"] == 1
@@ -47,7 +47,7 @@ def test_firings_a_dead_beat_left_undecided_are_decided(fleet: Fleet):
     assert (firing.outcome, run_states(agent)) == ("started", ["pending"])
 
 
-def test_work_that_waits_beside_a_free_slot_is_admitted(fleet: Fleet):
+def test_work_queued_despite_a_free_slot_is_admitted(fleet: Fleet):
     agent = fleet.agent()
     Agent.objects.update(paused_at=NOON)
     fleet.ask(agent)
@@ -55,14 +55,14 @@ def test_work_that_waits_beside_a_free_slot_is_admitted(fleet: Fleet):
     assert reconcile(at(5), HERE)["work_admitted"] == 1
 
 
-def test_a_retry_whose_time_has_come_is_admitted(fleet: Fleet):
+def test_a_due_retry_is_admitted(fleet: Fleet):
     agent = fleet.agent(retries=1)
     fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
     assert reconcile(at(9), HERE)["work_admitted"] == 0
     assert reconcile(at(10), HERE)["work_admitted"] == 1
 
 
-def test_a_sweep_that_finds_nothing_says_nothing(fleet: Fleet, caplog):
+def test_a_sweep_without_repairs_logs_nothing(fleet: Fleet, caplog):
     fleet.agent()
     assert not any(reconcile(at(1), HERE).values())
     assert not caplog.records
@@ -71,7 +71,7 @@ def test_a_sweep_that_finds_nothing_says_nothing(fleet: Fleet, caplog):
 # --- hints ----------------------------------------------------------------------------------
 
 
-def test_a_hint_that_was_lost_is_sent_again(durable_fleet: Fleet, broker):
+def test_a_lost_hint_is_sent_again(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent(scale=2)
     for _ in range(2):
         durable_fleet.ask(agent)
@@ -84,7 +84,7 @@ def test_a_hint_that_was_lost_is_sent_again(durable_fleet: Fleet, broker):
     assert set(Run.objects.values_list("hinted_at", flat=True)) == {at(3)}
 
 
-def test_a_hint_that_still_waits_is_not_sent_again(durable_fleet: Fleet, broker):
+def test_a_hint_that_is_still_in_redis_is_not_sent_again(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent()
     durable_fleet.ask(agent)
     relay.drain(5)
@@ -93,15 +93,17 @@ def test_a_hint_that_still_waits_is_not_sent_again(durable_fleet: Fleet, broker)
     assert relay.waiting_hints([agent.pk]) == {agent.pk: 1}
 
 
-def test_a_run_that_a_worker_has_started_needs_no_hint(durable_fleet: Fleet, broker):
+def test_no_hint_is_sent_for_a_started_run(durable_fleet: Fleet, broker):
     durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
     relay.drain(5)
     broker.client().flushall()
     assert reconcile(at(60), HERE)["hints_sent"] == 0
 
 
-def test_an_unreachable_redis_is_asked_once_and_not_once_an_agent(durable_fleet: Fleet, broker):
-    """Else the sweep is busy waiting for Redis, and dead workers keep their runs meanwhile."""
+def test_an_unreachable_redis_is_queried_once_per_sweep_and_not_once_per_agent(
+    durable_fleet: Fleet, broker
+):
+    """Otherwise the sweep waits for Redis while dead workers keep their runs."""
     broker.kill()
     for name in ("a", "b"):
         durable_fleet.ask(durable_fleet.agent(name))
@@ -110,10 +112,10 @@ def test_an_unreachable_redis_is_asked_once_and_not_once_an_agent(durable_fleet:
     assert time.monotonic() - began < 9
 
 
-# --- a worker from inside -------------------------------------------------------------------
+# --- leases of workers ----------------------------------------------------------------------
 
 
-def test_a_worker_that_ended_by_itself_is_not_called_dead(durable_fleet: Fleet):
+def test_a_worker_that_ended_regularly_is_not_declared_dead(durable_fleet: Fleet):
     lease = Lease("worker", 1)
     lease.end()
     reconcile(datetime.now(UTC), this_host())
@@ -121,7 +123,7 @@ def test_a_worker_that_ended_by_itself_is_not_called_dead(durable_fleet: Fleet):
     assert (worker.state, worker.ended_at is not None) == ("stopped", True)
 
 
-def test_a_new_lease_is_not_taken_from_a_worker_that_just_started(durable_fleet: Fleet):
+def test_a_worker_that_has_just_started_keeps_its_lease(durable_fleet: Fleet):
     lease = Lease("worker", 1)
     try:
         reconcile(lease_module.utc_now(), this_host())

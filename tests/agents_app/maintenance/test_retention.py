@@ -1,4 +1,4 @@
-"""Old rows go with everything that belongs to them; what is young or unfinished stays."""
+"""Old rows are deleted with their dependent rows; recent and unfinished rows are kept."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def _finished_run(fleet: Fleet, **agent: Any) -> Run:
     return Run.objects.get(pk=job.run_id)
 
 
-def test_a_finished_run_goes_after_its_days_with_its_output_and_events(fleet: Fleet):
+def test_an_old_finished_run_is_deleted_with_its_output_and_events(fleet: Fleet):
     _finished_run(fleet)
     remove_old_rows(at(days=14))
     assert Run.objects.count() == 1
@@ -39,14 +39,14 @@ def test_a_finished_run_goes_after_its_days_with_its_output_and_events(fleet: Fl
         assert not table.objects.exists(), table
 
 
-def test_the_projects_own_number_of_days_is_kept(fleet: Fleet):
+def test_the_retention_days_of_the_project_are_used(fleet: Fleet):
     Tenant.objects.update(settings={"history_retention_days": 2})
     _finished_run(fleet)
     remove_old_rows(at(1, days=2))
     assert not Run.objects.exists()
 
 
-def test_each_tenant_has_its_own_days(fleet: Fleet):
+def test_each_tenant_has_its_own_retention_days(fleet: Fleet):
     other = Fleet(Tenant.objects.create(name="other", settings={"history_retention_days": 30}))
     kept = _finished_run(other)
     _finished_run(fleet)
@@ -54,7 +54,7 @@ def test_each_tenant_has_its_own_days(fleet: Fleet):
     assert list(Run.objects.all()) == [kept]
 
 
-def test_what_is_unfinished_never_goes(fleet: Fleet):
+def test_unfinished_work_is_never_deleted(fleet: Fleet):
     agent = fleet.agent()
     fleet.start(fleet.ask(agent))
     fleet.ask(agent)
@@ -62,7 +62,7 @@ def test_what_is_unfinished_never_goes(fleet: Fleet):
     assert (Run.objects.count(), WorkItem.objects.count()) == (1, 2)
 
 
-def test_old_firings_go_and_undecided_ones_stay(fleet: Fleet):
+def test_old_firings_are_deleted_except_undecided_ones(fleet: Fleet):
     agent = fleet.agent(scale=0)
     schedule = fleet.schedule(agent)
     fleet.fire(schedule, NOON)
@@ -71,7 +71,7 @@ def test_old_firings_go_and_undecided_ones_stay(fleet: Fleet):
     assert list(Firing.objects.all()) == [undecided]
 
 
-def test_acts_of_people_go_after_the_same_days(fleet: Fleet):
+def test_events_of_users_are_deleted_after_the_same_days(fleet: Fleet):
     for day in (0, 10):
         RunEvent.objects.create(tenant=fleet.tenant, name="agent.paused", at=at(days=day))
     remove_old_rows(at(days=15))
@@ -81,7 +81,7 @@ def test_acts_of_people_go_after_the_same_days(fleet: Fleet):
 @pytest.mark.parametrize(
     ("days", "left"), [(6, (1, 1, 1)), (8, (0, 1, 1)), (29, (0, 1, 1)), (31, (0, 0, 0))]
 )
-def test_signs_of_life_go_after_their_own_days(fleet: Fleet, days, left):
+def test_heartbeats_snapshots_and_workers_have_their_own_retention_days(fleet: Fleet, days, left):
     run = fleet.start(fleet.ask(fleet.agent()))
     worker = fleet.worker(ended_at=NOON)
     Heartbeat.objects.create(
@@ -99,7 +99,7 @@ def test_signs_of_life_go_after_their_own_days(fleet: Fleet, days, left):
     assert Worker.objects.filter(ended_at__isnull=True).count() == 1
 
 
-def test_what_was_used_is_known_for_two_years(fleet: Fleet):
+def test_usage_is_kept_for_two_years(fleet: Fleet):
     agent = fleet.agent()
     for days in (0, 400, 733):
         Usage.objects.create(tenant=fleet.tenant, agent=agent, day=at(days=-days).date())
@@ -107,7 +107,7 @@ def test_what_was_used_is_known_for_two_years(fleet: Fleet):
     assert Usage.objects.count() == 2
 
 
-def test_more_rows_than_one_bite_all_go(fleet: Fleet, monkeypatch):
+def test_rows_of_several_batches_are_all_deleted(fleet: Fleet, monkeypatch):
     monkeypatch.setattr(module, "ROWS_IN_ONE_COMMIT", 3)
     for second in range(10):
         RunEvent.objects.create(tenant=fleet.tenant, name="agent.paused", at=at(second))

@@ -1,4 +1,4 @@
-"""Every minute a look at the machine and a sign of life of each run."""
+"""The minutely snapshot of the machine and the heartbeats of runs."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def _print(fleet: Fleet, run_id: int, data: bytes, when=NOON, seq: int = 0) -> N
     )
 
 
-def test_a_snapshot_counts_what_goes_on(fleet: Fleet):
+def test_a_snapshot_counts_runs_work_and_workers(fleet: Fleet):
     agent = fleet.agent()
     fleet.start(fleet.ask(agent))
     fleet.ask(agent), fleet.ask(agent)
@@ -34,7 +34,7 @@ def test_a_snapshot_counts_what_goes_on(fleet: Fleet):
     ("printed_at", "looked_at", "state"),
     [(None, 60, "alive"), (30, 60, "busy"), (30, 89, "busy"), (30, 90, "idle")],
 )
-def test_a_run_that_prints_is_busy_and_one_that_stopped_printing_is_idle(
+def test_a_run_is_busy_while_it_prints_and_idle_a_minute_later(
     fleet: Fleet, printed_at, looked_at, state
 ):
     run_id = _running_run(fleet)
@@ -61,17 +61,17 @@ def test_a_heartbeat_shows_the_end_of_the_output(fleet: Fleet):
     assert len(shown) <= 2_000
 
 
-def test_runs_that_wait_for_a_worker_have_no_heartbeat(fleet: Fleet):
+def test_pending_runs_have_no_heartbeat(fleet: Fleet):
     fleet.ask(fleet.agent())
     take_snapshot(at(1))
     assert not Heartbeat.objects.exists()
 
 
-def test_readiness_names_what_is_missing(fleet: Fleet):
+def test_readiness_names_the_missing_processes(fleet: Fleet):
     assert missing_processes(at(1)) == ["worker", "beat"]
 
 
-def test_a_leased_worker_and_a_beat_that_looked_lately_are_ready(fleet: Fleet):
+def test_a_worker_with_a_lease_and_a_recent_check_of_beat_are_ready(fleet: Fleet):
     far = at(days=100_000)
     fleet.worker(lease_until=far)
     Scheduler.objects.create(pk=1, last_check_at=far)

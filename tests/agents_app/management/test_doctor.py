@@ -168,7 +168,7 @@ def test_a_pause_is_no_fault_but_said(fleet: Fleet):
     Tenant.objects.update(paused_at=NOON, pause_note="release")
     Scheduler.objects.create(pk=1, state="stopping")
     assert findings(doctor.check_scheduler) == [
-        ("warning", "is stopping: nothing new starts"),
+        ("warning", "is stopping: no new run starts"),
         ("warning", "is paused for default (release)"),
     ]
 
@@ -214,7 +214,10 @@ def test_an_agent_whose_program_cannot_run_is_found(
         ({"expression": "0 0 30 2 *"}, "reporter/main (0 0 30 2 *): "),
         ({"expression": "whenever"}, "reporter/main (whenever): "),
         ({"expression": "@daily", "timezone": "Mars/Base"}, "reporter/main (@daily): "),
-        ({"expression": "@daily", "next_fire_at": None}, "reporter/main (@daily): it is not armed"),
+        (
+            {"expression": "@daily", "next_fire_at": None},
+            "reporter/main (@daily): it has no next fire time",
+        ),
         ({"expression": "whenever", "state": Schedule.State.PAUSED}, ""),
     ],
 )

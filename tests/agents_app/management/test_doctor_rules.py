@@ -70,4 +70,4 @@ def test_of_many_rules_with_the_same_trouble_the_first_are_named(fleet: Fleet, p
     (project / "scheduler.rules").write_text("\n".join(lines))
     *named, more, ok = findings(fleet_checks.check_rules)
     assert [detail.partition(":")[0] for _, detail in named] == [f"line {n}" for n in range(1, 11)]
-    assert (more, ok) == (("warning", "and 2 more like these"), ("ok", "12 in scheduler.rules"))
+    assert (more, ok) == (("warning", "and 2 more of this kind"), ("ok", "12 in scheduler.rules"))

@@ -102,7 +102,7 @@ def work_of_a_firing_without_work(fleet: Fleet) -> None:
     Firing.objects.update(outcome="skipped", reason="paused")
 
 
-def active_schedule_that_is_not_armed(fleet: Fleet) -> None:
+def active_schedule_without_a_next_fire_time(fleet: Fleet) -> None:
     fleet.schedule(fleet.agent(), next_fire_at=None)
     fleet.schedule(fleet.agent("other"), next_fire_at=None, state=Schedule.State.PAUSED)
 
@@ -122,7 +122,7 @@ def unfinished_run_of_settled_work(fleet: Fleet) -> None:
     WorkItem.objects.update(state="done")
 
 
-def work_that_waits_beside_a_free_slot(fleet: Fleet) -> None:
+def work_queued_despite_a_free_slot(fleet: Fleet) -> None:
     fleet.agent(scale=2)
     paused = fleet.agent("paused", paused_at=NOON)
     fleet.ask(paused)
@@ -177,11 +177,11 @@ def run_of_another_tenant(fleet: Fleet) -> None:
         undecided_firing,
         firing_without_its_work,
         work_of_a_firing_without_work,
-        active_schedule_that_is_not_armed,
+        active_schedule_without_a_next_fire_time,
         due_schedule_that_no_beat_claims,
         admitted_work_without_an_unfinished_run,
         unfinished_run_of_settled_work,
-        work_that_waits_beside_a_free_slot,
+        work_queued_despite_a_free_slot,
         running_run_without_a_worker,
         run_whose_times_contradict_its_state,
         ended_run_without_its_event,

@@ -241,7 +241,7 @@ def test_a_canceled_schedule_of_a_file_may_come_back_and_people_are_told(fleet: 
 # --- retry ----------------------------------------------------------------------------------
 
 
-def test_what_failed_last_is_asked_for_again_now(durable_fleet: Fleet):
+def test_a_retry_enqueues_the_last_failed_work(durable_fleet: Fleet):
     """Behaviour ge10."""
     agent = durable_fleet.agent()
     schedule = durable_fleet.schedule(
@@ -266,4 +266,6 @@ def test_what_failed_last_is_asked_for_again_now(durable_fleet: Fleet):
 
 def test_there_must_be_something_to_retry(fleet: Fleet):
     fleet.schedule(fleet.agent())
-    assert refused("retry", "main") == "nothing of main has failed or was skipped"
+    assert refused("retry", "main") == (
+        "no work of main failed and no firing was skipped: nothing to retry"
+    )

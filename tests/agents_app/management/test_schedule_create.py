@@ -112,7 +112,7 @@ def test_a_jitter_may_be_a_duration(fleet: Fleet):
 # --- the zone -------------------------------------------------------------------------------
 
 
-def test_without_a_zone_it_is_the_hosts(fleet: Fleet):
+def test_without_a_zone_the_zone_of_the_host_is_used(fleet: Fleet):
     fleet.agent()
     create("@daily")
     assert Schedule.objects.get().timezone == HOST_ZONE

@@ -134,6 +134,6 @@ def test_a_name_that_is_in_use_is_refused(fleet: Fleet):
     create("@daily", "--name", "mine")
     assert refused("@hourly", "--name", "mine") == (
         "reporter has a schedule 'mine' already (active): "
-        "choose another name, or cancel that one first"
+        "choose another name, or cancel the existing schedule first"
     )
     assert Schedule.objects.get().expression == "0 0 * * *"

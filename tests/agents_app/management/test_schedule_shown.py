@@ -207,7 +207,7 @@ def test_why_tells_the_state_the_obstacles_and_the_ledger(durable_fleet: Fleet):
     Firing.objects.update(outcome="skipped", reason="at_capacity")
     edit.pause(schedule, "ann", NOON, "too loud")
     lines = see("why", "main").out.splitlines()
-    assert lines[0] == f"reporter/main (#{schedule.pk}): It is paused: nothing fires."
+    assert lines[0] == f"reporter/main (#{schedule.pk}): The schedule is paused: it does not fire."
     assert lines[1] == "  - the schedule is paused: too loud"
     assert "0 fired, 1 skipped, 0 missed, 0 late, 0 failures in a row" in lines
     assert lines[-1].split("  ")[:2] == ["Mon 02 Mar 2026 12:00 UTC", "skipped"]
@@ -217,7 +217,7 @@ def test_why_tells_the_state_the_obstacles_and_the_ledger(durable_fleet: Fleet):
 def test_why_as_json_is_the_explanation(fleet: Fleet):
     hourly(fleet, timezone="Europe/Berlin")
     value = see("why", "main", "--json").json
-    assert value["text"] == "It is active and fires next at Mon 02 Mar 2026 14:00 CET."
+    assert value["text"] == "The schedule is active and fires next at Mon 02 Mar 2026 14:00 CET."
     assert {obstacle["code"] for obstacle in value["obstacles"]} == {"no_beat", "no_worker"}
     assert value["counters"] == {"fired": 0, "skipped": 0, "missed": 0, "late": 0, "failures": 0}
     assert (value["next_fire_at"], value["next_fire_local"]) == (
@@ -233,7 +233,7 @@ def test_why_at_a_time_tells_that_firing_and_its_neighbours(fleet: Fleet):
         Firing.objects.filter(outcome="").update(outcome="skipped", reason=reason)
     lines = see("why", "main", "--at", "11:00").out.splitlines()
     assert lines[0].endswith(
-        "It was due at Mon 02 Mar 2026 11:00 UTC: skipped, "
+        "Due at Mon 02 Mar 2026 11:00 UTC: skipped, "
         "the schedule, its agent or the scheduler was paused."
     )
     assert lines[1] == ("  previous firing: Mon 02 Mar 2026 10:00 UTC: skipped, no slot was free")
@@ -244,7 +244,10 @@ def test_why_at_a_time_at_which_nothing_was_due(fleet: Fleet):
     schedule = hourly(fleet)
     fleet.firing(schedule, at(hours=-1))
     value = see("why", "main", "--at", "30 minutes ago", "--json").json
-    assert (value["text"], value["firing"]) == ("Nothing was due then.", None)
+    assert (value["text"], value["firing"]) == (
+        "The schedule was not due at that time.",
+        None,
+    )
     assert (value["asked_at"], value["before"]["due_at"]) == (
         "2026-03-02T11:30:00Z",
         "2026-03-02T11:00:00Z",

@@ -26,13 +26,13 @@ def test_a_percentile_is_a_value_that_occurred():
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=30), st.sampled_from([0.5, 0.95]))
-def test_so_many_take_at_most_that_long(values: list[int], share: float):
+def test_the_given_share_of_values_is_at_most_the_percentile(values: list[int], share: float):
     found = percentile(sorted(values), share)
     assert found in values
     assert sum(value <= found for value in values) >= share * len(values)
 
 
-def test_a_run_that_never_began_counts_but_has_no_duration():
+def test_a_run_that_never_started_counts_but_has_no_duration():
     summary = summarize_runs([ended(10), ended(20, "failed"), ended(None, "stopped")])
     assert (summary.runs, summary.succeeded, summary.others) == (3, 1, 2)
     assert (summary.p50, summary.p95) == (10, 20)
@@ -44,7 +44,7 @@ def test_without_runs_there_is_no_rate():
     assert (summary.runs, summary.rate, summary.p50) == (0, None, None)
 
 
-def test_a_day_is_one_of_the_zone_and_days_without_runs_are_there():
+def test_days_are_days_of_the_zone_and_include_days_without_runs():
     runs = [ended(1), ended(2, "failed"), ended(3, days=-1)]
     used = {NOON.date(): (1200, Decimal("0.5"))}
     days = summarize_days(runs, used, NOON.date(), 3, ZoneInfo("UTC"))

@@ -1,4 +1,4 @@
-"""The rows of the list of behaviours that concern time and the core, one test each, by its id."""
+"""The required behaviours of schedules, runs and claims: one test each; its docstring is the id."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from agents_app.worker import execute
 from agents_app.worker.execute import Host
 from tests.agents_app.executing import shell
 from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
-from tests.agents_app.timely import create, last_work, look, outcomes, run, start, states, tick
+from tests.agents_app.timely import create, last_work, outcomes, reread, run, start, states, tick
 
 DUE = at(hours=1)
 
@@ -29,21 +29,21 @@ def disable(fleet: Fleet) -> None:
 # --- one run --------------------------------------------------------------------------------
 
 
-def test_a_recurring_schedule_goes_on_when_its_run_fails(fleet: Fleet):
+def test_a_recurring_schedule_stays_active_when_its_run_fails(fleet: Fleet):
     """ar1"""
     agent = fleet.agent()
     schedule = create(agent, "0 * * * *")
     run(fleet, schedule, "failed", DUE, "boom")
     assert run_states(agent) == ["failed"]
     assert states(schedule) == ("active", "")
-    assert look(schedule).next_fire_at == at(hours=2)
+    assert reread(schedule).next_fire_at == at(hours=2)
 
 
-def test_a_one_shot_that_went_well_is_completed_after_one_fire(fleet: Fleet):
+def test_a_one_shot_is_completed_after_one_successful_firing(fleet: Fleet):
     """ar2"""
     schedule = create(fleet.agent(), "in 1 hour")
     run(fleet, schedule, "succeeded", DUE)
-    assert (look(schedule).state, look(schedule).fire_count) == ("completed", 1)
+    assert (reread(schedule).state, reread(schedule).fire_count) == ("completed", 1)
 
 
 def test_a_one_shot_whose_run_fails_is_failed_and_the_run_has_the_error(fleet: Fleet):
@@ -72,14 +72,14 @@ def test_a_schedule_whose_agent_is_missing_when_it_fires_is_paused_with_the_reas
 # --- tenants --------------------------------------------------------------------------------
 
 
-def test_a_recurring_schedule_of_a_disabled_tenant_is_put_off_by_an_hour(fleet: Fleet):
+def test_a_recurring_schedule_of_a_disabled_tenant_is_postponed_by_an_hour(fleet: Fleet):
     """ar5"""
     agent = fleet.agent()
     schedule = create(agent, "*/10 * * * *")
     disable(fleet)
     tick(at(minutes=10))
-    assert (look(schedule).state, run_states(agent)) == ("active", [])
-    assert look(schedule).next_fire_at == at(minutes=80)
+    assert (reread(schedule).state, run_states(agent)) == ("active", [])
+    assert reread(schedule).next_fire_at == at(minutes=80)
     assert outcomes(schedule) == [(at(minutes=10), "skipped", "tenant_disabled")]
 
 
@@ -96,17 +96,17 @@ def test_a_one_shot_of_a_disabled_tenant_is_paused(fleet: Fleet):
 # --- pause and resume -----------------------------------------------------------------------
 
 
-def test_a_recurring_schedule_resumed_after_its_time_waits_for_the_next(fleet: Fleet):
+def test_a_recurring_schedule_resumed_after_its_fire_time_waits_for_the_next_one(fleet: Fleet):
     """ar7"""
     schedule = create(fleet.agent(), "0 * * * *")
     edit.pause(schedule, "ann", NOON)
     edit.resume(schedule, "ann", at(hours=2, minutes=30))
     tick(at(hours=2, minutes=31))
     assert outcomes(schedule) == []
-    assert look(schedule).next_fire_at == at(hours=3)
+    assert reread(schedule).next_fire_at == at(hours=3)
 
 
-def test_a_one_shot_resumed_after_its_time_fires_on_the_next_tick(fleet: Fleet):
+def test_a_one_shot_resumed_after_its_fire_time_fires_on_the_next_tick(fleet: Fleet):
     """ar8"""
     schedule = create(fleet.agent(), "in 1 hour")
     edit.pause(schedule, "ann", NOON)
@@ -115,7 +115,7 @@ def test_a_one_shot_resumed_after_its_time_fires_on_the_next_tick(fleet: Fleet):
     assert [outcome for _, outcome, _ in outcomes(schedule)] == ["started"]
 
 
-def test_a_run_longer_than_its_interval_keeps_nobody_else_waiting(fleet: Fleet):
+def test_a_run_longer_than_its_interval_does_not_delay_other_schedules(fleet: Fleet):
     """ar22"""
     slow, other = fleet.agent("slow"), fleet.agent("other")
     long_one = create(slow, "every 15 minutes")
@@ -133,7 +133,7 @@ def test_a_run_longer_than_its_interval_keeps_nobody_else_waiting(fleet: Fleet):
 # --- claiming -------------------------------------------------------------------------------
 
 
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
+def in_parallel(*acts: Callable[[], Any]) -> list[Any]:
     def do(act: Callable[[], Any]) -> Any:
         try:
             return act()
@@ -144,18 +144,18 @@ def at_once(*acts: Callable[[], Any]) -> list[Any]:
         return list(pool.map(do, acts))
 
 
-def test_of_two_beats_exactly_one_claims_what_is_due(durable_fleet: Fleet):
+def test_of_several_beats_exactly_one_claims_a_due_schedule(durable_fleet: Fleet):
     """ge1"""
     agent = durable_fleet.agent()
     made = [create(agent, "0 * * * *", name=f"s{number}") for number in range(10)]
     beat = lambda: due.claim_due_schedules(DUE)  # noqa: E731
-    assert sum(at_once(beat, beat, beat)) == 10
+    assert sum(in_parallel(beat, beat, beat)) == 10
     assert [outcomes(schedule) for schedule in made] == [[(DUE, "", "")]] * 10
-    at_once(*[lambda: firings.decide_firings(DUE)] * 3)
+    in_parallel(*[lambda: firings.decide_firings(DUE)] * 3)
     assert agent.work_items.count() == 1
 
 
-def test_a_run_whose_worker_has_lost_its_lease_waits_again_and_belongs_to_nobody(fleet: Fleet):
+def test_a_run_whose_worker_lost_its_lease_is_queued_again_without_a_worker(fleet: Fleet):
     """ge2"""
     agent = fleet.agent(on_lost="retry")
     item = fleet.ask(agent)
@@ -168,7 +168,7 @@ def test_a_run_whose_worker_has_lost_its_lease_waits_again_and_belongs_to_nobody
     assert CONF.reconcile_seconds <= 60
 
 
-def test_the_same_key_asks_for_one_piece_of_work_and_the_same_instant_fires_once(fleet: Fleet):
+def test_a_repeated_key_makes_one_work_item_and_a_repeated_instant_fires_once(fleet: Fleet):
     """ge3"""
     agent = fleet.agent()
     first, second = (
@@ -195,7 +195,7 @@ def test_more_than_three_late_firings_are_spread_over_half_a_minute(fleet: Fleet
     assert all(now <= moment < now + timedelta(seconds=30) for moment in moments)
 
 
-def test_at_the_projects_cap_nothing_starts_and_the_log_says_so(fleet: Fleet, caplog):
+def test_at_the_projects_cap_no_run_starts_and_the_log_has_the_reason(fleet: Fleet, caplog):
     """ge5"""
     Tenant.objects.update(scale=5)
     for number in range(5):
@@ -208,7 +208,7 @@ def test_at_the_projects_cap_nothing_starts_and_the_log_says_so(fleet: Fleet, ca
     assert (line["reason"], line["schedule_ids"]) == ("at_capacity", [schedule.pk])
 
 
-# --- what people do -------------------------------------------------------------------------
+# --- commands of users ----------------------------------------------------------------------
 
 
 def test_a_firing_of_a_paused_schedule_does_not_start(fleet: Fleet):
@@ -222,17 +222,17 @@ def test_a_firing_of_a_paused_schedule_does_not_start(fleet: Fleet):
     assert not agent.work_items.exists()
 
 
-def test_a_cancel_skips_what_was_to_come_and_says_how_much(fleet: Fleet):
+def test_a_cancel_skips_undecided_firings_and_returns_their_number(fleet: Fleet):
     """ge9"""
     schedule = create(fleet.agent(), "0 * * * *")
     due.claim_due_schedules(DUE)
     assert edit.cancel(schedule, "ann", DUE) == 1
     tick(at(hours=5))
     assert outcomes(schedule) == [(DUE, "skipped", "disabled")]
-    assert (look(schedule).state, look(schedule).next_fire_at) == ("canceled", None)
+    assert (reread(schedule).state, reread(schedule).next_fire_at) == ("canceled", None)
 
 
-def test_a_retry_asks_now_for_what_failed_last_and_the_schedule_is_active_again(fleet: Fleet):
+def test_a_retry_enqueues_the_last_failed_work_and_activates_the_schedule(fleet: Fleet):
     """ge10"""
     agent = fleet.agent()
     schedule = create(agent, "in 1 hour", prompt="sums")
@@ -257,15 +257,15 @@ def test_a_time_in_the_past_is_refused(fleet: Fleet):
         create(fleet.agent(), "at 2026-03-02T11:59:00Z")
 
 
-# --- what runs leave behind -----------------------------------------------------------------
+# --- results of runs ------------------------------------------------------------------------
 
 
-def test_a_schedule_whose_program_cannot_start_is_armed_for_the_next_time(fleet: Fleet, host: Host):
+def test_a_schedule_whose_program_cannot_start_has_a_next_fire_time(fleet: Fleet, host: Host):
     """ge13"""
     agent = fleet.agent(command=["/no/such/program"])
     schedule = create(agent, "0 * * * *")
     tick(DUE)
-    assert look(schedule).next_fire_at == at(hours=2)
+    assert reread(schedule).next_fire_at == at(hours=2)
     execute.execute(live_run(last_work(schedule)).pk, host)
     assert agent.runs.get().error.startswith("spawn_failed")
     tick(at(hours=2))
@@ -287,11 +287,11 @@ def test_a_zone_is_kept_from_fire_to_fire_and_over_a_clock_change(fleet: Fleet):
     """ge15"""
     schedule = create(fleet.agent(), "0 9 * * *", timezone="America/New_York", overlap="queue")
     for _ in range(8):
-        upcoming = look(schedule).next_fire_at
+        upcoming = reread(schedule).next_fire_at
         assert upcoming is not None
         tick(upcoming)
     fired = [due_at for due_at, *_ in outcomes(schedule)]
     winter = [datetime(2026, 3, day, 14, tzinfo=UTC) for day in (2, 3, 4, 5, 6, 7)]
     summer = [datetime(2026, 3, day, 13, tzinfo=UTC) for day in (8, 9)]
     assert fired == winter + summer
-    assert look(schedule).timezone == "America/New_York"
+    assert reread(schedule).timezone == "America/New_York"

@@ -1,4 +1,4 @@
-"""Each reason for which an agent starts nothing means the same in SQL, in Python and in words."""
+"""Each block reason has the same meaning in SQL, in Python and in its text."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from agents_app.errors import Refused
 from agents_app.models import Agent, Firing, Scheduler, Tenant, WorkItem
 from agents_app.runs import find_blocks, lock_agent, read_blocked_agents
-from agents_app.runs.block_reasons import BLOCKS, SKIPPED_BECAUSE, Block
+from agents_app.runs.block_reasons import BLOCKS, SKIP_REASON_TEXTS, Block
 from tests.agents_app.fleet import NOON, Fleet
 
 TABLES: dict[str, Any] = {"agent": Agent, "tenant": Tenant, "scheduler": Scheduler}
@@ -70,4 +70,4 @@ def test_the_first_block_of_several_is_the_reason(fleet: Fleet):
 
 
 def test_every_reason_that_a_firing_can_store_has_a_text():
-    assert SKIPPED_BECAUSE.keys() == set(Firing.Reason)
+    assert SKIP_REASON_TEXTS.keys() == set(Firing.Reason)

@@ -1,4 +1,4 @@
-"""What people do to a fleet, what it changes at once, and what the journal says about it."""
+"""Commands of users for a fleet: the rows they change and the events they record."""
 
 import pytest
 
@@ -8,14 +8,14 @@ from agents_app.schedules import due, edit
 from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
 
-def told(name: str) -> list[str]:
+def event_details(name: str) -> list[str]:
     return list(RunEvent.objects.filter(name=name).values_list("detail", flat=True))
 
 
 # --- pause and resume -----------------------------------------------------------------------
 
 
-def test_a_paused_agent_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
+def test_a_paused_agent_queues_work_that_starts_when_the_agent_is_resumed(fleet: Fleet):
     agent = fleet.agent(scale=2)
     assert control.pause_agent(agent, "ann", NOON, "too loud")
     for _ in range(3):
@@ -23,10 +23,13 @@ def test_a_paused_agent_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
     assert work_states(agent) == ["queued"] * 3
     assert control.resume_agent(agent, "bob", at(5))
     assert work_states(agent) == ["admitted", "admitted", "queued"]
-    assert (told("agent.paused"), told("agent.resumed")) == (["ann: too loud"], ["bob"])
+    assert (event_details("agent.paused"), event_details("agent.resumed")) == (
+        ["ann: too loud"],
+        ["bob"],
+    )
 
 
-def test_a_paused_tenant_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
+def test_a_paused_tenant_queues_work_that_starts_when_the_tenant_is_resumed(fleet: Fleet):
     agents = [fleet.agent("a"), fleet.agent("b")]
     assert control.pause_tenant(fleet.tenant, "ann", NOON)
     for agent in agents:
@@ -34,10 +37,13 @@ def test_a_paused_tenant_queues_and_a_resumed_one_goes_on_at_once(fleet: Fleet):
     assert not Run.objects.exists()
     assert control.resume_tenant(fleet.tenant, "bob", at(5))
     assert [run_states(agent) for agent in agents] == [["pending"], ["pending"]]
-    assert (told("scheduler.paused"), told("scheduler.resumed")) == (["ann"], ["bob"])
+    assert (event_details("scheduler.paused"), event_details("scheduler.resumed")) == (
+        ["ann"],
+        ["bob"],
+    )
 
 
-def test_an_agent_paused_by_itself_stays_paused_when_its_tenant_is_resumed(fleet: Fleet):
+def test_a_paused_agent_stays_paused_when_its_tenant_is_resumed(fleet: Fleet):
     agent = fleet.agent()
     control.pause_agent(agent, "ann", NOON)
     control.pause_tenant(fleet.tenant, "ann", NOON)
@@ -52,10 +58,10 @@ def test_pausing_twice_is_one_pause_with_the_first_note(fleet: Fleet):
     assert not control.pause_agent(agent, "bob", at(5), "second")
     agent.refresh_from_db()
     assert (agent.paused_at, agent.pause_note) == (NOON, "first")
-    assert told("agent.paused") == ["ann: first"]
+    assert event_details("agent.paused") == ["ann: first"]
 
 
-def test_what_runs_is_not_touched_by_a_pause(fleet: Fleet):
+def test_a_pause_does_not_stop_running_runs(fleet: Fleet):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent))
     control.pause_agent(agent, "ann", NOON)
@@ -71,7 +77,7 @@ def test_a_paused_schedule_does_not_fire_and_a_resumed_one_waits_for_its_next_ti
     schedule.refresh_from_db()
     assert (schedule.state, schedule.next_fire_at) == ("active", at(hours=3))
     assert due.claim_due_schedules(at(hours=2, minutes=30)) == 0
-    assert told("schedule.paused") == ["main: ann: holiday"]
+    assert event_details("schedule.paused") == ["main: ann: holiday"]
 
 
 def test_a_resumed_interval_waits_for_one_interval(fleet: Fleet):
@@ -88,23 +94,23 @@ def test_only_a_paused_schedule_is_resumed(fleet: Fleet, state):
     assert not edit.resume(schedule, "ann", at(5))
     schedule.refresh_from_db()
     assert (schedule.state, schedule.next_fire_at) == (state, NOON)
-    assert told("schedule.resumed") == []
+    assert event_details("schedule.resumed") == []
 
 
 # --- scale ----------------------------------------------------------------------------------
 
 
-def test_a_new_scale_is_noted_with_who_set_it(fleet: Fleet):
+def test_the_event_of_a_new_scale_names_the_user(fleet: Fleet):
     agent = fleet.agent()
     control.scale_agent(agent, 4, "ann", NOON)
-    assert told("agent.scaled") == ["ann: 4"]
+    assert event_details("agent.scaled") == ["ann: 4"]
     assert Agent.objects.get().scale == 4
 
 
 # --- stop -----------------------------------------------------------------------------------
 
 
-def test_stopping_an_agent_ends_what_waits_for_a_worker_and_tells_what_runs(fleet: Fleet):
+def test_stopping_an_agent_ends_pending_runs_and_requests_the_end_of_running_runs(fleet: Fleet):
     agent, other = fleet.agent(scale=2), fleet.agent("other")
     fleet.start(fleet.ask(agent))
     fleet.ask(agent)
@@ -114,20 +120,22 @@ def test_stopping_an_agent_ends_what_waits_for_a_worker_and_tells_what_runs(flee
     assert (running.state, running.stop_requested_at) == ("running", at(5))
     assert (pending.state, pending.error) == ("stopped", "stopped by ann")
     assert run_states(other) == ["pending"]
-    assert told("agent.stopped") == ["ann: 2 runs being stopped"]
-    assert (told("run.stop_requested"), told("run.stopped")) == (["stopped by ann"],) * 2
+    assert event_details("agent.stopped") == ["ann: 2 runs being stopped"]
+    assert (event_details("run.stop_requested"), event_details("run.stopped")) == (
+        ["stopped by ann"],
+    ) * 2
 
 
-def test_stopping_a_run_says_whether_there_was_something_to_stop(fleet: Fleet):
+def test_stopping_a_run_returns_whether_the_stop_was_new(fleet: Fleet):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent))
     run = Run.objects.get(pk=job.run_id)
     assert control.stop_run(run, "ann", at(5))
     fleet.finish(job, "stopped")
     assert not control.stop_run(run, "ann", at(6))
-    assert told("run.stop_requested") == ["stopped by ann"]
+    assert event_details("run.stop_requested") == ["stopped by ann"]
     assert control.stop_agent(agent, "ann", at(7)) == 0
-    assert told("agent.stopped") == []
+    assert event_details("agent.stopped") == []
 
 
 # --- shutdown -------------------------------------------------------------------------------
@@ -139,7 +147,7 @@ def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
     fleet.ask(agent), fleet.ask(agent)
     assert control.begin_shutdown("ann", at(5), keep_queue=False) == 2
     assert work_states(agent) == ["admitted", "cleared", "cleared"]
-    assert told("scheduler.stopping") == ["ann: 2 cleared"]
+    assert event_details("scheduler.stopping") == ["ann: 2 cleared"]
     assert fleet.finish(job, hand_over=True) is None
     assert run_states(agent) == ["succeeded"]
 
@@ -149,10 +157,10 @@ def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
     fleet.ask(agent), fleet.ask(agent)
     assert control.begin_shutdown("ann", at(5), keep_queue=True) == 0
     assert work_states(agent) == ["admitted", "queued"]
-    assert told("scheduler.stopping") == ["ann: queues kept"]
+    assert event_details("scheduler.stopping") == ["ann: queues kept"]
 
 
-def test_who_shut_all_down_is_not_told_to_those_who_only_rent(fleet: Fleet):
+def test_only_the_default_tenant_sees_who_stopped_the_scheduler(fleet: Fleet):
     other = Fleet(Tenant.objects.create(name="other"))
     other.ask(other.agent())
     control.begin_shutdown("ann", at(5), keep_queue=False)
@@ -161,13 +169,13 @@ def test_who_shut_all_down_is_not_told_to_those_who_only_rent(fleet: Fleet):
     assert WorkItem.objects.get(state="cleared").reason == "the scheduler was stopped"
 
 
-def test_work_asked_for_during_a_shutdown_is_kept_and_not_started(fleet: Fleet):
+def test_work_requested_during_a_shutdown_is_queued_and_not_started(fleet: Fleet):
     agent = fleet.agent()
     control.begin_shutdown("ann", NOON, keep_queue=True)
     assert fleet.ask(agent).state == "queued"
 
 
-def test_cleared_work_comes_back_in_its_old_order(fleet: Fleet):
+def test_cleared_work_is_restored_in_its_old_order(fleet: Fleet):
     agent = fleet.agent()
     control.begin_shutdown("ann", NOON, keep_queue=True)
     items = [fleet.ask(agent) for _ in range(3)]
@@ -196,7 +204,7 @@ def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
     assert WorkItem.objects.filter(state="cleared").count() == 2
 
 
-def test_a_beat_begins_where_all_was_stopped_and_not_in_the_middle_of_a_shutdown(fleet: Fleet):
+def test_a_beat_starts_a_stopped_scheduler_but_not_a_stopping_one(fleet: Fleet):
     control.start_scheduler_if_stopped(NOON)
     assert Scheduler.objects.get().state == "running"
     control.begin_shutdown("ann", at(1), keep_queue=True)
@@ -204,7 +212,7 @@ def test_a_beat_begins_where_all_was_stopped_and_not_in_the_middle_of_a_shutdown
     assert Scheduler.objects.get().state == "stopping"
 
 
-def test_a_cleared_queue_names_who_did_it_and_can_be_restored(fleet: Fleet):
+def test_the_event_of_a_cleared_queue_names_the_user_and_the_queue_can_be_restored(fleet: Fleet):
     agent = fleet.agent()
     fleet.start(fleet.ask(agent))
     waiting = fleet.ask(agent)
@@ -213,20 +221,26 @@ def test_a_cleared_queue_names_who_did_it_and_can_be_restored(fleet: Fleet):
     assert (waiting.state, waiting.reason) == ("cleared", "cleared by ann")
     assert control.restore_cleared(fleet.tenant, "bob", at(2)) == 1
     assert work_states(agent) == ["admitted", "queued"]
-    assert (told("queue.cleared"), told("queue.restored")) == (["ann: 1 of this queue"], ["bob: 1"])
+    assert (event_details("queue.cleared"), event_details("queue.restored")) == (
+        ["ann: 1 of this queue"],
+        ["bob: 1"],
+    )
     assert RunEvent.objects.get(name="queue.cleared").agent == agent
 
 
-def test_what_is_cleared_of_several_queues_is_one_entry_for_each_tenant(fleet: Fleet):
+def test_clearing_several_queues_records_one_event_for_each_tenant(fleet: Fleet):
     other = Fleet(Tenant.objects.create(name="other"))
     for agent in (fleet.agent("a", paused_at=NOON), fleet.agent("b", paused_at=NOON)):
         fleet.ask(agent)
     other.ask(other.agent(paused_at=NOON))
     assert control.clear_queue(WorkItem.objects.all(), "ann", at(1)) == 3
-    assert sorted(told("queue.cleared")) == ["ann: 1 of this queue", "ann: 2 of all queues"]
+    assert sorted(event_details("queue.cleared")) == [
+        "ann: 1 of this queue",
+        "ann: 2 of all queues",
+    ]
 
 
-def test_one_that_was_dropped_or_cleared_is_restored_with_a_name(fleet: Fleet):
+def test_a_restored_work_item_is_queued_and_its_event_names_the_user(fleet: Fleet):
     agent = fleet.agent(paused_at=NOON)
     item = fleet.ask(agent)
     assert not control.restore_work(item, "ann", at(1))
@@ -234,32 +248,32 @@ def test_one_that_was_dropped_or_cleared_is_restored_with_a_name(fleet: Fleet):
     item.refresh_from_db()
     assert control.restore_work(item, "bob", at(2))
     assert work_states(agent) == ["queued"]
-    assert told("work.restored") == [f"work item {item.pk}: restored by bob"]
+    assert event_details("work.restored") == [f"work item {item.pk}: restored by bob"]
 
 
 # --- run ------------------------------------------------------------------------------------
 
 
-def test_a_run_by_a_person_is_noted_once_for_each_key(fleet: Fleet):
+def test_a_run_requested_by_a_user_is_recorded_once_for_each_key(fleet: Fleet):
     agent = fleet.agent()
     items = {
         control.run_agent(agent, "ann", at(number), prompt="x", idempotency_key="k").pk
         for number in range(2)
     }
-    assert told("work.requested") == [f"ann: work item {pk}" for pk in items]
+    assert event_details("work.requested") == [f"ann: work item {pk}" for pk in items]
     run = agent.runs.get()
     again = dispatch.enqueue_rerun(run, "bob", at(5))
-    assert told("run.rerun") == [f"bob: work item {again.pk}"]
+    assert event_details("run.rerun") == [f"bob: work item {again.pk}"]
     assert (again.prompt, again.requested_by) == ("x", f"bob, rerun of run {run.pk}")
     assert again.rerun_of_id == run.pk
 
 
-def test_a_dropped_item_is_noted_with_who_did_it(fleet: Fleet):
+def test_the_event_of_a_dropped_work_item_names_the_user(fleet: Fleet):
     agent = fleet.agent()
     _, waiting = fleet.ask(agent), fleet.ask(agent)
     assert control.drop_work(waiting, "ann", at(1))
     assert not control.drop_work(waiting, "bob", at(2))
-    assert told("work.dropped") == [f"work item {waiting.pk}: dropped by ann"]
+    assert event_details("work.dropped") == [f"work item {waiting.pk}: dropped by ann"]
 
 
 def test_a_schedule_of_another_state_is_not_paused(fleet: Fleet):

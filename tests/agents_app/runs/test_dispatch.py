@@ -1,4 +1,4 @@
-"""Work is written and admitted; every firing learns what became of it, and why."""
+"""Work items are enqueued, admitted to free slots, and dropped from a full queue."""
 
 import pytest
 
@@ -7,10 +7,10 @@ from agents_app.models import RunEvent, Trigger
 from agents_app.runs import dispatch
 from tests.agents_app.fleet import NOON, Fleet, live_run, work_states
 
-# --- asking ---------------------------------------------------------------------------------
+# --- enqueueing -----------------------------------------------------------------------------
 
 
-def test_work_that_finds_a_free_slot_is_admitted_at_once(fleet: Fleet):
+def test_work_is_admitted_immediately_if_a_slot_is_free(fleet: Fleet):
     agent = fleet.agent()
     item = fleet.ask(agent, prompt="count the sheep", requested_by="ann")
     run = live_run(item)
@@ -20,14 +20,14 @@ def test_work_that_finds_a_free_slot_is_admitted_at_once(fleet: Fleet):
     assert run.trace_id == item.trace_id != ""
 
 
-def test_work_that_finds_no_slot_waits(fleet: Fleet):
+def test_work_is_queued_if_no_slot_is_free(fleet: Fleet):
     agent = fleet.agent(scale=2)
     states = [fleet.ask(agent).state for _ in range(3)]
     assert states == ["admitted", "admitted", "queued"]
     assert set(agent.runs.values_list("slot", flat=True)) == {0, 1}
 
 
-def test_the_oldest_waits_least(fleet: Fleet):
+def test_the_oldest_work_item_is_admitted_first(fleet: Fleet):
     agent = fleet.agent()
     first, second, third = (fleet.ask(agent) for _ in range(3))
     fleet.finish(fleet.start(first))
@@ -44,7 +44,7 @@ def test_the_same_key_makes_no_second_work_item(fleet: Fleet):
     assert agent.runs.count() == 1
 
 
-def test_a_repeated_key_is_answered_with_what_became_of_the_work(fleet: Fleet):
+def test_a_repeated_key_returns_the_current_state_of_the_work_item(fleet: Fleet):
     agent = fleet.agent()
     fleet.finish(fleet.start(fleet.ask(agent, idempotency_key="k")))
     again = fleet.ask(agent, idempotency_key="k")
@@ -58,7 +58,7 @@ def test_an_unknown_agent_is_refused(fleet: Fleet):
 
 
 @pytest.mark.parametrize("whose", ["agent", "tenant"])
-def test_a_pause_queues_what_people_ask_for(fleet: Fleet, whose):
+def test_a_pause_queues_requested_work(fleet: Fleet, whose):
     agent = fleet.agent()
     paused = agent if whose == "agent" else fleet.tenant
     paused.paused_at = NOON
@@ -69,7 +69,7 @@ def test_a_pause_queues_what_people_ask_for(fleet: Fleet, whose):
 # --- a full queue ---------------------------------------------------------------------------
 
 
-def test_a_full_queue_drops_its_oldest_item_and_says_why(fleet: Fleet):
+def test_a_full_queue_drops_its_oldest_work_item_with_a_reason(fleet: Fleet):
     agent = fleet.agent(work_queue_size=2)
     running, oldest, *_ = (fleet.ask(agent, prompt=str(number)) for number in range(4))
     oldest.refresh_from_db()
@@ -88,7 +88,7 @@ def test_a_dropped_item_is_logged(durable_fleet: Fleet, caplog):
     assert RunEvent.objects.filter(name="work.overflowed", agent=agent).count() == 1
 
 
-def test_a_queue_always_has_room_for_the_newest(fleet: Fleet):
+def test_a_queue_of_size_zero_keeps_the_newest_work_item(fleet: Fleet):
     agent = fleet.agent(work_queue_size=0)
     for _ in range(3):
         newest = fleet.ask(agent)

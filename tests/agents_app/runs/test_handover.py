@@ -1,4 +1,4 @@
-"""PostgreSQL's short cut through the end of a run: the same as the long way, or nothing at all."""
+"""The hand-over in one statement on PostgreSQL: the result of lifecycle.py, or no change."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +21,7 @@ LATER = at(30)
 
 
 def busy(fleet: Fleet, waiting: int = 2, **columns: Any) -> tuple[Agent, Job]:
-    """An agent with a run that is about to end and work that waits for its slot."""
+    """An agent with a running run and queued work."""
     agent = fleet.agent(**columns)
     job = fleet.start(fleet.ask(agent, prompt="first", requested_by="ann"))
     for number in range(waiting):
@@ -29,12 +29,12 @@ def busy(fleet: Fleet, waiting: int = 2, **columns: Any) -> tuple[Agent, Job]:
     return agent, job
 
 
-def short_cut(job: Job, ending: Ending = WELL) -> Job | None:
+def hand_over_job(job: Job, ending: Ending = WELL) -> Job | None:
     return lifecycle.hand_over_in_one_statement(job, ending, LATER, worker_of(job))
 
 
 def rows(new_run: int | None = None) -> dict[str, list[dict[str, Any]]]:
-    """All that an end may touch; the new run has another number each time."""
+    """All rows that the end of a run may change, without the id of the new run."""
 
     def known(row: dict[str, Any], *columns: str) -> dict[str, Any]:
         return {n: "new" if n in columns and v == new_run else v for n, v in row.items()}
@@ -50,14 +50,14 @@ def rows(new_run: int | None = None) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-# --- the same -------------------------------------------------------------------------------
+# --- the same result ------------------------------------------------------------------------
 
 
-def plain(fleet: Fleet) -> Job:
+def no_special_case(fleet: Fleet) -> Job:
     return busy(fleet)[1]
 
 
-def one_waits(fleet: Fleet) -> Job:
+def one_queued_work_item(fleet: Fleet) -> Job:
     return busy(fleet, waiting=1)[1]
 
 
@@ -67,46 +67,46 @@ def several_slots(fleet: Fleet) -> Job:
     return jobs[1]
 
 
-def next_is_scheduled(fleet: Fleet) -> Job:
+def next_work_has_a_schedule(fleet: Fleet) -> Job:
     agent, job = busy(fleet, waiting=0)
     assert fleet.fire(fleet.schedule(agent, overlap="queue", prompt="tidy")).outcome == "queued"
     return job
 
 
-def next_was_tried_before(fleet: Fleet) -> Job:
+def next_work_is_a_retry(fleet: Fleet) -> Job:
     agent, job = busy(fleet, waiting=0, retries=2)
     fleet.finish(job, "failed", NOON)
     return fleet.start(fleet.ask(agent, at(1)), at(1))
 
 
-def defined_anew(fleet: Fleet) -> Job:
-    job = plain(fleet)
+def definition_changed(fleet: Fleet) -> Job:
+    job = no_special_case(fleet)
     Agent.objects.update(revision=7, timeout_seconds=12.5)
     return job
 
 
-def next_was_called(fleet: Fleet) -> Job:
+def next_work_was_called(fleet: Fleet) -> Job:
     agent, job = busy(fleet, waiting=0)
     fleet.ask(agent, parent_run_id=job.run_id, depth=2, trace_id="c" * 32)
     return job
 
 
-def began_under_a_cap(fleet: Fleet) -> Job:
+def started_under_a_cap(fleet: Fleet) -> Job:
     Tenant.objects.update(scale=4)
-    job = plain(fleet)
+    job = no_special_case(fleet)
     assert Run.objects.get(pk=job.run_id).project_slot == 0
     Tenant.objects.update(scale=None)
     return job
 
 
-def asked_to_stop(fleet: Fleet) -> Job:
-    job = plain(fleet)
+def stop_requested(fleet: Fleet) -> Job:
+    job = no_special_case(fleet)
     control.stop_run(Run.objects.get(pk=job.run_id), "bob", at(1))
     return job
 
 
 @contextmanager
-def undone() -> Iterator[None]:
+def rolled_back() -> Iterator[None]:
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -115,40 +115,46 @@ def undone() -> Iterator[None]:
 @pytest.mark.parametrize(
     "situation",
     [
-        *(plain, one_waits, several_slots, next_is_scheduled, next_was_tried_before),
-        *(defined_anew, asked_to_stop, next_was_called, began_under_a_cap),
+        *(
+            no_special_case,
+            one_queued_work_item,
+            several_slots,
+            next_work_has_a_schedule,
+            next_work_is_a_retry,
+        ),
+        *(definition_changed, stop_requested, next_work_was_called, started_under_a_cap),
     ],
 )
-def test_it_leaves_the_same_rows_events_and_job_as_the_long_way(
+def test_one_statement_leaves_the_same_rows_events_and_job_as_lifecycle(
     fleet: Fleet, monkeypatch, situation: Callable[[Fleet], Job]
 ):
     job = situation(fleet)
     for module in (handover, lifecycle):
         monkeypatch.setattr(module, "new_secret", lambda: "the same for both")
-    with undone():
-        quick = short_cut(job)
+    with rolled_back():
+        quick = hand_over_job(job)
         assert quick is not None
         after_short_cut = rows(quick.run_id)
     monkeypatch.setattr(handover, "hand_over", lambda *_: None)
-    with undone():
+    with rolled_back():
         slow = lifecycle.finish_run(job, WELL, LATER, worker_of(job), hand_over=True)
         assert slow is not None
         assert rows(slow.run_id) == after_short_cut
     assert replace(quick, run_id=0) == replace(slow, run_id=0)
 
 
-def test_the_oldest_work_whose_time_has_come_is_next(fleet: Fleet):
+def test_the_oldest_due_work_item_is_next(fleet: Fleet):
     agent, job = busy(fleet, waiting=3)
     first, second, _ = agent.work_items.filter(state="queued").order_by("id")
     WorkItem.objects.filter(pk=first.pk).update(available_at=at(31))
-    following = short_cut(job)
+    following = hand_over_job(job)
     assert following is not None
     assert following.work_item_id == second.pk
     assert event_names(following.run_id) == ["run.admitted", "run.started"]
     assert event_names(job.run_id)[-1] == "run.succeeded"
 
 
-def test_a_chain_of_hand_overs_does_all_the_work_in_one_slot(fleet: Fleet):
+def test_a_chain_of_hand_overs_finishes_all_work_in_one_slot(fleet: Fleet):
     agent, job = busy(fleet, waiting=4)
     worker = worker_of(job)
     following: Job | None = job
@@ -158,7 +164,7 @@ def test_a_chain_of_hand_overs_does_all_the_work_in_one_slot(fleet: Fleet):
     assert run_states(agent) == ["succeeded"] * 5
 
 
-# --- nothing at all -------------------------------------------------------------------------
+# --- no change ------------------------------------------------------------------------------
 
 
 def agents(**columns: Any) -> Callable[[], object]:
@@ -190,7 +196,7 @@ def tenants(**columns: Any) -> Callable[[], object]:
         *("capped", "stopping", "nothing waits", "not yet", "dropped", "not owned", "ended"),
     ],
 )
-def test_it_does_nothing_where_things_are_not_so_plain(fleet: Fleet, change):
+def test_the_statement_changes_no_row_in_cases_that_lifecycle_must_handle(fleet: Fleet, change):
     _, job = busy(fleet)
     worker = worker_of(job)
     change()
@@ -200,33 +206,35 @@ def test_it_does_nothing_where_things_are_not_so_plain(fleet: Fleet, change):
 
 
 @pytest.mark.parametrize(("scale", "slot"), [(1, 0), (1, 1), (2, 2)])
-def test_it_does_nothing_while_more_runs_go_on_than_the_scale_allows(fleet: Fleet, scale, slot):
+def test_the_statement_changes_no_row_while_more_runs_than_the_scale_are_unfinished(
+    fleet: Fleet, scale, slot
+):
     agent = fleet.agent(scale=3)
     items = [fleet.ask(agent) for _ in range(5)]
     jobs = [fleet.start(item) for item in items[:3]]
     Agent.objects.update(scale=scale)
     before = rows()
-    assert short_cut(jobs[slot]) is None
+    assert hand_over_job(jobs[slot]) is None
     assert rows() == before
 
 
 @pytest.mark.parametrize(
     "ending", [Ending("failed", "exit code 1"), Ending("succeeded", wants_rerun=True)]
 )
-def test_it_is_only_for_runs_that_went_well_and_want_nothing_more(fleet: Fleet, ending):
+def test_the_statement_is_only_used_for_successful_runs_without_a_rerun(fleet: Fleet, ending):
     _, job = busy(fleet)
     before = rows()
-    assert short_cut(job, ending) is None
+    assert hand_over_job(job, ending) is None
     assert rows() == before
 
 
-def test_the_run_of_a_schedule_goes_the_long_way_because_its_schedule_wants_to_know(fleet: Fleet):
+def test_the_run_of_a_schedule_is_finished_by_lifecycle_which_updates_the_schedule(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent)
     fleet.fire(schedule)
     job = fleet.start(agent.work_items.get())
     fleet.ask(agent)
-    assert short_cut(job) is None
+    assert hand_over_job(job) is None
     assert lifecycle.finish_run(job, WELL, LATER, worker_of(job), hand_over=True) is not None
     schedule.refresh_from_db()
     assert schedule.last_completed_at == LATER
@@ -249,7 +257,7 @@ def in_a_thread(pool: ThreadPoolExecutor, job: Job, worker: int) -> "Future[Job 
     return pool.submit(end)
 
 
-def who_wait_for_a_lock() -> int:
+def count_lock_waits() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
         return int(cursor.fetchone()[0])
@@ -258,13 +266,13 @@ def who_wait_for_a_lock() -> int:
 def ended_together(
     jobs: list[Job], meanwhile: Callable[[], object] = lambda: None
 ) -> list[Job | None]:
-    """All have begun before any can go on, so each has seen the rows as they were before."""
+    """All statements start before the lock is released, so each has read the old rows."""
     workers = [worker_of(job) for job in jobs]
     with ThreadPoolExecutor(len(jobs)) as pool:
         with transaction.atomic():
             lock_agent(jobs[0].agent_id)
             ends = [in_a_thread(pool, *each) for each in zip(jobs, workers, strict=True)]
-            wait_for(lambda: who_wait_for_a_lock() == len(jobs))
+            wait_for(lambda: count_lock_waits() == len(jobs))
             meanwhile()
         return [end.result(10) for end in ends]
 
@@ -275,7 +283,7 @@ def two_running(fleet: Fleet) -> tuple[Agent, list[Job]]:
     return agent, [fleet.start(item, worker=fleet.worker()) for item in items[:2]]
 
 
-def test_two_that_end_at_the_same_moment_hand_over_different_work(durable_fleet: Fleet):
+def test_two_runs_that_end_concurrently_start_different_work_items(durable_fleet: Fleet):
     agent, jobs = two_running(durable_fleet)
     first, second = ended_together(jobs)
     assert first and second
@@ -290,22 +298,24 @@ def test_two_that_end_at_the_same_moment_hand_over_different_work(durable_fleet:
 @pytest.mark.parametrize(
     "change", [agents(scale=1), agents(paused_at=NOON), agents(removed_at=NOON)]
 )
-def test_what_changes_while_it_waits_for_the_agent_counts(durable_fleet: Fleet, change):
+def test_changes_committed_while_the_statement_waits_for_the_lock_are_seen(
+    durable_fleet: Fleet, change
+):
     agent, jobs = two_running(durable_fleet)
     assert ended_together(jobs, change) == [None, None]
     assert run_states(agent) == ["running"] * 2
     assert work_states(agent) == ["admitted"] * 2 + ["queued"] * 4
 
 
-def test_work_that_is_dropped_while_it_waits_is_not_handed_over(durable_fleet: Fleet):
+def test_work_dropped_while_the_statement_waits_for_the_lock_is_not_started(durable_fleet: Fleet):
     agent, jobs = two_running(durable_fleet)
     oldest = agent.work_items.filter(state="queued").earliest("id")
-    first, second = ended_together(jobs, lambda: lifecycle.drop_work(oldest.pk, LATER, "told so"))
+    first, second = ended_together(jobs, lambda: lifecycle.drop_work(oldest.pk, LATER, "requested"))
     assert first and second
     assert work_states(agent)[2:5] == ["dropped", "admitted", "admitted"]
 
 
-def test_a_run_that_is_lost_while_it_waits_is_not_ended_again(durable_fleet: Fleet):
+def test_a_run_lost_while_the_statement_waits_for_the_lock_is_not_ended_again(durable_fleet: Fleet):
     agent, (job, _) = two_running(durable_fleet)
     run = Run.objects.select_related("agent").get(pk=job.run_id)
     assert ended_together([job], lambda: lifecycle.lose_run(run, LATER, "lost")) == [None]
@@ -314,7 +324,9 @@ def test_a_run_that_is_lost_while_it_waits_is_not_ended_again(durable_fleet: Fle
     assert event_names(job.run_id)[-1] == "run.lost"
 
 
-def test_a_signal_that_comes_while_it_waits_is_heard(durable_fleet: Fleet):
+def test_a_signal_that_arrives_while_the_statement_waits_for_the_lock_is_applied(
+    durable_fleet: Fleet,
+):
     _, (job, _) = two_running(durable_fleet)
     assert ended_together([job], lambda: signaled(job.run_id)) == [None]
     assert Run.objects.get(pk=job.run_id).state == "running"

@@ -1,4 +1,4 @@
-"""Every move of a run and its work: what is allowed, what follows, and what moves nothing."""
+"""The moves of runs and work items: allowed moves, their effects, and moves that change no row."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FINAL = ["succeeded", "failed", "timed_out", "stopped"]
 # --- start ----------------------------------------------------------------------------------
 
 
-def test_a_started_run_knows_its_worker_its_time_and_its_deadline(fleet: Fleet):
+def test_a_started_run_has_a_worker_a_start_time_and_a_deadline(fleet: Fleet):
     agent = fleet.agent(timeout_seconds=90)
     worker = fleet.worker()
     job = fleet.start(fleet.ask(agent, prompt="p", context="c"), at(3), worker)
@@ -22,7 +22,7 @@ def test_a_started_run_knows_its_worker_its_time_and_its_deadline(fleet: Fleet):
     assert (job.prompt, job.context, job.timeout_seconds) == ("p", "c", 90)
 
 
-def test_a_run_is_started_once_however_often_it_is_asked_for(fleet: Fleet):
+def test_a_run_is_started_once_by_repeated_calls(fleet: Fleet):
     run = live_run(fleet.ask(fleet.agent()))
     workers = [fleet.worker() for _ in range(3)]
     jobs = [lifecycle.start_run(run.pk, worker.pk, NOON) for worker in workers]
@@ -86,7 +86,7 @@ def test_a_handed_over_run_is_started_by_the_same_worker_in_the_same_moment(flee
     assert event_names(run.pk) == ["run.admitted", "run.started"]
 
 
-def test_a_finish_under_a_cap_leaves_the_place_to_the_oldest_of_all(fleet: Fleet):
+def test_under_a_cap_a_finished_run_leaves_its_slot_to_the_oldest_work_of_all_agents(fleet: Fleet):
     Tenant.objects.update(scale=1)
     agent = fleet.agent()
     first, _ = fleet.ask(agent), fleet.ask(agent)
@@ -94,7 +94,7 @@ def test_a_finish_under_a_cap_leaves_the_place_to_the_oldest_of_all(fleet: Fleet
     assert work_states(agent) == ["done", "queued"]
 
 
-def test_a_paused_agent_finishes_and_takes_nothing_new(fleet: Fleet):
+def test_a_paused_agent_finishes_its_run_and_starts_no_other(fleet: Fleet):
     agent = fleet.agent()
     first, _ = fleet.ask(agent), fleet.ask(agent)
     job = fleet.start(first)
@@ -113,7 +113,7 @@ def _snapshot() -> list[object]:
     ]
 
 
-def test_a_worker_that_does_not_own_the_run_moves_nothing(fleet: Fleet):
+def test_a_worker_that_does_not_own_the_run_changes_no_row(fleet: Fleet):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent))
     fleet.ask(agent)
@@ -123,8 +123,8 @@ def test_a_worker_that_does_not_own_the_run_moves_nothing(fleet: Fleet):
     assert event_names(job.run_id) == ["run.admitted", "run.started"]
 
 
-def test_a_superseded_worker_moves_nothing(fleet: Fleet):
-    """It was declared dead, its run lost and tried again elsewhere; then it comes back."""
+def test_a_superseded_worker_changes_no_row(fleet: Fleet):
+    """The worker was declared dead and its run was lost and retried; then the worker reports."""
     agent = fleet.agent(on_lost="retry")
     item = fleet.ask(agent)
     old, new = fleet.worker(), fleet.worker()
@@ -147,7 +147,7 @@ def test_a_run_finishes_once(fleet: Fleet):
 
 
 @pytest.mark.parametrize(("old", "new"), [("succeeded", "running"), ("pending", "succeeded")])
-def test_a_move_that_is_not_in_the_table_is_a_mistake_in_the_program(fleet: Fleet, old, new):
+def test_a_move_that_is_not_in_the_table_raises_an_assertion(fleet: Fleet, old, new):
     with pytest.raises((AssertionError, KeyError)):
         lifecycle._move_run(1, old, new, {})
 
@@ -160,8 +160,8 @@ def test_only_queued_work_is_dropped_or_cleared(fleet: Fleet):
     admitted, queued, other = (fleet.ask(agent) for _ in range(3))
     assert not lifecycle.drop_work(admitted.pk, NOON, "no")
     assert not lifecycle.clear_work(admitted.pk, NOON, "no")
-    assert lifecycle.drop_work(queued.pk, NOON, "told so")
-    assert lifecycle.clear_work(other.pk, NOON, "told so")
+    assert lifecycle.drop_work(queued.pk, NOON, "requested")
+    assert lifecycle.clear_work(other.pk, NOON, "requested")
     assert work_states(agent) == ["admitted", "dropped", "cleared"]
 
 
@@ -170,7 +170,7 @@ def test_work_can_be_restored_to_its_queue(fleet: Fleet, was):
     agent = fleet.agent()
     _, item = fleet.ask(agent), fleet.ask(agent)
     put_away = lifecycle.drop_work if was == "dropped" else lifecycle.clear_work
-    assert put_away(item.pk, NOON, "told so")
+    assert put_away(item.pk, NOON, "requested")
     assert lifecycle.restore_work(item.pk, was, at(9))
     item.refresh_from_db()
     assert (item.state, item.reason, item.finished_at) == ("queued", "", None)

@@ -1,4 +1,4 @@
-"""On PostgreSQL whoever ends or calls off an agent's work locks the agent first: no deadlocks."""
+"""On PostgreSQL every change that ends work of an agent locks the agent first: no deadlocks."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from agents_app.runs.slots import lock_agent
 from agents_app.schedules import edit, firings
 from agents_app.schedules.edit import Draft
 from tests.agents_app.fleet import NOON, Fleet, at
-from tests.agents_app.timely import create, look, tick
+from tests.agents_app.timely import create, reread, tick
 from tests.parts.waiting import wait_for
 
 
@@ -47,7 +47,7 @@ def create_another(schedule: Schedule) -> Any:
 
 
 @pytest.mark.parametrize("act", [cancel, retry, resume, drop, lose, create_another])
-def test_it_waits_for_whoever_decides_about_the_agent_and_holds_nothing_meanwhile(
+def test_a_change_waits_for_the_lock_on_the_agent_and_holds_no_other_lock(
     durable_fleet: Fleet, act: Callable[[Schedule], Any]
 ):
     schedule = create(durable_fleet.agent(), "* * * * *", overlap="queue")
@@ -57,15 +57,15 @@ def test_it_waits_for_whoever_decides_about_the_agent_and_holds_nothing_meanwhil
         with transaction.atomic():
             lock_agent(schedule.agent_id)
             acting = pool.submit(_in_a_thread, act, schedule)
-            wait_for(_somebody_waits)
-            # What a decision writes: it would wait for ever if the other one held any of it.
+            wait_for(_a_connection_waits_for_a_lock)
+            # The rows that a decision writes: it would wait forever if the change held one of them.
             Schedule.objects.update(skipped_count=F("skipped_count") + 1)
             WorkItem.objects.filter(state="queued").update(reason="seen")
             Run.objects.update(status_text="seen")
         assert acting.result(10)
 
 
-def test_many_who_cancel_and_decide_at_once_never_wait_for_each_other(durable_fleet: Fleet):
+def test_concurrent_cancels_and_decisions_never_deadlock(durable_fleet: Fleet):
     agent = durable_fleet.agent(paused_at=NOON)
     made = [create(agent, "* * * * *", name=f"s{number}") for number in range(30)]
     for schedule in made:
@@ -80,7 +80,7 @@ def test_many_who_cancel_and_decide_at_once_never_wait_for_each_other(durable_fl
     with ThreadPoolExecutor(2) as pool:
         acts = [pool.submit(_in_a_thread, act, made[0]) for act in (cancel_all, decide_all)]
         assert sum(act.result(30) for act in acts) == 30
-    assert {look(schedule).state for schedule in made} == {"canceled"}
+    assert {reread(schedule).state for schedule in made} == {"canceled"}
 
 
 def _in_a_thread(act: Callable[[Schedule], Any], schedule: Schedule) -> Any:
@@ -90,7 +90,7 @@ def _in_a_thread(act: Callable[[Schedule], Any], schedule: Schedule) -> Any:
         connection.close()
 
 
-def _somebody_waits() -> bool:
+def _a_connection_waits_for_a_lock() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
         return bool(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""What follows a run: again because it asked, because it failed, or because it was lost."""
+"""Reruns that a run requests, retries of failed runs, and retries of lost runs."""
 
 from typing import Any
 
@@ -21,13 +21,13 @@ def _scheduled(fleet: Fleet, **columns: Any) -> Agent:
     return agent
 
 
-def _asks_again(fleet: Fleet, agent: Agent, now=NOON, **how: Any):
+def _finish_with_rerun(fleet: Fleet, agent: Agent, now=NOON, **how: Any):
     return fleet.finish(fleet.start(agent.work_items.get(), now), now=now, wants_rerun=True, **how)
 
 
-def test_a_scheduled_run_that_asks_for_it_runs_again_at_once(fleet: Fleet):
+def test_a_scheduled_run_that_requests_a_rerun_runs_again_immediately(fleet: Fleet):
     agent = _scheduled(fleet)
-    again = _asks_again(fleet, agent)
+    again = _finish_with_rerun(fleet, agent)
     assert again is not None
     assert (again.rerun, again.attempt) == (1, 1)
     assert run_states(agent) == ["succeeded", "pending"]
@@ -35,7 +35,7 @@ def test_a_scheduled_run_that_asks_for_it_runs_again_at_once(fleet: Fleet):
     assert Run.objects.get(pk=again.run_id).trigger_detail == "rerun 1/10"
 
 
-def test_a_rerun_goes_before_other_work_that_waits(fleet: Fleet):
+def test_a_rerun_starts_before_queued_work(fleet: Fleet):
     agent = _scheduled(fleet)
     scheduled, _ = agent.work_items.get(), fleet.ask(agent)
     again = fleet.finish(fleet.start(scheduled), wants_rerun=True)
@@ -46,29 +46,29 @@ def test_a_rerun_goes_before_other_work_that_waits(fleet: Fleet):
 
 def test_reruns_end_at_the_agents_limit(fleet: Fleet):
     agent = _scheduled(fleet, max_reruns=2)
-    assert _asks_again(fleet, agent) is not None
-    assert _asks_again(fleet, agent) is not None
-    assert _asks_again(fleet, agent) is None
+    assert _finish_with_rerun(fleet, agent) is not None
+    assert _finish_with_rerun(fleet, agent) is not None
+    assert _finish_with_rerun(fleet, agent) is None
     assert run_states(agent) == ["succeeded"] * 3
     assert work_states(agent) == ["done"]
 
 
-def test_a_limit_of_no_reruns_is_kept(fleet: Fleet):
+def test_a_limit_of_zero_reruns_is_respected(fleet: Fleet):
     agent = _scheduled(fleet, max_reruns=0)
-    assert _asks_again(fleet, agent) is None
+    assert _finish_with_rerun(fleet, agent) is None
 
 
 @pytest.mark.parametrize("trigger", [t for t in Trigger.values if t != "schedule"])
-def test_only_runs_that_time_started_run_again(fleet: Fleet, trigger):
+def test_only_runs_of_schedules_are_rerun(fleet: Fleet, trigger):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent, trigger=trigger))
     assert fleet.finish(job, wants_rerun=True) is None
     assert work_states(agent) == ["done"]
 
 
-def test_a_chain_of_reruns_ends_when_one_fails(fleet: Fleet):
+def test_a_chain_of_reruns_ends_when_a_run_fails(fleet: Fleet):
     agent = _scheduled(fleet)
-    _asks_again(fleet, agent)
+    _finish_with_rerun(fleet, agent)
     assert fleet.finish(fleet.start(agent.work_items.get()), "failed") is None
     assert run_states(agent) == ["succeeded", "failed"]
     assert work_states(agent) == ["failed"]
@@ -77,9 +77,9 @@ def test_a_chain_of_reruns_ends_when_one_fails(fleet: Fleet):
 @pytest.mark.parametrize("change", [{"scale": 0}, {"removed_at": NOON}, {"paused_at": NOON}])
 def test_a_chain_of_reruns_ends_when_the_agent_is_disabled_or_paused(fleet: Fleet, change):
     agent = _scheduled(fleet)
-    _asks_again(fleet, agent)
+    _finish_with_rerun(fleet, agent)
     Agent.objects.update(**change)
-    assert _asks_again(fleet, agent) is None
+    assert _finish_with_rerun(fleet, agent) is None
     assert run_states(agent) == ["succeeded", "succeeded"]
     assert work_states(agent) == ["done"]
 
@@ -97,7 +97,7 @@ def test_a_rerun_takes_the_definition_that_is_valid_now(fleet: Fleet):
 # --- retries --------------------------------------------------------------------------------
 
 
-def test_a_failed_run_is_tried_again_later_each_time_twice_as_much_later(fleet: Fleet):
+def test_a_failed_run_is_retried_with_a_delay_that_doubles(fleet: Fleet):
     agent = fleet.agent(retries=3)
     item = fleet.ask(agent)
     now = NOON
@@ -114,7 +114,7 @@ def test_a_failed_run_is_tried_again_later_each_time_twice_as_much_later(fleet: 
     assert work_states(agent) == ["failed"]
 
 
-def test_a_retry_is_a_run_of_its_own_with_the_next_attempt_number(fleet: Fleet):
+def test_a_retry_is_a_new_run_with_the_next_attempt_number(fleet: Fleet):
     agent = fleet.agent(retries=1)
     item = fleet.ask(agent)
     fleet.finish(fleet.start(item), "timed_out")
@@ -126,7 +126,7 @@ def test_a_retry_is_a_run_of_its_own_with_the_next_attempt_number(fleet: Fleet):
 
 
 @pytest.mark.parametrize("state", ["succeeded", "stopped"])
-def test_what_succeeded_or_was_stopped_is_not_tried_again(fleet: Fleet, state):
+def test_a_run_that_succeeded_or_was_stopped_is_not_retried(fleet: Fleet, state):
     agent = fleet.agent(retries=3)
     fleet.finish(fleet.start(fleet.ask(agent)), state)
     assert work_states(agent) == ["done" if state == "succeeded" else "failed"]
@@ -148,7 +148,7 @@ def _lose(fleet: Fleet, agent: Agent, now=NOON) -> None:
     )
 
 
-def test_a_lost_run_fails_its_work_unless_the_agent_says_retry(fleet: Fleet):
+def test_a_lost_run_fails_its_work_unless_on_lost_is_retry(fleet: Fleet):
     agent = fleet.agent(on_lost="fail", retries=3)
     fleet.ask(agent)
     _lose(fleet, agent, at(40))
@@ -158,7 +158,7 @@ def test_a_lost_run_fails_its_work_unless_the_agent_says_retry(fleet: Fleet):
     assert event_names(run.pk)[-1] == "run.lost"
 
 
-def test_a_lost_run_is_tried_again_at_once_where_the_agent_says_so(fleet: Fleet):
+def test_a_lost_run_is_retried_immediately_if_on_lost_is_retry(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     fleet.ask(agent)
     _lose(fleet, agent, at(40))
@@ -169,7 +169,7 @@ def test_a_lost_run_is_tried_again_at_once_where_the_agent_says_so(fleet: Fleet)
     ]
 
 
-def test_after_three_losses_the_next_is_death(fleet: Fleet):
+def test_a_run_that_is_lost_after_three_losses_is_dead(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     fleet.ask(agent)
     for hour in range(4):
@@ -180,7 +180,7 @@ def test_after_three_losses_the_next_is_death(fleet: Fleet):
     assert event_names(agent.runs.get(state="dead").pk)[-1] == "run.dead"
 
 
-def test_losses_of_long_ago_do_not_count(fleet: Fleet):
+def test_losses_outside_the_window_do_not_count(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     fleet.ask(agent)
     for hours in (0, 1, 2, 73.5):
@@ -190,7 +190,7 @@ def test_losses_of_long_ago_do_not_count(fleet: Fleet):
     assert work_states(agent) == ["queued"]
 
 
-def test_a_poisonous_item_does_not_keep_others_from_running(fleet: Fleet):
+def test_a_work_item_that_kills_its_workers_does_not_prevent_other_work(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     poison, innocent = fleet.ask(agent), fleet.ask(agent)
     for _ in range(4):
@@ -202,7 +202,7 @@ def test_a_poisonous_item_does_not_keep_others_from_running(fleet: Fleet):
     assert live_run(innocent).state == "pending"
 
 
-def test_a_run_that_has_ended_meanwhile_is_not_lost(fleet: Fleet):
+def test_a_run_that_has_ended_since_it_was_read_is_not_lost(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     job = fleet.start(fleet.ask(agent))
     as_seen_before = Run.objects.get(pk=job.run_id)

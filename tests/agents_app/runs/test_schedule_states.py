@@ -1,4 +1,4 @@
-"""What the end of a run means for the schedule that started it."""
+"""The effect of the end of a run on its schedule."""
 
 from agents_app.runs import dispatch, schedule_states
 from tests.agents_app.fleet import Fleet, at
@@ -37,7 +37,7 @@ def test_the_completion_of_a_cron_run_does_not_move_its_next_fire(fleet: Fleet):
     assert (schedule.last_completed_at, schedule.next_fire_at) == (at(30), at(hours=1))
 
 
-def test_a_manual_run_does_not_touch_the_schedule(fleet: Fleet):
+def test_a_manual_run_does_not_change_the_schedule(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, "1m", interval_seconds=60, next_fire_at=at(60))
     fleet.finish(fleet.start(fleet.ask(agent)), now=at(30))
@@ -45,7 +45,7 @@ def test_a_manual_run_does_not_touch_the_schedule(fleet: Fleet):
     assert (schedule.last_completed_at, schedule.next_fire_at) == (None, at(60))
 
 
-def test_a_schedule_paused_while_its_run_went_on_stays_paused(fleet: Fleet):
+def test_a_schedule_paused_during_its_run_stays_paused(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, "1m", interval_seconds=60)
     fleet.fire(schedule)

@@ -1,4 +1,4 @@
-"""How many runs may be unfinished: an agent's scale and its project's, counted in the database."""
+"""The limit of unfinished runs: the scale of an agent and the cap of its project."""
 
 import time
 
@@ -38,7 +38,7 @@ def test_a_free_slot_is_the_lowest_unused_number_below_the_scale(scale, used):
         assert slot < scale
 
 
-def test_a_very_wide_agent_finds_its_last_slot_quickly():
+def test_the_last_slot_of_a_large_scale_is_found_quickly():
     used: list[int | None] = list(range(9_999))
     began = time.perf_counter()
     assert lowest_free_number(10_000, used) == 9_999
@@ -48,14 +48,14 @@ def test_a_very_wide_agent_finds_its_last_slot_quickly():
 # --- an agent's scale -----------------------------------------------------------------------
 
 
-def test_a_slot_that_was_given_back_is_taken_again(fleet: Fleet):
+def test_a_slot_that_was_released_is_used_again(fleet: Fleet):
     agent = fleet.agent(scale=3)
     items = [fleet.ask(agent) for _ in range(3)]
     fleet.finish(fleet.start(items[1]))
     assert live_run(fleet.ask(agent)).slot == 1
 
 
-def test_a_lowered_scale_lets_runs_finish_and_admits_none_until_there_are_few_enough(fleet: Fleet):
+def test_after_a_lowered_scale_no_work_is_admitted_until_enough_runs_have_finished(fleet: Fleet):
     agent = fleet.agent(scale=3)
     jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
     waiting = [fleet.ask(agent) for _ in range(2)]
@@ -68,7 +68,7 @@ def test_a_lowered_scale_lets_runs_finish_and_admits_none_until_there_are_few_en
     assert unfinished() == 1
 
 
-def test_a_scale_raised_while_runs_go_on_takes_effect_at_once(fleet: Fleet):
+def test_a_raised_scale_takes_effect_immediately(fleet: Fleet):
     agent = fleet.agent(scale=1)
     for _ in range(3):
         fleet.ask(agent)
@@ -76,7 +76,7 @@ def test_a_scale_raised_while_runs_go_on_takes_effect_at_once(fleet: Fleet):
     assert set(agent.runs.values_list("slot", flat=True)) == {0, 1, 2}
 
 
-def test_scale_zero_lets_what_runs_finish_and_starts_nothing(fleet: Fleet):
+def test_scale_zero_lets_running_runs_finish_and_starts_none(fleet: Fleet):
     agent = fleet.agent(scale=1)
     job = fleet.start(fleet.ask(agent))
     fleet.ask(agent)
@@ -105,11 +105,11 @@ def test_an_impossible_scale_is_refused(fleet: Fleet, scale):
         control.scale_agent(agent, scale, "ann", NOON)
 
 
-# --- the database has the last word ---------------------------------------------------------
+# --- constraints of the database ------------------------------------------------------------
 
 
-def _second_run_of(run: Run, **changes: object) -> None:
-    """The same run once more, with these changes, is refused."""
+def _assert_copy_is_refused(run: Run, **changes: object) -> None:
+    """Asserts that the database refuses a copy of the run with these changes."""
     run.pk = None
     for name, value in changes.items():
         setattr(run, name, value)
@@ -122,20 +122,20 @@ def test_two_runs_cannot_hold_one_slot(fleet: Fleet):
     first, second = fleet.ask(agent), fleet.ask(agent)
     run = live_run(first)
     live_run(second).delete()
-    _second_run_of(run, work_item=second)
+    _assert_copy_is_refused(run, work_item=second)
 
 
-def test_two_runs_cannot_hold_one_place_under_the_cap(fleet: Fleet):
+def test_two_runs_cannot_hold_one_project_slot(fleet: Fleet):
     cap(fleet.tenant, 2)
     first, second = fleet.ask(fleet.agent("a")), fleet.ask(fleet.agent("b"))
     run = live_run(first)
     other = live_run(second)
     other.delete()
-    _second_run_of(run, work_item=second, agent=second.agent)
+    _assert_copy_is_refused(run, work_item=second, agent=second.agent)
 
 
 def test_a_work_item_cannot_have_two_live_runs(fleet: Fleet):
-    _second_run_of(live_run(fleet.ask(fleet.agent(scale=2))), slot=1)
+    _assert_copy_is_refused(live_run(fleet.ask(fleet.agent(scale=2))), slot=1)
 
 
 def test_an_unfinished_run_without_a_slot_cannot_be_written(fleet: Fleet):
@@ -163,7 +163,7 @@ def test_all_agents_together_stay_below_the_projects_cap(fleet: Fleet):
     assert set(Run.objects.values_list("project_slot", flat=True)) == {0, 1}
 
 
-def test_a_cap_set_while_runs_go_on_counts_them(fleet: Fleet):
+def test_a_cap_set_during_runs_counts_these_runs(fleet: Fleet):
     agent = fleet.agent(scale=5)
     jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
     cap(fleet.tenant, 2)
@@ -176,7 +176,7 @@ def test_a_cap_set_while_runs_go_on_counts_them(fleet: Fleet):
     assert work_states(agent) == ["done", "done", "admitted", "admitted"]
 
 
-def test_a_cap_that_was_lifted_lets_all_go(fleet: Fleet):
+def test_after_a_cap_is_removed_all_queued_work_starts(fleet: Fleet):
     cap(fleet.tenant, 1)
     agent = fleet.agent(scale=3)
     for _ in range(3):
@@ -185,7 +185,7 @@ def test_a_cap_that_was_lifted_lets_all_go(fleet: Fleet):
     assert dispatch.admit_waiting(agent.pk, at(1)) == 2
 
 
-def test_a_place_under_the_cap_goes_to_the_oldest_work_of_all_agents(fleet: Fleet):
+def test_a_project_slot_goes_to_the_oldest_work_of_all_agents(fleet: Fleet):
     cap(fleet.tenant, 1)
     agents = [fleet.agent(name, scale=5) for name in ("a", "b", "c")]
     order = [agents[n] for n in (0, 0, 2, 1, 0)]
@@ -196,7 +196,7 @@ def test_a_place_under_the_cap_goes_to_the_oldest_work_of_all_agents(fleet: Flee
     assert not Run.objects.exclude(state="succeeded").exists()
 
 
-def test_an_agent_that_may_not_start_lets_the_next_oldest_pass(fleet: Fleet):
+def test_a_blocked_agent_does_not_keep_a_project_slot_from_younger_work(fleet: Fleet):
     cap(fleet.tenant, 1)
     first = fleet.ask(fleet.agent("a"))
     fleet.ask(fleet.agent("paused"))
@@ -207,7 +207,7 @@ def test_an_agent_that_may_not_start_lets_the_next_oldest_pass(fleet: Fleet):
     assert live_run(third).state == "pending"
 
 
-def test_without_a_cap_the_oldest_of_the_tenant_is_not_looked_for(
+def test_without_a_cap_the_oldest_work_of_the_tenant_is_not_read(
     fleet: Fleet, django_assert_num_queries
 ):
     fleet.ask(fleet.agent())
@@ -215,8 +215,8 @@ def test_without_a_cap_the_oldest_of_the_tenant_is_not_looked_for(
         dispatch.admit_under_cap(fleet.tenant.pk, at(1))
 
 
-def _two_agents_whose_younger_work_comes_first(fleet: Fleet) -> tuple[Agent, Agent]:
-    """Paused: `a` was made first, but `b` has been waiting longer."""
+def _two_paused_agents_with_queued_work(fleet: Fleet) -> tuple[Agent, Agent]:
+    """Agent `a` was created first, but the work of `b` is older."""
     cap(fleet.tenant, 2)
     a, b = fleet.agent("a", scale=5), fleet.agent("b", scale=5)
     Tenant.objects.update(paused_at=NOON)
@@ -225,16 +225,16 @@ def _two_agents_whose_younger_work_comes_first(fleet: Fleet) -> tuple[Agent, Age
     return a, b
 
 
-def test_a_resumed_project_gives_its_places_to_the_oldest_work(fleet: Fleet):
-    a, b = _two_agents_whose_younger_work_comes_first(fleet)
+def test_a_resumed_project_gives_its_slots_to_the_oldest_work(fleet: Fleet):
+    a, b = _two_paused_agents_with_queued_work(fleet)
     control.resume_tenant(fleet.tenant, "ann", at(1))
     assert (run_states(b), run_states(a)) == (["pending", "pending"], [])
 
 
-def test_the_sweep_gives_places_under_the_cap_to_the_oldest_work(fleet: Fleet):
+def test_the_sweep_gives_project_slots_to_the_oldest_work(fleet: Fleet):
     from agents_app.maintenance.reconcile import reconcile
 
-    a, b = _two_agents_whose_younger_work_comes_first(fleet)
+    a, b = _two_paused_agents_with_queued_work(fleet)
     Tenant.objects.update(paused_at=None)
     reconcile(at(1), "somewhere")
     assert (run_states(b), run_states(a)) == (["pending", "pending"], [])

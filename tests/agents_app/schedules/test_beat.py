@@ -1,4 +1,4 @@
-"""Beat's tick: what is due is claimed and decided, duties are done by one beat at a time."""
+"""The tick of beat: due schedules are claimed, firings decided, duties performed by one beat."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -50,17 +50,17 @@ def test_a_beat_never_sleeps_past_a_fire_nor_longer_than_a_second(
     assert scheduler.tick() == pytest.approx(0.2)
 
 
-def test_of_several_beats_one_does_a_duty(duty: PeriodicTask):
+def test_of_several_beats_one_performs_a_duty(duty: PeriodicTask):
     assert [claim_duty("a duty", 10, at(second)) for second in (0, 0.1, 3)] == [True, False, False]
     assert claim_duty("a duty", 10, at(10))
 
 
-def test_a_beat_that_ticks_a_little_early_still_does_its_duty(duty: PeriodicTask):
+def test_a_beat_that_ticks_slightly_early_still_performs_its_duty(duty: PeriodicTask):
     assert claim_duty("a duty", 10, NOON)
     assert claim_duty("a duty", 10, at(9.8))
 
 
-def test_a_clock_that_is_set_back_keeps_no_duty_waiting(
+def test_a_clock_that_is_set_back_delays_no_duty(
     duty: PeriodicTask, scheduler: DroverScheduler, monkeypatch: pytest.MonkeyPatch
 ):
     now = datetime.now(UTC)
@@ -68,7 +68,7 @@ def test_a_clock_that_is_set_back_keeps_no_duty_waiting(
     assert claim_duty("a duty", 10, now)
     PeriodicTask.objects.update(last_run_at=now + timedelta(hours=3))
     late, early = now + timedelta(hours=3), now - timedelta(seconds=20)
-    # Reading it in Celery's way would close the connection of this test.
+    # Celery's way to read the schedule would close the connection of this test.
     schedule = scheduler.all_as_schedule()
     monkeypatch.setattr(DroverScheduler, "schedule", schedule)
     scheduler.clock = lambda: late
@@ -97,7 +97,7 @@ def test_a_duty_does_not_overlap_with_itself(monkeypatch):
     wait_for(lambda: len(begun) == 2)
 
 
-def test_a_duty_that_fails_is_logged_and_done_again_next_time(monkeypatch, caplog):
+def test_a_duty_that_fails_is_logged_and_performed_again_after_its_period(monkeypatch, caplog):
     monkeypatch.setattr(beat, "DUTIES", {"bad": lambda _: 1 / 0})
     runner = DutyRunner()
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_the_status_of_beat_is_written_every_ten_seconds_and_loses_no_count(flee
     assert (row.check_count, row.trigger_count) == (6, 10)
 
 
-def test_a_database_that_is_away_delays_a_tick_and_does_not_end_beat(
+def test_an_unreachable_database_delays_a_tick_and_does_not_end_beat(
     scheduler: DroverScheduler, caplog
 ):
     from django.db import OperationalError

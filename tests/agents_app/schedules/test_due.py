@@ -1,4 +1,4 @@
-"""What is due becomes firings: one an instant, caught up as the schedule says, the next armed."""
+"""Due instants become firings: one per instant, caught up by policy, with a next fire time."""
 
 from datetime import datetime, timedelta
 
@@ -26,7 +26,7 @@ def fired(schedule: Schedule) -> list[datetime]:
 # --- one instant, one firing ----------------------------------------------------------------
 
 
-def test_a_due_instant_becomes_a_firing_and_the_next_one_is_armed(fleet: Fleet):
+def test_a_due_instant_becomes_a_firing_and_the_next_fire_time_is_set(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE, next_fire_at=NOON)
     assert due.claim_due_schedules(at(0.2)) == 1
     schedule.refresh_from_db()
@@ -35,7 +35,7 @@ def test_a_due_instant_becomes_a_firing_and_the_next_one_is_armed(fleet: Fleet):
     assert (schedule.last_fire_at, schedule.fire_count, schedule.missed_count) == (NOON, 1, 0)
 
 
-def test_a_second_look_at_the_same_moment_finds_nothing(fleet: Fleet):
+def test_a_second_claim_at_the_same_time_finds_nothing_due(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE)
     due.claim_due_schedules(NOON)
     assert due.claim_due_schedules(NOON) == 0
@@ -92,7 +92,7 @@ def test_more_schedules_than_fit_into_one_commit_are_all_claimed(fleet: Fleet):
     assert set(Schedule.objects.values_list("next_fire_at", flat=True)) == {at(60)}
 
 
-def test_the_next_due_time_is_the_earliest_of_the_active_ones(fleet: Fleet):
+def test_the_next_due_time_is_the_earliest_of_all_active_schedules(fleet: Fleet):
     agent = fleet.agent()
     assert due.next_due_at() is None
     fleet.schedule(agent, name="late", next_fire_at=at(300))
@@ -102,7 +102,7 @@ def test_the_next_due_time_is_the_earliest_of_the_active_ones(fleet: Fleet):
     assert due.next_due_at() == at(120)
 
 
-def test_a_schedule_that_cannot_be_read_any_more_does_not_stop_the_others(fleet: Fleet):
+def test_an_unreadable_schedule_does_not_delay_other_schedules(fleet: Fleet):
     agent = fleet.agent()
     broken = fleet.schedule(agent, "every now and then", name="broken")
     lost = fleet.schedule(agent, EVERY_MINUTE, name="nowhere", timezone="Atlantis/Capital")
@@ -122,7 +122,9 @@ def test_a_schedule_that_cannot_be_read_any_more_does_not_stop_the_others(fleet:
     ("catch_up", "expected"),
     [("skip", []), ("last", [at(hours=3)]), ("all", [at(hours=hour) for hour in range(4)])],
 )
-def test_after_a_time_without_beat_the_policy_says_what_fires(fleet: Fleet, catch_up, expected):
+def test_after_a_downtime_the_catch_up_policy_decides_which_instants_fire(
+    fleet: Fleet, catch_up, expected
+):
     schedule = fleet.schedule(
         fleet.agent(), EVERY_HOUR, catch_up=catch_up, catch_up_window_seconds=6 * 3600
     )
@@ -143,7 +145,7 @@ def test_an_hour_without_beat_makes_one_late_firing_and_counts_the_others(fleet:
     assert schedule.missed_count == 59
 
 
-def test_every_missed_instant_is_a_firing_that_says_so(fleet: Fleet):
+def test_every_missed_instant_is_recorded_as_a_skipped_firing(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE)
     due.claim_due_schedules(at(minutes=3))
     missed = [(at(minutes=minute), "skipped", "missed") for minute in range(3)]
@@ -151,7 +153,7 @@ def test_every_missed_instant_is_a_firing_that_says_so(fleet: Fleet):
 
 
 @pytest.mark.parametrize("catch_up", ["skip", "last", "all"])
-def test_what_is_older_than_the_window_never_fires(fleet: Fleet, catch_up):
+def test_an_instant_before_the_catch_up_window_never_fires(fleet: Fleet, catch_up):
     schedule = fleet.schedule(
         fleet.agent(), EVERY_HOUR, catch_up=catch_up, catch_up_window_seconds=600
     )
@@ -163,7 +165,7 @@ def test_what_is_older_than_the_window_never_fires(fleet: Fleet, catch_up):
 
 
 @pytest.mark.parametrize("catch_up", ["last", "all"])
-def test_what_is_just_inside_the_window_fires(fleet: Fleet, catch_up):
+def test_an_instant_at_the_edge_of_the_catch_up_window_fires(fleet: Fleet, catch_up):
     schedule = fleet.schedule(
         fleet.agent(), EVERY_HOUR, catch_up=catch_up, catch_up_window_seconds=600
     )
@@ -171,13 +173,13 @@ def test_what_is_just_inside_the_window_fires(fleet: Fleet, catch_up):
     assert fired(schedule) == [NOON]
 
 
-def test_a_beat_that_comes_a_little_late_is_no_reason_to_skip(fleet: Fleet):
+def test_a_slightly_late_beat_skips_no_instant(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), EVERY_HOUR, catch_up="skip")
     due.claim_due_schedules(at(59))
     assert fired(schedule) == [NOON]
 
 
-def test_catching_up_on_all_has_an_end(fleet: Fleet):
+def test_catch_up_all_has_an_upper_limit(fleet: Fleet):
     schedule = fleet.schedule(
         fleet.agent(), EVERY_MINUTE, catch_up="all", catch_up_window_seconds=86_400
     )
@@ -185,7 +187,7 @@ def test_catching_up_on_all_has_an_end(fleet: Fleet):
     assert fired(schedule) == [at(minutes=minute) for minute in range(201, 301)]
 
 
-def test_after_very_long_only_the_latest_are_caught_up_on(fleet: Fleet):
+def test_after_a_long_downtime_only_the_latest_instants_are_caught_up(fleet: Fleet):
     schedule = fleet.schedule(
         fleet.agent(), EVERY_MINUTE, catch_up="all", catch_up_window_seconds=7 * 86_400
     )
@@ -206,7 +208,7 @@ def test_a_year_without_beat_costs_a_bounded_number_of_rows(fleet: Fleet):
 # --- intervals ------------------------------------------------------------------------------
 
 
-def test_an_interval_fires_and_is_armed_one_interval_later(fleet: Fleet):
+def test_an_interval_fires_and_its_next_fire_time_is_one_interval_later(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "15m", interval_seconds=900)
     due.claim_due_schedules(at(2))
     schedule.refresh_from_db()
@@ -223,7 +225,7 @@ def test_an_interval_missed_many_times_fires_once_and_misses_nothing(fleet: Flee
 
 
 @pytest.mark.parametrize("waiting", [True, False], ids=["queued", "running"])
-def test_an_interval_is_put_off_while_its_last_work_goes_on(fleet: Fleet, waiting):
+def test_an_interval_is_postponed_while_its_last_work_is_unfinished(fleet: Fleet, waiting):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, "1m", interval_seconds=60, overlap="queue")
     if waiting:
@@ -246,7 +248,7 @@ def test_an_interval_counts_from_the_completion_of_its_run(fleet: Fleet):
     assert (schedule.last_completed_at, schedule.next_fire_at) == (at(100), at(160))
 
 
-def test_other_work_of_the_agent_does_not_put_an_interval_off(fleet: Fleet):
+def test_other_work_of_the_agent_does_not_postpone_an_interval(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, "1m", interval_seconds=60)
     fleet.ask(agent)
@@ -254,10 +256,10 @@ def test_other_work_of_the_agent_does_not_put_an_interval_off(fleet: Fleet):
     assert fired(schedule) == [NOON]
 
 
-# --- looking ahead --------------------------------------------------------------------------
+# --- computing ahead ------------------------------------------------------------------------
 
 
-def test_what_comes_after_the_next_fire_is_known_before_it_is_due(fleet: Fleet):
+def test_the_fire_time_after_the_next_one_is_computed_ahead(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "17 3 * * *", next_fire_at=at(1))
     _next_cron_fire.cache_clear()
     due.compute_next_fires_ahead(NOON, lambda: NOON)
@@ -268,14 +270,14 @@ def test_what_comes_after_the_next_fire_is_known_before_it_is_due(fleet: Fleet):
     assert schedule.fire_count == 1
 
 
-def test_looking_ahead_ends_in_time_for_the_first_fire(fleet: Fleet):
+def test_computing_ahead_ends_before_the_first_schedule_is_due(fleet: Fleet):
     fleet.schedule(fleet.agent(), "18 3 * * *", next_fire_at=at(1))
     _next_cron_fire.cache_clear()
     due.compute_next_fires_ahead(NOON, lambda: at(0.96))
     assert _next_cron_fire.cache_info().misses == 0
 
 
-def test_looking_ahead_leaves_what_cannot_be_read_to_the_claim(fleet: Fleet):
+def test_computing_ahead_leaves_unreadable_schedules_to_the_claim(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), "whenever", next_fire_at=at(1))
     due.compute_next_fires_ahead(NOON, lambda: NOON)
     schedule.refresh_from_db()

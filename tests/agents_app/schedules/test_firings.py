@@ -1,4 +1,4 @@
-"""Every firing learns what became of it, and why; overlap is a policy of its schedule."""
+"""The outcome of firings with its reason, and the overlap policy of their schedule."""
 
 import pytest
 
@@ -8,10 +8,7 @@ from agents_app.runs.slots import find_free_slots, lock_agent
 from agents_app.schedules import firings
 from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
-# --- asking ---------------------------------------------------------------------------------
-
-
-# --- why a firing was skipped ---------------------------------------------------------------
+# --- skipped firings ------------------------------------------------------------------------
 
 
 def _stopping(fleet: Fleet) -> None:
@@ -27,7 +24,7 @@ def _nothing(_: Fleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "happens", "reason"),
+    ("columns", "change", "reason"),
     [
         ({"scale": 0}, _nothing, "disabled"),
         ({"removed_at": NOON}, _nothing, "disabled"),
@@ -35,21 +32,21 @@ def _nothing(_: Fleet) -> None:
         ({}, _tenant(paused_at=NOON), "paused"),
         ({}, _tenant(disabled_at=NOON), "tenant_disabled"),
         ({}, _stopping, "stopping"),
-        # Several at once: the widest reason is the one that helps.
+        # Several blocks: the reason with the widest scope is stored.
         ({"scale": 0, "paused_at": NOON}, _tenant(disabled_at=NOON), "tenant_disabled"),
         ({"scale": 0, "paused_at": NOON}, _nothing, "disabled"),
     ],
 )
-def test_a_firing_that_may_not_start_says_why(fleet: Fleet, columns, happens, reason):
+def test_a_skipped_firing_has_a_reason(fleet: Fleet, columns, change, reason):
     agent = fleet.agent(**columns)
     schedule = fleet.schedule(agent, overlap="queue")
-    happens(fleet)
+    change(fleet)
     firing = fleet.fire(schedule)
     assert (firing.outcome, firing.reason) == ("skipped", reason)
     assert not agent.work_items.exists()
 
 
-def test_a_firing_starts_work_that_knows_its_schedule(fleet: Fleet):
+def test_the_work_item_of_a_firing_refers_to_its_schedule(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, prompt="tidy up")
     firing = fleet.fire(schedule)
@@ -59,14 +56,14 @@ def test_a_firing_starts_work_that_knows_its_schedule(fleet: Fleet):
     assert (item.trigger, live_run(item).schedule) == ("schedule", schedule)
 
 
-def test_a_firing_is_skipped_while_the_schedules_last_run_goes_on(fleet: Fleet):
+def test_a_firing_is_skipped_while_the_last_run_of_the_schedule_is_unfinished(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(scale=2))
     fleet.fire(schedule)
     firing = fleet.fire(schedule, at(60))
     assert (firing.outcome, firing.reason) == ("skipped", "already_running")
 
 
-def test_a_firing_is_skipped_when_others_hold_all_slots(fleet: Fleet):
+def test_a_firing_is_skipped_when_other_work_holds_all_slots(fleet: Fleet):
     agent = fleet.agent()
     fleet.ask(agent)
     firing = fleet.fire(fleet.schedule(agent))
@@ -88,8 +85,10 @@ def test_a_skipped_firing_is_logged_with_its_reason(fleet: Fleet, caplog):
 
 
 @pytest.mark.parametrize(("state", "reason"), [("paused", "paused"), ("canceled", "disabled")])
-def test_a_schedule_put_out_of_use_before_the_decision_starts_nothing(fleet: Fleet, state, reason):
-    """A beat died between the firing and its outcome; until the sweep came, somebody paused."""
+def test_a_schedule_paused_or_canceled_before_the_decision_starts_no_run(
+    fleet: Fleet, state, reason
+):
+    """A beat died between the firing and its outcome, and a user changed the schedule."""
     agent = fleet.agent()
     schedule = fleet.schedule(agent)
     firing = fleet.firing(schedule)
@@ -100,8 +99,8 @@ def test_a_schedule_put_out_of_use_before_the_decision_starts_nothing(fleet: Fle
     assert not agent.work_items.exists()
 
 
-def test_every_undecided_firing_is_decided_however_many_there_are(fleet: Fleet, monkeypatch):
-    monkeypatch.setattr(firings, "FIRINGS_IN_ONE_LOOK", 20)
+def test_undecided_firings_of_several_batches_are_all_decided(fleet: Fleet, monkeypatch):
+    monkeypatch.setattr(firings, "FIRINGS_IN_ONE_BATCH", 20)
     agents = [fleet.agent(f"agent-{number}") for number in range(3)]
     schedules = [fleet.schedule(agent, overlap="queue") for agent in agents]
     for schedule in schedules:
@@ -116,7 +115,7 @@ def test_every_undecided_firing_is_decided_however_many_there_are(fleet: Fleet, 
 
 
 def _fire_while_running(fleet: Fleet, overlap: str, times: int) -> list[str]:
-    """A run goes on while the schedule comes due again and again."""
+    """The outcomes of firings that are due while a run is unfinished."""
     agent = fleet.agent()
     schedule = fleet.schedule(agent, overlap=overlap)
     fleet.fire(schedule)
@@ -129,22 +128,22 @@ def test_overlap_skip_never_queues(fleet: Fleet):
     assert _fire_while_running(fleet, "skip", 2) == ["skipped", "skipped"]
 
 
-def test_overlap_queue_one_keeps_one_waiting(fleet: Fleet):
+def test_overlap_queue_one_queues_at_most_one_firing(fleet: Fleet):
     assert _fire_while_running(fleet, "queue_one", 3) == ["queued", "skipped", "skipped"]
 
 
-def test_overlap_queue_keeps_all_waiting(fleet: Fleet):
+def test_overlap_queue_queues_all_firings(fleet: Fleet):
     assert _fire_while_running(fleet, "queue", 3) == ["queued", "queued", "queued"]
 
 
-def test_overlap_cancel_other_stops_the_one_that_runs_and_waits_for_its_place(fleet: Fleet):
+def test_overlap_cancel_other_stops_the_running_run_and_waits_for_its_slot(fleet: Fleet):
     assert _fire_while_running(fleet, "cancel_other", 1) == ["queued"]
     run = Run.objects.get(slot__isnull=False)
     assert run.stop_requested_at == at(60)
     assert run.error == "replaced by a newer firing"
 
 
-def test_overlap_cancel_other_leaves_only_the_newest_firing_waiting(fleet: Fleet):
+def test_overlap_cancel_other_queues_only_the_newest_firing(fleet: Fleet):
     _fire_while_running(fleet, "cancel_other", 3)
     waiting = WorkItem.objects.filter(state="queued")
     assert [item.firing.due_at for item in waiting if item.firing] == [at(minutes=3)]
@@ -158,7 +157,7 @@ def test_overlap_cancel_other_replaces_a_run_that_no_worker_has_started(fleet: F
     assert run_states(agent) == ["stopped", "pending"]
 
 
-def test_overlap_cancel_other_spares_the_agents_other_work(fleet: Fleet):
+def test_overlap_cancel_other_does_not_stop_other_work_of_the_agent(fleet: Fleet):
     agent = fleet.agent(scale=2)
     schedule = fleet.schedule(agent, overlap="cancel_other")
     asked = fleet.ask(agent)
@@ -169,7 +168,7 @@ def test_overlap_cancel_other_spares_the_agents_other_work(fleet: Fleet):
 
 
 @pytest.mark.parametrize("overlap", ["queue", "queue_one", "cancel_other"])
-def test_work_of_others_makes_a_firing_wait_unless_its_policy_is_skip(fleet: Fleet, overlap):
+def test_other_work_of_the_agent_queues_a_firing_unless_overlap_is_skip(fleet: Fleet, overlap):
     agent = fleet.agent()
     fleet.ask(agent)
     assert fleet.fire(fleet.schedule(agent, overlap=overlap)).outcome == "queued"
@@ -178,7 +177,7 @@ def test_work_of_others_makes_a_firing_wait_unless_its_policy_is_skip(fleet: Fle
 # --- stopping -------------------------------------------------------------------------------
 
 
-def test_a_run_that_no_worker_has_started_is_stopped_on_the_spot(fleet: Fleet):
+def test_a_pending_run_is_stopped_immediately(fleet: Fleet):
     agent = fleet.agent()
     item = fleet.ask(agent)
     assert dispatch.request_stop([live_run(item)], at(5), "stopped by ann") == 1
@@ -187,7 +186,7 @@ def test_a_run_that_no_worker_has_started_is_stopped_on_the_spot(fleet: Fleet):
     assert (run.slot, work_states(agent)) == (None, ["failed"])
 
 
-def test_a_running_run_is_told_and_keeps_its_slot_until_its_worker_ends_it(fleet: Fleet):
+def test_a_running_run_keeps_its_slot_until_its_worker_ends_it(fleet: Fleet):
     agent = fleet.agent()
     job = fleet.start(fleet.ask(agent))
     assert dispatch.request_stop(agent.runs.all(), at(5), "stopped by ann") == 1
@@ -197,7 +196,7 @@ def test_a_running_run_is_told_and_keeps_its_slot_until_its_worker_ends_it(fleet
     assert run_states(agent) == ["stopped"]
 
 
-def test_asking_twice_to_stop_counts_once(fleet: Fleet):
+def test_a_repeated_stop_request_counts_once(fleet: Fleet):
     agent = fleet.agent()
     fleet.start(fleet.ask(agent))
     dispatch.request_stop(agent.runs.all(), at(5), "stopped by ann")
@@ -213,17 +212,17 @@ def test_a_finished_run_cannot_be_stopped(fleet: Fleet):
     assert (run.state, run.error, run.stop_requested_at) == ("succeeded", "", None)
 
 
-def test_the_slot_of_a_stopped_run_goes_to_who_waits(fleet: Fleet):
+def test_the_slot_of_a_stopped_run_goes_to_queued_work(fleet: Fleet):
     agent = fleet.agent()
     first, _ = fleet.ask(agent), fleet.ask(agent)
     dispatch.request_stop([live_run(first)], at(5), "stopped by ann")
     assert run_states(agent) == ["stopped", "pending"]
 
 
-# --- again ----------------------------------------------------------------------------------
+# --- reruns ---------------------------------------------------------------------------------
 
 
-def test_a_persons_rerun_is_new_work_with_the_same_input(fleet: Fleet):
+def test_a_requested_rerun_is_new_work_with_the_same_input(fleet: Fleet):
     agent = fleet.agent()
     item = fleet.ask(agent, trigger=Trigger.WEBHOOK, prompt="p", context="c")
     job = fleet.start(item)
@@ -234,7 +233,7 @@ def test_a_persons_rerun_is_new_work_with_the_same_input(fleet: Fleet):
     assert again.requested_by == f"ann, rerun of run {job.run_id}"
 
 
-def test_a_persons_rerun_does_not_belong_to_the_schedule(fleet: Fleet):
+def test_a_requested_rerun_does_not_belong_to_the_schedule(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent)
     fleet.fire(schedule)
@@ -248,7 +247,7 @@ def test_a_persons_rerun_does_not_belong_to_the_schedule(fleet: Fleet):
 # --- admitting ------------------------------------------------------------------------------
 
 
-def test_raising_the_scale_admits_as_many_as_fit(fleet: Fleet):
+def test_a_raised_scale_admits_as_much_work_as_there_are_slots(fleet: Fleet):
     agent = fleet.agent()
     for _ in range(5):
         fleet.ask(agent)
@@ -257,20 +256,20 @@ def test_raising_the_scale_admits_as_many_as_fit(fleet: Fleet):
     assert work_states(agent) == ["admitted"] * 3 + ["queued"] * 2
 
 
-def test_work_whose_time_has_not_come_is_not_admitted(fleet: Fleet):
+def test_work_is_not_admitted_before_it_is_available(fleet: Fleet):
     agent = fleet.agent(scale=2, retries=1)
     fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
     assert dispatch.admit_waiting(agent.pk, at(9)) == 0
     assert dispatch.admit_waiting(agent.pk, at(10)) == 1
 
 
-def test_work_that_waits_for_its_time_lets_younger_work_pass(fleet: Fleet):
+def test_work_that_is_not_available_yet_does_not_block_younger_work(fleet: Fleet):
     agent = fleet.agent(retries=1)
     fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
     assert fleet.ask(agent, at(1)).state == "admitted"
 
 
-def test_lifecycle_never_admits_without_waiting_work(fleet: Fleet):
+def test_lifecycle_admits_nothing_without_queued_work(fleet: Fleet):
     agent = fleet.agent()
     gate = lock_agent(agent.pk)
     assert gate is not None

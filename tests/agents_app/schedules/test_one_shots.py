@@ -1,4 +1,4 @@
-"""A schedule that fires once: what ends it, and what it waits for."""
+"""One-shots: the events that end them, and waiting for a slot."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from tests.agents_app.fleet import NOON, Fleet, at, live_run, work_states
 from tests.agents_app.timely import (
     create,
     last_work,
-    look,
     outcomes,
+    reread,
     run,
     runs_of,
     start,
@@ -36,10 +36,10 @@ def lose(schedule: Schedule, now: Any) -> None:
     assert in_transaction(lambda: lifecycle.lose_run(doomed, now, "lost: its worker died"))
 
 
-# --- how it ends ----------------------------------------------------------------------------
+# --- the end of a one-shot ------------------------------------------------------------------
 
 
-def test_a_one_shot_that_went_well_is_completed(fleet: Fleet):
+def test_a_one_shot_whose_run_succeeds_is_completed(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     assert (schedule.next_fire_at, schedule.one_shot) == (DUE, True)
     tick(at(minutes=9))
@@ -47,7 +47,7 @@ def test_a_one_shot_that_went_well_is_completed(fleet: Fleet):
     tick(DUE)
     assert states(schedule) == ("active", "")
     fleet.finish(start(fleet, schedule), now=at(minutes=11))
-    seen = look(schedule)
+    seen = reread(schedule)
     assert (seen.state, seen.pause_note, seen.next_fire_at) == ("completed", "", None)
     assert (seen.fire_count, seen.last_fire_at) == (1, DUE)
     assert seen.last_completed_at == at(minutes=11)
@@ -64,16 +64,16 @@ def test_a_one_shot_that_went_well_is_completed(fleet: Fleet):
         ("failed", "", "failed"),
     ],
 )
-def test_a_one_shot_that_went_wrong_is_failed_with_the_error_of_its_run(
+def test_a_one_shot_whose_run_fails_is_failed_with_the_error_of_its_run(
     fleet: Fleet, state, error, note
 ):
     schedule = create(fleet.agent(), SOON)
     run(fleet, schedule, state, DUE, error)
     assert states(schedule) == ("failed", note)
-    assert look(schedule).next_fire_at is None
+    assert reread(schedule).next_fire_at is None
 
 
-def test_a_one_shot_is_tried_again_before_it_has_failed(fleet: Fleet):
+def test_a_one_shot_has_not_failed_while_it_is_retried(fleet: Fleet):
     agent = fleet.agent(retries=1)
     schedule = create(agent, SOON)
     run(fleet, schedule, "failed", DUE, "exit code 3")
@@ -84,7 +84,7 @@ def test_a_one_shot_is_tried_again_before_it_has_failed(fleet: Fleet):
     assert runs_of(schedule) == ["failed", "succeeded"]
 
 
-def test_a_one_shot_whose_last_try_fails_has_failed(fleet: Fleet):
+def test_a_one_shot_whose_last_attempt_fails_has_failed(fleet: Fleet):
     agent = fleet.agent(retries=1)
     schedule = create(agent, SOON)
     run(fleet, schedule, "failed", DUE, "exit code 3")
@@ -93,7 +93,7 @@ def test_a_one_shot_whose_last_try_fails_has_failed(fleet: Fleet):
     assert states(schedule) == ("failed", "exit code 4")
 
 
-def test_a_one_shot_that_asks_for_a_rerun_ends_with_the_last_one(fleet: Fleet):
+def test_a_one_shot_with_reruns_ends_with_the_last_run(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     tick(DUE)
     fleet.finish(start(fleet, schedule), now=DUE, wants_rerun=True)
@@ -102,7 +102,7 @@ def test_a_one_shot_that_asks_for_a_rerun_ends_with_the_last_one(fleet: Fleet):
     assert states(schedule) == ("failed", "exit code 1")
 
 
-def test_a_one_shot_stopped_before_a_worker_came_has_failed(fleet: Fleet):
+def test_a_one_shot_whose_pending_run_is_stopped_has_failed(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     tick(DUE)
     control.stop_run(live_run(last_work(schedule)), "ann", DUE)
@@ -117,7 +117,7 @@ def test_a_lost_one_shot_has_failed(fleet: Fleet):
     assert states(schedule) == ("failed", "lost: its worker died")
 
 
-def test_a_lost_one_shot_goes_on_where_the_agent_says_retry(fleet: Fleet):
+def test_a_lost_one_shot_is_retried_if_on_lost_is_retry(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     schedule = create(agent, SOON)
     tick(DUE)
@@ -138,7 +138,7 @@ def test_a_one_shot_whose_work_is_dropped_has_failed(fleet: Fleet):
     assert states(schedule) == ("failed", "dropped: dropped by bob")
 
 
-def test_a_one_shot_that_falls_out_of_a_full_queue_has_failed(fleet: Fleet):
+def test_a_one_shot_dropped_from_a_full_queue_has_failed(fleet: Fleet):
     agent = fleet.agent(work_queue_size=1)
     fleet.start(fleet.ask(agent))
     schedule = create(agent, SOON)
@@ -147,7 +147,7 @@ def test_a_one_shot_that_falls_out_of_a_full_queue_has_failed(fleet: Fleet):
     assert states(schedule) == ("failed", "dropped: overflow: more than 1 work items were queued")
 
 
-def test_dropped_work_that_is_restored_says_after_all_how_the_one_shot_ended(fleet: Fleet):
+def test_restored_work_decides_how_its_one_shot_ends(fleet: Fleet):
     agent = fleet.agent()
     busy = fleet.start(fleet.ask(agent))
     schedule = create(agent, SOON)
@@ -159,7 +159,7 @@ def test_dropped_work_that_is_restored_says_after_all_how_the_one_shot_ended(fle
     assert states(schedule) == ("completed", "")
 
 
-def test_a_one_shot_whose_work_was_cleared_by_a_shutdown_goes_on_when_it_is_restored(fleet: Fleet):
+def test_a_one_shot_whose_work_was_cleared_continues_when_the_work_is_restored(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     tick(DUE)
     control.begin_shutdown("ann", AFTER, keep_queue=False)
@@ -171,24 +171,24 @@ def test_a_one_shot_whose_work_was_cleared_by_a_shutdown_goes_on_when_it_is_rest
     assert states(schedule) == ("completed", "")
 
 
-# --- when nothing comes of it ---------------------------------------------------------------
+# --- one-shots without a run ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("columns", "note"),
     [({"paused_at": NOON}, "skipped: paused"), ({"scale": 0}, "skipped: disabled")],
 )
-def test_a_one_shot_that_may_not_start_has_failed_and_says_why(fleet: Fleet, columns, note):
+def test_a_one_shot_that_is_blocked_has_failed_with_the_reason(fleet: Fleet, columns, note):
     agent = fleet.agent()
     schedule = create(agent, SOON)
     Agent.objects.update(**columns)
     tick(DUE)
     assert states(schedule) == ("failed", note)
-    assert look(schedule).skipped_count == 1
+    assert reread(schedule).skipped_count == 1
     assert not agent.work_items.exists()
 
 
-def test_a_one_shot_that_shall_not_wait_has_failed_if_no_slot_is_free(fleet: Fleet):
+def test_a_one_shot_with_overlap_skip_has_failed_if_no_slot_is_free(fleet: Fleet):
     agent = fleet.agent()
     fleet.ask(agent)
     schedule = create(agent, SOON, overlap="skip")
@@ -201,17 +201,17 @@ def test_a_one_shot_missed_by_more_than_its_window_has_failed(fleet: Fleet):
     tick(at(minutes=20, seconds=1))
     assert states(schedule) == ("failed", "skipped: missed")
     assert outcomes(schedule) == [(DUE, "skipped", "missed")]
-    assert (look(schedule).missed_count, look(schedule).fire_count) == (1, 0)
+    assert (reread(schedule).missed_count, reread(schedule).fire_count) == (1, 0)
 
 
 def test_a_one_shot_within_its_window_fires_late(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     tick(at(minutes=40))
     assert outcomes(schedule) == [(DUE, "started", "")]
-    assert look(schedule).late_count == 1
+    assert reread(schedule).late_count == 1
 
 
-def test_a_one_shot_whose_work_cannot_be_asked_for_has_failed(durable_fleet: Fleet):
+def test_a_one_shot_whose_work_item_cannot_be_created_has_failed(durable_fleet: Fleet):
     agent = durable_fleet.agent()
     schedule = create(agent, SOON)
     due.claim_due_schedules(DUE)
@@ -220,10 +220,10 @@ def test_a_one_shot_whose_work_cannot_be_asked_for_has_failed(durable_fleet: Fle
     firings.decide_firings(DUE)
     assert outcomes(schedule) == [(DUE, "failed", "")]
     assert states(schedule)[0] == "failed"
-    assert states(schedule)[1].startswith("not asked for: ")
+    assert states(schedule)[1].startswith("the work item could not be created: ")
 
 
-# --- tenants and agents that are not there --------------------------------------------------
+# --- disabled tenants and missing agents ----------------------------------------------------
 
 
 def test_a_one_shot_of_a_disabled_tenant_is_paused(fleet: Fleet):
@@ -234,7 +234,7 @@ def test_a_one_shot_of_a_disabled_tenant_is_paused(fleet: Fleet):
     assert outcomes(schedule) == []
 
 
-def test_a_tenant_disabled_after_the_firing_was_recorded_pauses_the_one_shot_as_well(fleet: Fleet):
+def test_a_tenant_disabled_after_the_firing_was_recorded_pauses_the_one_shot(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     due.claim_due_schedules(DUE)
     disable(fleet)
@@ -250,7 +250,7 @@ def test_a_one_shot_of_a_missing_agent_is_paused(fleet: Fleet):
     assert states(schedule) == ("paused", "the agent's directory is missing")
 
 
-def test_what_was_paused_by_circumstances_fires_when_it_is_resumed(fleet: Fleet):
+def test_a_one_shot_that_drover_paused_fires_when_it_is_resumed(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     due.claim_due_schedules(DUE)
     disable(fleet)
@@ -264,7 +264,7 @@ def test_what_was_paused_by_circumstances_fires_when_it_is_resumed(fleet: Fleet)
 # --- waiting --------------------------------------------------------------------------------
 
 
-def test_a_one_shot_waits_for_a_slot_unless_it_is_told_otherwise(fleet: Fleet):
+def test_a_one_shot_waits_for_a_slot_by_default(fleet: Fleet):
     agent = fleet.agent()
     busy = fleet.start(fleet.ask(agent))
     schedule = create(agent, SOON)
@@ -276,7 +276,9 @@ def test_a_one_shot_waits_for_a_slot_unless_it_is_told_otherwise(fleet: Fleet):
     assert work_states(agent) == ["done", "done"]
 
 
-def test_a_one_shot_on_its_way_breaks_no_rule_and_a_forgotten_one_does(fleet: Fleet):
+def test_a_one_shot_with_unfinished_work_violates_no_invariant_and_one_without_work_does(
+    fleet: Fleet,
+):
     agent = fleet.agent()
     schedule = create(agent, SOON, jitter_seconds=600)
     due.claim_due_schedules(DUE)
@@ -284,4 +286,4 @@ def test_a_one_shot_on_its_way_breaks_no_rule_and_a_forgotten_one_does(fleet: Fl
     firings.decide_firings(AFTER)
     assert violations(AFTER) == []
     last_work(schedule).delete()
-    assert "active_schedule_that_is_not_armed" in [found.name for found in violations(AFTER)]
+    assert "active_schedule_without_a_next_fire_time" in [found.name for found in violations(AFTER)]

@@ -1,4 +1,4 @@
-"""What a schedule's policies mean as time passes: anchors, jitter, late firings, counters."""
+"""The policies of a schedule over time: anchors, jitter, late firings, counters."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ from agents_app.models import Schedule, Tenant
 from agents_app.runs import control
 from agents_app.schedules import due, firings
 from tests.agents_app.fleet import NOON, Fleet, at
-from tests.agents_app.timely import create, last_work, look, outcomes, run, start, tick
+from tests.agents_app.timely import create, last_work, outcomes, reread, run, start, tick
 
 
 def fired(schedule: Schedule) -> list[datetime]:
@@ -19,7 +19,7 @@ def fired(schedule: Schedule) -> list[datetime]:
 # --- anchors --------------------------------------------------------------------------------
 
 
-def test_a_duration_fires_at_once_and_then_counts_from_each_end(fleet: Fleet):
+def test_a_duration_fires_immediately_and_then_counts_from_the_end_of_each_run(fleet: Fleet):
     schedule = create(fleet.agent(), "15m")
     tick(NOON)
     fleet.finish(start(fleet, schedule), now=at(minutes=20))
@@ -27,7 +27,7 @@ def test_a_duration_fires_at_once_and_then_counts_from_each_end(fleet: Fleet):
     assert fired(schedule) == [NOON, at(minutes=35)]
 
 
-def test_a_phrase_waits_first_and_then_counts_elapsed_time_whatever_runs_take(fleet: Fleet):
+def test_a_phrase_waits_first_and_then_counts_elapsed_time_independent_of_runs(fleet: Fleet):
     schedule = create(fleet.agent(scale=3), "every 15 minutes", overlap="queue")
     for minute in range(0, 61, 5):
         tick(at(minutes=minute))
@@ -49,10 +49,10 @@ def test_the_anchor_can_be_chosen(fleet: Fleet, text, anchor, first, second):
     assert fired(schedule) == [first, second]
 
 
-def test_an_elapsed_time_keeps_its_rhythm_when_beat_is_late(fleet: Fleet):
+def test_an_elapsed_interval_keeps_its_times_when_beat_is_late(fleet: Fleet):
     schedule = create(fleet.agent(scale=5), "every 10 minutes", overlap="queue")
     tick(at(minutes=13))
-    assert look(schedule).next_fire_at == at(minutes=20)
+    assert reread(schedule).next_fire_at == at(minutes=20)
 
 
 # --- jitter and late firings ----------------------------------------------------------------
@@ -76,7 +76,7 @@ def test_jitter_delays_the_decision_and_never_the_instant(fleet: Fleet, text, ji
     assert firings.decide_firings(at(hours=1) + longest) == 20
 
 
-def test_a_firing_that_waits_for_its_jitter_is_what_beat_wakes_up_for(fleet: Fleet):
+def test_beat_wakes_up_for_a_firing_that_waits_for_its_jitter(fleet: Fleet):
     schedule = create(fleet.agent(), "0 13 * * *", jitter_seconds=600)
     tick(at(hours=1))
     firing = schedule.firings.get()
@@ -111,12 +111,12 @@ def test_more_than_three_late_firings_are_spread(fleet: Fleet, count, spread):
         ("every 40 minutes", at(hours=2, minutes=40)),
     ],
 )
-def test_while_its_tenant_is_disabled_a_schedule_moves_on_by_an_hour(fleet: Fleet, text, upcoming):
+def test_a_schedule_of_a_disabled_tenant_is_postponed_by_an_hour(fleet: Fleet, text, upcoming):
     schedule = create(fleet.agent(), text)
     Schedule.objects.update(next_fire_at=at(hours=1) if text != "every 40 minutes" else at(2400))
     Tenant.objects.update(disabled_at=NOON)
     tick(at(hours=1))
-    seen = look(schedule)
+    seen = reread(schedule)
     assert (seen.state, seen.next_fire_at) == ("active", upcoming)
     assert [outcome for _, *outcome in outcomes(schedule)] == [["skipped", "tenant_disabled"]]
     assert (seen.fire_count, seen.skipped_count, seen.missed_count) == (0, 1, 0)
@@ -125,7 +125,7 @@ def test_while_its_tenant_is_disabled_a_schedule_moves_on_by_an_hour(fleet: Flee
 # --- counters -------------------------------------------------------------------------------
 
 
-def test_every_firing_is_counted_as_what_it_was(fleet: Fleet):
+def test_firings_are_counted_by_outcome(fleet: Fleet):
     agent = fleet.agent()
     schedule = create(agent, "* * * * *")
     run(fleet, schedule, "succeeded", at(60))
@@ -133,7 +133,7 @@ def test_every_firing_is_counted_as_what_it_was(fleet: Fleet):
     tick(at(120))
     control.resume_agent(agent, "ann", at(121))
     tick(at(minutes=6, seconds=30))
-    seen = look(schedule)
+    seen = reread(schedule)
     assert (seen.fire_count, seen.skipped_count) == (3, 1)
     assert (seen.missed_count, seen.late_count) == (3, 1)
     assert (seen.last_fire_at, seen.next_fire_at) == (at(minutes=6), at(minutes=7))
@@ -141,7 +141,7 @@ def test_every_firing_is_counted_as_what_it_was(fleet: Fleet):
     assert len(outcomes(schedule)) == 6
 
 
-def test_a_beat_that_is_a_little_behind_makes_no_late_firing(fleet: Fleet):
+def test_a_slightly_late_beat_makes_no_late_firing(fleet: Fleet):
     schedule = create(fleet.agent(), "0 * * * *")
     tick(at(hours=1, seconds=10))
-    assert (look(schedule).fire_count, look(schedule).late_count) == (1, 0)
+    assert (reread(schedule).fire_count, reread(schedule).late_count) == (1, 0)

@@ -1,4 +1,4 @@
-"""Why did it not run? The answer is in the rows, and it is a sentence."""
+"""The obstacles and the present state of a schedule, as sentences."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from tests.agents_app.fleet import NOON, Fleet, at
 
 @pytest.fixture
 def fleet(fleet: Fleet) -> Fleet:
-    """With a beat that looks and a worker that lives, so that nothing is in the way."""
+    """With a live beat and a live worker, so that a schedule has no obstacles."""
     Scheduler.objects.create(pk=1, state="running", last_check_at=NOON)
     fleet.worker()
     return fleet
@@ -30,21 +30,21 @@ def only_obstacle(schedule: Schedule, now: datetime = NOON) -> tuple[str, str]:
     return found
 
 
-def test_nothing_stands_in_the_way_of_an_active_schedule(fleet: Fleet):
+def test_an_active_schedule_has_no_obstacles(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), timezone="Europe/Berlin", next_fire_at=at(hours=1))
     seen = explain(schedule, NOON)
     assert seen.obstacles == ()
-    assert seen.text == "It is active and fires next at Mon 02 Mar 2026 14:00 CET."
+    assert seen.text == "The schedule is active and fires next at Mon 02 Mar 2026 14:00 CET."
     assert (seen.agent, seen.name, seen.state) == ("reporter", "main", "active")
     assert (seen.next_fire_at, seen.next_fire_local) == (at(hours=1), "Mon 02 Mar 2026 14:00 CET")
 
 
-def test_a_paused_schedule_says_until_when_and_why(fleet: Fleet):
+def test_the_obstacle_of_a_paused_schedule_has_its_end_and_note(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent())
     edit.pause(schedule, "ann", NOON, "too loud", at(hours=2))
     text = "the schedule is paused until Mon 02 Mar 2026 14:00 UTC: too loud"
     assert only_obstacle(schedule) == ("paused", text)
-    assert explain(schedule, NOON).text == "It is paused: nothing fires."
+    assert explain(schedule, NOON).text == "The schedule is paused: it does not fire."
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_paused_schedule_says_until_when_and_why(fleet: Fleet):
         ("canceled", "the schedule is canceled"),
     ],
 )
-def test_what_is_over_says_so(fleet: Fleet, state: str, text: str):
+def test_the_state_of_an_ended_schedule_is_an_obstacle(fleet: Fleet, state: str, text: str):
     schedule = fleet.schedule(fleet.agent(), state=state, pause_note="exit code 3")
     assert only_obstacle(schedule) == (state, text)
 
@@ -64,7 +64,7 @@ def test_a_one_shot_that_has_fired_ends_with_its_work(fleet: Fleet):
     once = fleet.schedule(fleet.agent(), "at 2026-03-02T12:00:00Z", one_shot=True)
     Schedule.objects.update(next_fire_at=None)
     once.refresh_from_db()
-    assert explain(once, NOON).text == "It has fired, and ends with its work."
+    assert explain(once, NOON).text == "The schedule has fired, and ends with its work."
 
 
 def test_a_disabled_tenant_and_a_paused_scheduler_are_named(fleet: Fleet):
@@ -78,7 +78,7 @@ def test_a_disabled_tenant_and_a_paused_scheduler_are_named(fleet: Fleet):
 
 
 @pytest.mark.parametrize("state", ["stopping", "stopped"])
-def test_a_scheduler_that_does_not_run_is_the_one_reason(fleet: Fleet, state: str):
+def test_a_stopped_scheduler_is_the_only_obstacle(fleet: Fleet, state: str):
     schedule = fleet.schedule(fleet.agent())
     Scheduler.objects.update(state=state)
     assert only_obstacle(schedule) == (f"scheduler_{state}", f"the scheduler is {state}: start it")
@@ -88,11 +88,11 @@ def test_a_silent_beat_and_a_missing_worker_are_named(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(), next_fire_at=at(days=2))
     assert obstacles(schedule, at(days=1)) == {
         "no_beat": "beat has not checked the schedules recently: is Drover running?",
-        "no_worker": "no worker is alive: due work waits until one is",
+        "no_worker": "no worker is alive: due work waits for a worker",
     }
 
 
-def test_a_budget_that_is_used_up_says_until_when(fleet: Fleet):
+def test_the_obstacle_of_a_used_up_budget_has_its_end(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, timezone="Europe/Berlin")
     Agent.objects.update(over_budget_until=at(hours=11))
@@ -104,7 +104,7 @@ def test_a_budget_that_is_used_up_says_until_when(fleet: Fleet):
     assert only_obstacle(schedule) == ("project_budget", text)
 
 
-def test_a_fire_that_nobody_took_is_overdue(fleet: Fleet):
+def test_a_due_schedule_that_no_beat_claimed_is_overdue(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent())
     text = "due since Mon 02 Mar 2026 12:00 UTC, but not fired yet"
     assert only_obstacle(schedule, at(20)) == ("overdue", text)
@@ -132,7 +132,7 @@ def test_a_fire_that_nobody_took_is_overdue(fleet: Fleet):
         ),
     ],
 )
-def test_what_is_wrong_with_the_agent_is_named(
+def test_each_problem_of_the_agent_is_an_obstacle(
     fleet: Fleet, columns: dict[str, Any], code: str, text: str
 ):
     schedule = fleet.schedule(fleet.agent())
@@ -153,7 +153,7 @@ def test_busy_slots_are_named_with_the_runs_that_hold_them(fleet: Fleet):
     assert "a firing would wait (overlap: queue)" in obstacles(schedule)["at_capacity"]
 
 
-def test_a_full_project_is_named_even_if_the_agent_has_room(fleet: Fleet):
+def test_a_full_project_is_an_obstacle_even_if_the_agent_has_free_slots(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(scale=2))
     fleet.ask(fleet.agent("other"))
     Tenant.objects.update(scale=1)
@@ -162,7 +162,7 @@ def test_a_full_project_is_named_even_if_the_agent_has_room(fleet: Fleet):
     assert text.startswith("all 1 slots of the project are in use")
 
 
-def test_its_own_unfinished_work_is_named_if_it_matters(fleet: Fleet):
+def test_unfinished_work_of_the_schedule_is_an_obstacle_with_overlap_skip(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(scale=2))
     fleet.fire(schedule)
     assert only_obstacle(schedule)[0] == "already_running"
@@ -170,7 +170,7 @@ def test_its_own_unfinished_work_is_named_if_it_matters(fleet: Fleet):
     assert obstacles(schedule) == {}
 
 
-def test_the_counters_are_the_rows(fleet: Fleet):
+def test_the_counters_are_read_from_the_schedule(fleet: Fleet):
     counts = {"fire_count": 5, "skipped_count": 4, "missed_count": 3, "late_count": 2}
     seen: Explanation = explain(fleet.schedule(fleet.agent(), **counts, failure_count=1), NOON)
     c = seen.counters

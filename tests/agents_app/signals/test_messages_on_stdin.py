@@ -107,10 +107,10 @@ class Holding(Sink):
 
     def __init__(self) -> None:
         super().__init__()
-        self.let_go = threading.Event()
+        self.let_finish = threading.Event()
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
-        self.let_go.wait(20)
+        self.let_finish.wait(20)
         super().feed(stream, data, at)
 
 
@@ -126,7 +126,7 @@ def test_a_program_that_ends_during_a_message_ends_its_run(
     (program.cwd / "full").touch()
     program.note("closed")
     program.control.stdin_messages.add(2, b"more\n")
-    sink.let_go.set()
+    sink.let_finish.set()
     wait_for(lambda: not program.control.stdin_messages.is_open)
     # From another thread: a runner that waits inside its control would keep this one, too.
     threading.Thread(target=program.control.stop, args=("enough", 0.0), daemon=True).start()

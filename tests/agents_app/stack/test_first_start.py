@@ -1,4 +1,4 @@
-"""The user who may log in, made once and changed only when asked."""
+"""The user `admin`: created once, its password changed only by configuration."""
 
 import os
 
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_password_is_generated_and_returned_once() -> None:
-    made_up = ensure_admin("")
-    assert len(made_up) >= 16
-    assert authenticate(username=ADMIN, password=made_up) is not None
+    generated = ensure_admin("")
+    assert len(generated) >= 16
+    assert authenticate(username=ADMIN, password=generated) is not None
     assert ensure_admin("") == ""
-    assert authenticate(username=ADMIN, password=made_up) is not None
+    assert authenticate(username=ADMIN, password=generated) is not None
 
 
 def test_a_given_password_is_used_and_not_returned() -> None:
@@ -34,11 +34,11 @@ def test_a_new_password_in_the_environment_replaces_a_forgotten_one() -> None:
     assert get_user_model().objects.count() == 1
 
 
-def test_tables_that_are_up_to_date_are_left_alone() -> None:
+def test_a_migrated_database_is_not_migrated_again() -> None:
     assert migrate() == 0
 
 
-def test_the_suite_runs_on_the_database_that_was_asked_for() -> None:
+def test_the_suite_runs_on_the_configured_database() -> None:
     wanted = {"postgres": "postgresql"}.get(os.environ.get("DROVER_TEST_DATABASE", ""), "sqlite")
     assert connection.vendor == wanted
     assert "memory" not in str(connection.settings_dict["NAME"])

@@ -1,4 +1,4 @@
-"""Cutting a child's output into lines, whatever the pieces in which it arrives."""
+"""Splitting the output of a child into lines, independent of its pieces."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,15 +8,15 @@ from agents_app.stack.lines import PrintableLines, printable
 
 @given(st.lists(st.binary(max_size=40), max_size=20), st.integers(1, 50))
 def test_lines_do_not_depend_on_how_the_bytes_arrive(chunks: list[bytes], limit: int) -> None:
-    in_pieces, at_once = PrintableLines(limit), PrintableLines(limit)
+    in_pieces, in_one_piece = PrintableLines(limit), PrintableLines(limit)
     pieces = [line for chunk in chunks for line in in_pieces.feed(chunk)] + in_pieces.finish()
-    whole = at_once.feed(b"".join(chunks)) + at_once.finish()
+    whole = in_one_piece.feed(b"".join(chunks)) + in_one_piece.finish()
     assert pieces == whole
     assert len(whole) - b"".join(chunks).count(b"\n") in (0, 1)
 
 
 @given(st.binary(max_size=200))
-def test_nothing_printed_can_control_a_terminal(raw: bytes) -> None:
+def test_printed_bytes_cannot_control_a_terminal(raw: bytes) -> None:
     text = printable(raw.replace(b"\n", b""))
     assert not any((ord(char) < 32 and char != "\t") or 127 <= ord(char) < 160 for char in text)
 
@@ -29,7 +29,7 @@ def test_a_long_line_costs_no_more_memory_than_its_head() -> None:
     assert splitter.feed(b"\nnext\n") == ["xxxxxxxxxx ... (999990 bytes more)", "next"]
 
 
-def test_the_end_without_newline_is_a_line_too() -> None:
+def test_an_end_without_a_newline_is_a_line() -> None:
     splitter = PrintableLines()
     assert splitter.feed(b"one\r\ntw") == ["one"]
     assert splitter.feed(b"o") == []

@@ -1,4 +1,4 @@
-"""One `up` per data directory, also across a killed one whose processes are still closing."""
+"""One `up` per data directory, also after a killed `up` whose processes are still closing."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from tests.agents_app.stack.toys import ROOT
 from tests.parts.processes import stop_process
 from tests.parts.waiting import wait_for
 
-# Takes the lock, starts a child that inherits it, and says both process ids.
+# Takes the lock, starts a child that inherits it, and prints both process ids.
 HOLDER = """
 import subprocess, sys, time
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_a_second_up_is_refused_with_the_process_id_of_the_first(tmp_path: Path)
         os.kill(child, 9)
 
 
-def test_it_is_free_again_afterwards(tmp_path: Path) -> None:
+def test_the_lock_is_free_after_its_release(tmp_path: Path) -> None:
     with up_lock.hold_lock(tmp_path):
         assert up_lock.lock_path(tmp_path).read_text() == f"{os.getpid()}\n"
     assert up_lock.running_up(tmp_path) is None
@@ -62,13 +62,15 @@ def test_the_lock_waits_for_the_processes_of_a_killed_up(tmp_path: Path) -> None
         assert 0.3 < time.monotonic() - started < 3
 
 
-def test_what_never_closes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(up_lock, "_LEFTOVERS_SECONDS", 0.2)
+def test_processes_that_do_not_end_in_time_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(up_lock, "_CLOSING_SECONDS", 0.2)
     holder, child = hold(tmp_path)
     holder.kill()
     holder.wait()
     try:
-        with pytest.raises(Refused, match="are still closing"):
+        with pytest.raises(Refused, match="have not ended yet"):
             up_lock.hold_lock(tmp_path).__enter__()
     finally:
         os.kill(child, 9)
@@ -86,6 +88,6 @@ def test_a_data_directory_that_cannot_be_written_is_named(tmp_path: Path) -> Non
 
 
 def test_the_holder_can_be_read_while_the_lock_is_held(tmp_path: Path) -> None:
-    """Asking takes a shared lock for a moment; that must not make a starting `up` fail."""
+    """Reading takes a shared lock briefly, which must not make a starting `up` fail."""
     with up_lock.hold_lock(tmp_path):
         wait_for(lambda: up_lock.running_up(tmp_path) == os.getpid(), 1)

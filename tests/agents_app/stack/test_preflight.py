@@ -1,4 +1,4 @@
-"""What keeps `up` from starting, in one line each."""
+"""The checks before the start of `up`, each with a message of one line."""
 
 import socket
 from pathlib import Path
@@ -15,7 +15,7 @@ def ports(**env: str) -> dict[str, str]:
     return preflight.choose_ports(read_conf(env), env)
 
 
-def test_free_ports_are_taken_as_they_are() -> None:
+def test_configured_free_ports_are_used() -> None:
     gateway, flower = str(free_port()), str(free_port())
     assert ports(DROVER_PORT=gateway, DROVER_FLOWER_PORT=flower) == {
         "DROVER_PORT": gateway,
@@ -32,16 +32,16 @@ def test_a_port_in_use_is_named_with_its_variable(variable: str) -> None:
             ports(**env)
 
 
-def test_zero_means_any() -> None:
+def test_port_zero_means_any_free_port() -> None:
     chosen = ports(DROVER_PORT="0", DROVER_FLOWER_PORT="0")
     assert all(int(port) > 1023 for port in chosen.values())
 
 
-def test_a_flower_that_is_not_wanted_needs_no_port():
+def test_without_flower_no_port_of_flower_is_checked():
     assert set(ports(DROVER_PORT="0", DROVER_FLOWER="no")) == {"DROVER_PORT"}
 
 
-def test_flowers_default_gives_way_to_a_second_installation(
+def test_a_used_default_port_of_flower_is_replaced_by_a_free_port(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -57,6 +57,6 @@ def test_a_missing_project_is_named(tmp_path: Path) -> None:
         preflight.ensure_project(tmp_path / "nowhere")
 
 
-def test_a_data_directory_that_cannot_be_made_is_named() -> None:
+def test_a_data_directory_that_cannot_be_created_is_named() -> None:
     with pytest.raises(ConfigError, match=r"/proc/drover.*DROVER_DATA"):
         preflight.ensure_data(Path("/proc/drover"))

@@ -1,4 +1,4 @@
-"""The installation's own Redis with both servers it may find, and Celery's view of its address."""
+"""The Redis of an installation, with both kinds of servers, and its address for Celery."""
 
 import os
 import stat
@@ -25,7 +25,7 @@ def test_the_server_keeps_its_data_across_a_restart(redis_server: RedisServer) -
     assert redis_server.client().get("kept") == b"yes"
 
 
-def test_it_never_forgets_to_make_room_and_writes_no_snapshots(redis_server: RedisServer) -> None:
+def test_redis_evicts_no_keys_and_writes_no_snapshots(redis_server: RedisServer) -> None:
     config = redis_server.client().config_get("*")
     assert config["maxmemory-policy"] == "noeviction"
     assert config["appendonly"] == "yes"
@@ -42,12 +42,12 @@ def test_the_server_listens_on_no_port_and_admits_no_other_user(redis_server: Re
     assert stat.S_IMODE((socket.parent / "redis.conf").stat().st_mode) == 0o600
 
 
-def test_its_arguments_hold_no_secret(redis_server: RedisServer) -> None:
+def test_the_arguments_of_redis_contain_no_secret(redis_server: RedisServer) -> None:
     arguments = " ".join(psutil.Process(redis_server.pid).cmdline())
     assert "pass" not in arguments
 
 
-def test_celery_sends_and_receives_over_its_address(redis_server: RedisServer) -> None:
+def test_celery_sends_and_receives_over_the_address_of_redis(redis_server: RedisServer) -> None:
     app = Celery("t", broker=redis_server.url, set_as_current=False)
     app.conf.broker_transport_options = transport_options(read_conf({}))
     app.send_task("look", args=[7], queue="agent.1")
@@ -74,7 +74,7 @@ def test_each_server_reads_the_data_of_the_other(tmp_path: Path, first: str, sec
         other.stop()
 
 
-def test_a_file_cut_short_by_a_power_failure_is_read_as_far_as_it_goes(
+def test_a_truncated_data_file_is_read_up_to_its_end(
     redis_server: RedisServer,
 ) -> None:
     redis_server.client().set("first", "1")
@@ -87,7 +87,7 @@ def test_a_file_cut_short_by_a_power_failure_is_read_as_far_as_it_goes(
     assert redis_server.client().get("second") is None
 
 
-def test_its_address_is_the_same_after_every_start(redis_server: RedisServer) -> None:
+def test_the_address_of_redis_is_the_same_after_every_start(redis_server: RedisServer) -> None:
     before = redis_server.url
     redis_server.kill()
     redis_server.start()
@@ -95,7 +95,9 @@ def test_its_address_is_the_same_after_every_start(redis_server: RedisServer) ->
 
 
 @pytest.mark.parametrize("name", ["x" * 120, "with space", "ünï", "per%20cent", "semi;colon#?"])
-def test_any_data_directory_will_do(redis_binary: Path, tmp_path: Path, name: str) -> None:
+def test_redis_starts_in_data_directories_with_unusual_names(
+    redis_binary: Path, tmp_path: Path, name: str
+) -> None:
     data = tmp_path / name
     data.mkdir()
     server = RedisServer(redis_binary, data).start()
@@ -124,11 +126,11 @@ def test_a_directory_of_another_user_is_refused(
     planted = subject.redis_socket_path(data).parent
     (tmp_path / "elsewhere").mkdir()
     planted.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(ConfigError, match="must be a directory of its own"):
+    with pytest.raises(ConfigError, match="must be a directory, not a link"):
         subject.server_argv(Path("/bin/true"), data)
 
 
-def test_a_server_on_path_comes_before_the_one_in_the_wheel(
+def test_a_server_on_path_has_priority_over_the_server_in_the_wheel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -139,7 +141,7 @@ def test_a_server_on_path_comes_before_the_one_in_the_wheel(
         assert subject.find_server() == tmp_path / name
 
 
-def test_without_any_server_the_message_names_the_ways_out(
+def test_the_message_about_a_missing_server_has_remedies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -156,7 +158,7 @@ def test_without_any_server_the_message_names_the_ways_out(
         ("redis+socket:///run/redis.sock", "redis+socket:///run/redis.sock"),
     ],
 )
-def test_a_redis_that_was_named_is_used(given: str, celery: str) -> None:
+def test_a_configured_redis_url_is_used(given: str, celery: str) -> None:
     assert subject.redis_url(read_conf({"REDIS_URL": given})) == celery
 
 
@@ -172,7 +174,7 @@ def test_flowers_application_loads_no_django() -> None:
     assert done.stdout == "False\n", done.stderr
 
 
-def test_a_frozen_server_is_noticed(redis_server: RedisServer) -> None:
+def test_a_client_of_a_frozen_server_times_out(redis_server: RedisServer) -> None:
     redis_server.freeze()
     with pytest.raises(redis.TimeoutError):
         redis.Redis.from_url(subject.client_url(redis_server.url), socket_timeout=0.2).ping()

@@ -1,4 +1,4 @@
-"""Processes of a stack one by one, as fault tests start and kill them."""
+"""Single processes of a stack, as fault tests start and kill them."""
 
 import signal
 
@@ -13,7 +13,7 @@ def test_the_gateway_alone_answers(new_stack: NewStack, redis_server: RedisServe
     stack.start("gateway")
     assert get(f"{stack.url}/healthz")[0] == 200
     assert get(f"{stack.url}/readyz")[0] == 503
-    # uvicorn ends in good order and then by the signal it was given.
+    # uvicorn shuts down and then ends by the signal that it received.
     assert stack.stop("gateway") == -signal.SIGTERM
 
 

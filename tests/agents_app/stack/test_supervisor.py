@@ -1,4 +1,4 @@
-"""Starting in order, readiness, restarts with growing pauses, and starts that fail."""
+"""Start in order, readiness, restarts with growing delays, and starts that fail."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ def role(name: str, code: str, **fields: Any) -> Role:
 
 
 def supervise(*roles: Role, seconds: float = 20, stop_when: str = "") -> tuple[int, Screen]:
-    """Runs until the text appears on the screen, or by default until everything is ready."""
+    """Runs until the text appears on the screen, by default until all roles are ready."""
     screen = Screen()
 
     async def main() -> int:
@@ -61,7 +61,7 @@ def test_a_stage_starts_when_the_one_before_is_ready(tmp_path: Path) -> None:
 
 def test_roles_of_one_stage_start_at_the_same_time(tmp_path: Path) -> None:
     files = [tmp_path / name for name in "ab"]
-    # Each gets ready only when the other has started: one after the other would never end.
+    # Each becomes ready only when the other has started: a start in sequence would never end.
     code = (
         "open({0!r}, 'w')\nwhile not os.path.exists({1!r}): time.sleep(0.01)\n"
         "print('met', flush=True)\n" + SLEEPS
@@ -74,7 +74,7 @@ def test_roles_of_one_stage_start_at_the_same_time(tmp_path: Path) -> None:
     assert "b  | met" in screen.getvalue()
 
 
-def test_a_ready_file_of_an_earlier_life_does_not_count(tmp_path: Path) -> None:
+def test_a_ready_file_of_an_earlier_start_does_not_count(tmp_path: Path) -> None:
     old = tmp_path / "ready"
     old.touch()
     one = role("one", f"time.sleep(0.3); open({str(old)!r}, 'w'); {SLEEPS}", ready_file=old)
@@ -84,7 +84,7 @@ def test_a_ready_file_of_an_earlier_life_does_not_count(tmp_path: Path) -> None:
     assert time.monotonic() - started >= 0.3
 
 
-def test_a_role_that_dies_is_started_again_with_growing_pauses(
+def test_a_role_that_exits_is_restarted_with_growing_delays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.05)
@@ -99,7 +99,7 @@ def test_a_role_that_dies_is_started_again_with_growing_pauses(
     assert screen.getvalue().count("life") == 3
 
 
-def test_other_roles_live_on_while_one_is_restarted() -> None:
+def test_other_roles_keep_running_while_a_role_is_restarted() -> None:
     dies = role("dies", "os.kill(os.getpid(), 9)")
     lives = role("lives", "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n" + SLEEPS)
     code, screen = supervise(lives, dies, stop_when="next start in 1 s")
@@ -108,14 +108,14 @@ def test_other_roles_live_on_while_one_is_restarted() -> None:
     assert code == 0
 
 
-def test_the_pause_before_a_restart_ends_with_a_stop() -> None:
+def test_a_stop_ends_the_delay_before_a_restart() -> None:
     started = time.monotonic()
     code, _ = supervise(role("dies", "sys.exit(1)"), stop_when="next start in 2 s")
     assert code == 0
     assert time.monotonic() - started < 3.5
 
 
-def test_a_port_in_use_ends_everything_with_one_message(tmp_path: Path) -> None:
+def test_a_port_in_use_ends_the_start_with_one_message(tmp_path: Path) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
         code = f"import socket; socket.create_server(('127.0.0.1', {port}))"
@@ -171,7 +171,7 @@ def test_the_output_of_a_quiet_start_is_shown_only_if_it_fails(tmp_path: Path) -
     assert [line.split()[:3] for line in screen.lines()][1] == ["up", "|", "pid"]
 
 
-def test_output_of_a_grandchild_that_lives_on_does_not_hold_the_stop() -> None:
+def test_a_grandchild_that_keeps_the_pipe_open_does_not_delay_the_stop() -> None:
     code = "import subprocess; subprocess.Popen(['sleep', '3']); print('forked', flush=True)"
     started = time.monotonic()
     exit_code, _ = supervise(role("forks", code, restart=False), stop_when="forks exited")
@@ -182,10 +182,10 @@ def test_output_of_a_grandchild_that_lives_on_does_not_hold_the_stop() -> None:
 @pytest.mark.parametrize(
     ("failures", "seconds"), [(1, 0.5), (2, 1), (3, 2), (6, 16), (7, 30), (10**6, 30)]
 )
-def test_pauses_double_up_to_half_a_minute(failures: int, seconds: float) -> None:
+def test_restart_delays_double_up_to_half_a_minute(failures: int, seconds: float) -> None:
     assert backoff.restart_delay_seconds(failures) == seconds
 
 
-def test_a_minute_of_health_forgets_earlier_failures() -> None:
+def test_a_minute_without_a_failure_resets_the_delay() -> None:
     assert backoff.failures_after(7, alive_seconds=59) == 8
     assert backoff.failures_after(7, alive_seconds=60) == 1

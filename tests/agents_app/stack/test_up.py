@@ -1,4 +1,4 @@
-"""`manage.py up` as people meet it: a whole private stack of real processes."""
+"""`manage.py up`: a complete private stack of real processes."""
 
 import base64
 import os
@@ -47,12 +47,12 @@ def commands(pids: list[int]) -> str:
 
 
 def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
-    """Where it listens, and where runs find it, is what the project's own file says."""
+    """The address of the gateway, also for runs, is read from the file of the project."""
     with PrivateStack(tmp_path, DROVER_ADMIN_PASSWORD="", DROVER_FLOWER="yes") as stack:
         url, port = stack.url, stack.env.pop("DROVER_PORT")
         lines = f"[gateway]\nport = {port}\nurl = 'http://drover.test:{port}'\n"
         (stack.project / "config.toml").write_text(lines)
-        process = stack.up(90)  # it makes all tables
+        process = stack.up(90)  # it creates all tables
         pids = tree_of(process.pid)
         assert get(f"{url}/healthz")[0] == 200
         assert get(f"{url}/admin/login/")[0] == 200
@@ -60,8 +60,8 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
         assert "migrations applied" in said
         assert f"dashboard  {url}/admin/" in said
         serving = [pid for pid in pids if "agents_app.stack.serve" in commands([pid])]
-        told = {environment_of(pid)["DROVER_GATEWAY_URL"] for pid in serving}
-        assert told == {f"http://drover.test:{port}"}
+        urls = {environment_of(pid)["DROVER_GATEWAY_URL"] for pid in serving}
+        assert urls == {f"http://drover.test:{port}"}
         assert said.count("shown only once") == 1
         names = ("redis", "guard.py", "worker", "beat", "gateway_app", "flower")
         assert all(name in commands(pids) for name in names)
@@ -137,7 +137,7 @@ def test_a_killed_up_leaves_no_process_and_starts_again(new_stack: NewStack) -> 
 
 
 @pytest.mark.slow
-def test_a_killed_gateway_comes_back(new_stack: NewStack) -> None:
+def test_a_killed_gateway_is_restarted(new_stack: NewStack) -> None:
     stack = new_stack()
     process = stack.up()
     (gateway,) = [pid for pid in tree_of(process.pid) if "gateway_app" in commands([pid])]
@@ -163,7 +163,7 @@ def test_ctrl_c_lets_a_run_finish(new_stack: NewStack) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_ctrl_c_ends_the_run_and_says_so_in_its_row(new_stack: NewStack) -> None:
+def test_a_second_ctrl_c_ends_the_run_with_a_reason_in_its_row(new_stack: NewStack) -> None:
     stack = new_stack(DROVER_GRACE_SECONDS="2")
     stack.write_agent("waiter", WAITER.format(file="/nowhere"))
     process = stack.up()
@@ -179,7 +179,7 @@ def test_a_second_ctrl_c_ends_the_run_and_says_so_in_its_row(new_stack: NewStack
 
 @pytest.mark.parametrize("delay", [0, 0.2, 0.8])
 @pytest.mark.slow
-def test_ctrl_c_at_any_moment_of_the_start_is_quiet_and_complete(
+def test_ctrl_c_during_the_start_leaves_no_process_and_prints_no_traceback(
     new_stack: NewStack, delay: float
 ) -> None:
     stack = new_stack()
@@ -189,20 +189,20 @@ def test_ctrl_c_at_any_moment_of_the_start_is_quiet_and_complete(
     process.send_signal(signal.SIGINT)
     assert process.wait(20) in (0, 130)
     assert "Traceback" not in stack.log("up")
-    # Whatever it had started holds the lock until it is gone.
+    # Processes that `up` started hold the lock until they exit.
     with hold_lock(stack.data):
         pass
 
 
 @pytest.mark.slow
-def test_another_redis_is_used_when_named(new_stack: NewStack, redis_server: object) -> None:
+def test_up_uses_a_configured_redis(new_stack: NewStack, redis_server: object) -> None:
     stack = new_stack(redis_url=redis_server.url)  # type: ignore[attr-defined]
     process = stack.up()
     assert "redis-server" not in commands(tree_of(process.pid))
     assert not (stack.data / "redis").exists()
 
 
-def test_a_password_of_redis_never_shows(new_stack: NewStack, tmp_path: Path) -> None:
+def test_the_password_of_redis_is_never_printed(new_stack: NewStack, tmp_path: Path) -> None:
     port = free_port()
     config = tmp_path / "r.conf"
     config.write_text(f"port {port}\nrequirepass canary-pass\nsave ''\n")
@@ -240,7 +240,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         stack = PrivateStack(tmp_path, DROVER_PORT=str(port))
-        assert refused(stack) == f"drover: port {port} is in use. Set DROVER_PORT to a free one."
+        assert refused(stack) == f"drover: port {port} is in use. Set DROVER_PORT to a free port."
 
 
 @pytest.mark.parametrize(
@@ -254,13 +254,15 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
         ({"DROVER_DATA": "/proc/nowhere"}, "/proc/nowhere"),
     ],
 )
-def test_a_wrong_setting_is_one_line(tmp_path: Path, variables: dict[str, str], says: str) -> None:
+def test_an_invalid_setting_is_reported_in_one_line(
+    tmp_path: Path, variables: dict[str, str], says: str
+) -> None:
     line = refused(PrivateStack(tmp_path, **variables))
     assert says in line
     assert "canary" not in line
 
 
-def test_it_may_be_called_from_anywhere_with_relative_directories(
+def test_up_starts_from_any_directory_with_relative_paths(
     tmp_path: Path, new_stack: NewStack
 ) -> None:
     stack = new_stack(DROVER_DATA="stack0/data", DROVER_PROJECT="stack0/project")

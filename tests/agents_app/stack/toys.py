@@ -13,7 +13,7 @@ from tests.parts.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Each says its name and pid first, so that a test can find it.
+# Each prints its name and process id first, so that a test can find it.
 _START = "import os, signal, sys, time; print('pid', os.getpid(), flush=True)\n"
 SLEEPS = "time.sleep(600)"
 IGNORES_TERM = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('deaf', flush=True)\n" + SLEEPS
@@ -24,7 +24,7 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def ends_slowly(seconds: float, log: Path | None = None) -> str:
-    """Takes that long to end after TERM, and notes when it began and when it was done."""
+    """A program that ends so many seconds after TERM, and logs both times."""
     return f"""
 def note(word):
     if {str(log) if log else ""!r}:

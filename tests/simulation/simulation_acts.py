@@ -1,4 +1,4 @@
-"""What beats do in processes of their own, with clocks that they are told."""
+"""The acts of beats in separate processes, with given clocks."""
 
 from datetime import datetime
 from typing import Any
@@ -8,12 +8,12 @@ from django.db import DatabaseError, connection
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
 from agents_app.schedules import due, edit, firings
 from agents_app.schedules.edit import Draft
-from tests.races import breaking
-from tests.races.beats import wait_until
+from tests.races import removed_guards
+from tests.races.beat_acts import wait_until
 
 
 def create(now: str, drafts: list[dict[str, Any]]) -> None:
-    """What has to wait is queued, so that nothing but time decides what fires."""
+    """Create schedules with overlap `queue`, so that only time decides which instants fire."""
     tenant = Tenant.objects.create(name="default")
     Scheduler.objects.create(pk=1, state="running")
     agent = Agent.objects.create(
@@ -24,15 +24,15 @@ def create(now: str, drafts: list[dict[str, Any]]) -> None:
         edit.create(agent, Draft(**values), "ann", datetime.fromisoformat(now))
 
 
-def look_at(start_at: float, moments: list[str], broken: bool = False) -> list[str]:
-    """A beat whose clock shows these times, one after the other; the errors that came up."""
+def run_beat(start_at: float, moments: list[str], broken: bool = False) -> list[str]:
+    """Run a beat whose clock shows these times one after the other; returns the errors."""
     if broken:
-        breaking.claims_without_guards()
+        removed_guards.claims_without_guards()
     wait_until(start_at)
-    return [error for moment in moments for error in _look(datetime.fromisoformat(moment))]
+    return [error for moment in moments for error in _tick(datetime.fromisoformat(moment))]
 
 
-def _look(now: datetime) -> list[str]:
+def _tick(now: datetime) -> list[str]:
     try:
         due.resume_expired_pauses(now)
         due.claim_due_schedules(now)
@@ -44,13 +44,13 @@ def _look(now: datetime) -> list[str]:
 
 
 def ledger() -> list[list[str]]:
-    """Schedule, instant, when it is decided, outcome and reason, all as text."""
+    """Schedule, due time, decision time, outcome and reason of each firing, as text."""
     rows = Firing.objects.order_by("schedule_id", "due_at", "pk")
     columns = ("schedule__name", "due_at", "decide_at", "outcome", "reason")
     return [[str(value) for value in row] for row in rows.values_list(*columns)]
 
 
 def counts() -> dict[str, list[Any]]:
-    """How often each schedule fired and was missed, and its state."""
+    """The fired and missed counts and the state of each schedule."""
     columns = ("name", "fire_count", "missed_count", "state")
     return {name: row for name, *row in Schedule.objects.values_list(*columns)}

@@ -1,4 +1,4 @@
-"""What racing workers do whose runs call each other, wait, give up, and end in any way."""
+"""The acts of concurrent workers whose runs call each other, wait, stop waiting, and end."""
 
 import random
 import time
@@ -16,16 +16,16 @@ from agents_app.runs import dispatch, lifecycle
 from agents_app.runs.dispatch import Request
 from agents_app.runs.job import Ending, Job
 from agents_app.signals import calls, cancel_wait, handle_signal
-from tests.races.beats import PAUSE_SECONDS, wait_until
+from tests.races.beat_acts import PAUSE_SECONDS, wait_until
 from tests.races.checks import EPOCH
-from tests.races.field import make_worker
+from tests.races.setup_acts import make_worker
 
-MOST_OF_ONE_WORKER = 4
+MAX_RUNS_OF_ONE_WORKER = 4
 
 
 @dataclass
-class Acting:
-    """A run in the hands of one worker, and what it has called."""
+class LiveRun:
+    """A run of one worker, and the ids of its calls."""
 
     job: Job
     made: list[int] = field(default_factory=list)
@@ -35,17 +35,17 @@ class Acting:
         return Run.objects.select_related("agent").get(pk=self.job.run_id)
 
 
-class Troupe:
-    """One worker's runs; what they do is thrown with dice."""
+class RandomWorker:
+    """A worker whose runs perform random steps."""
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
         self.worker_id = make_worker()
         self.agents = list(Agent.objects.order_by("pk").values_list("name", flat=True))
-        self.live: dict[int, Acting] = {}
+        self.live: dict[int, LiveRun] = {}
 
     def step(self) -> None:
-        if len(self.live) < MOST_OF_ONE_WORKER:
+        if len(self.live) < MAX_RUNS_OF_ONE_WORKER:
             self._start()
         if self.live:
             self._act(self.dice.choice(list(self.live.values())))
@@ -54,19 +54,19 @@ class Troupe:
         pending = Run.objects.filter(state="pending").order_by("?").values_list("pk", flat=True)
         run_id = pending.first()
         if run_id is None:
-            # Not too many strangers: they would be before all calls in the queue.
+            # Not too much other work: it would be before all calls in the queue.
             if not self.live and not Run.objects.filter(slot__isnull=False).exists():
                 self._ask()
             return
         job = in_transaction(partial(lifecycle.start_run, run_id, self.worker_id, EPOCH))
         if job is not None:
-            self.live[job.run_id] = Acting(job)
+            self.live[job.run_id] = LiveRun(job)
 
     def _ask(self) -> None:
         agent = Agent.objects.get(name=self.dice.choice(self.agents))
         dispatch.enqueue(Request(agent.tenant_id, agent.pk, Trigger.MANUAL), EPOCH)
 
-    def _act(self, one: Acting) -> None:
+    def _act(self, one: LiveRun) -> None:
         chance = self.dice.random()
         if not one.made and chance < 0.6:
             self._call(one)
@@ -78,20 +78,20 @@ class Troupe:
         else:
             self._end(one)
 
-    def _call(self, one: Acting) -> None:
+    def _call(self, one: LiveRun) -> None:
         for _ in range(self.dice.randint(1, 2)):
-            told = _signal(one, "call", agent=self.dice.choice(self.agents))
-            one.made += [told["callId"]] if "callId" in told else []
+            answer = _signal(one, "call", agent=self.dice.choice(self.agents))
+            one.made += [answer["callId"]] if "callId" in answer else []
         if one.made:
             _signal(one, "wait", ids=one.made)
         else:
             self._end(one)
 
-    def _end(self, one: Acting) -> None:
+    def _end(self, one: LiveRun) -> None:
         del self.live[one.job.run_id]
         if self.dice.random() < 0.1:
             in_transaction(partial(lifecycle.lose_run, one.run, EPOCH, "lost"))
-            # Its place is filled by the sweep that found it lost.
+            # The sweep that found the run lost fills its slot.
             dispatch.admit_tenant(one.job.tenant_id, EPOCH)
             return
         state = self.dice.choice(["succeeded", "succeeded", "failed", "stopped"])
@@ -100,24 +100,24 @@ class Troupe:
         dispatch.admit_under_cap(one.job.tenant_id, EPOCH)
 
 
-def _signal(one: Acting, name: str, **fields: Any) -> dict[str, Any]:
-    """What the product refuses, such as a call of oneself, is an answer."""
+def _signal(one: LiveRun, name: str, **fields: Any) -> dict[str, Any]:
+    """The answer to a signal; empty if it is refused, such as a call of the own agent."""
     try:
         return dict(handle_signal(one.job.token, name, fields, EPOCH).content)
     except DroverError:
         return {}
 
 
-def call_around(start_at: float, seconds: float, seed: int) -> list[str]:
-    """For some seconds, then all that is left ends; the errors that came up."""
-    troupe, until, errors = Troupe(seed), start_at + seconds, []
+def run_random_calls(start_at: float, seconds: float, seed: int) -> list[str]:
+    """Perform random steps for some seconds, then end all runs; returns the errors."""
+    worker, until, errors = RandomWorker(seed), start_at + seconds, []
     wait_until(start_at)
-    while time.time() < until or troupe.live:
+    while time.time() < until or worker.live:
         try:
             if time.time() < until:
-                troupe.step()
+                worker.step()
             else:
-                troupe._end(next(iter(troupe.live.values())))
+                worker._end(next(iter(worker.live.values())))
         except DatabaseError as error:
             errors.append(repr(error))
             connection.close()
@@ -126,18 +126,18 @@ def call_around(start_at: float, seconds: float, seed: int) -> list[str]:
 
 
 def most_working(start_at: float, seconds: float) -> dict[str, int]:
-    """The most runs at once that had not lent their place: of one agent, and of all together."""
+    """The maximum of parallel runs that had not lent their slot: of one agent, and of all."""
     until, of_agent, of_all = start_at + seconds, 0, 0
     wait_until(start_at)
     while time.time() < until:
-        rows = list(Run.objects.filter(slot__isnull=False).values_list("agent_id", *_PLACES))
+        rows = list(Run.objects.filter(slot__isnull=False).values_list("agent_id", *_SLOT_COLUMNS))
         slots = [agent for agent, slot, _ in rows if slot < LENT]
         of_agent = max([of_agent, *(slots.count(agent) for agent in set(slots))])
         of_all = max(of_all, sum(place is None or place < LENT for *_, place in rows))
     return {"of_agent": of_agent, "of_all": of_all}
 
 
-_PLACES = ("slot", "project_slot")
+_SLOT_COLUMNS = ("slot", "project_slot")
 
 
 def loans_made() -> int:

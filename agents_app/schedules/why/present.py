@@ -13,7 +13,7 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Totals of the schedule; `failures` counts those since the last success."""
+    """Totals of the schedule; `failures` counts the failures since the last success."""
 
     fired: int
     skipped: int
@@ -36,8 +36,8 @@ class Explanation:
     next_fire_local: str
     counters: Counters
     firings: tuple[HistoryEntry, ...]
-    # Work that people retried.
-    asked_again: tuple[Work, ...]
+    # The work items that retries of the schedule created.
+    retried_work: tuple[Work, ...]
 
 
 def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanation:
@@ -50,23 +50,23 @@ def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanatio
         name=schedule.name,
         state=str(schedule.state),
         timezone=schedule.timezone,
-        text=_in_a_sentence(schedule, local),
+        text=_state_text(schedule, local),
         obstacles=obstacles,
         next_fire_at=schedule.next_fire_at,
         next_fire_local=local,
         counters=_counters(schedule),
         firings=read_history(schedule, limit),
-        asked_again=read_retried_work(schedule, limit),
+        retried_work=read_retried_work(schedule, limit),
     )
 
 
-def _in_a_sentence(schedule: Schedule, local: str) -> str:
+def _state_text(schedule: Schedule, local: str) -> str:
     if schedule.state != Schedule.State.ACTIVE:
-        return f"It is {schedule.state}: nothing fires."
+        return f"The schedule is {schedule.state}: it does not fire."
     if not local:
-        once = "It has fired, and ends with its work."
-        return once if schedule.one_shot else "It is active, but will never fire again."
-    return f"It is active and fires next at {local}."
+        once = "The schedule has fired, and ends with its work."
+        return once if schedule.one_shot else "The schedule is active, but will never fire again."
+    return f"The schedule is active and fires next at {local}."
 
 
 def _counters(schedule: Schedule) -> Counters:

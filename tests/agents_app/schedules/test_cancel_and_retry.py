@@ -1,4 +1,4 @@
-"""People cancel schedules, and ask again for what came to nothing."""
+"""Cancelling schedules, and retrying their failed or skipped work."""
 
 import pytest
 from django.db import transaction
@@ -9,21 +9,21 @@ from agents_app.schedules import due, edit
 from tests.agents_app.fleet import NOON, Fleet, at, work_states
 from tests.agents_app.timely import (
     create,
+    event_details,
     last_work,
-    look,
     outcomes,
+    reread,
     run,
     runs_of,
     start,
     states,
     tick,
-    told,
 )
 
 # --- cancel ---------------------------------------------------------------------------------
 
 
-def test_cancelling_calls_off_what_was_still_to_come(fleet: Fleet):
+def test_a_cancel_drops_queued_work_and_skips_undecided_firings(fleet: Fleet):
     agent = fleet.agent()
     schedule = create(agent, "* * * * *", overlap="queue")
     tick(at(60)), tick(at(120)), tick(at(180))
@@ -37,9 +37,9 @@ def test_cancelling_calls_off_what_was_still_to_come(fleet: Fleet):
     assert work_states(agent) == ["admitted", "dropped", "dropped"]
     assert last_work(schedule).reason == "its schedule was canceled"
     assert fleet.finish(job, now=at(242)) is None
-    seen = look(schedule)
+    seen = reread(schedule)
     assert (seen.state, seen.next_fire_at) == ("canceled", None)
-    assert told("schedule.canceled") == ["schedule: ann"]
+    assert event_details("schedule.canceled") == ["schedule: ann"]
 
 
 def test_a_canceled_schedule_never_fires_again(fleet: Fleet):
@@ -49,7 +49,7 @@ def test_a_canceled_schedule_never_fires_again(fleet: Fleet):
     assert outcomes(schedule) == []
 
 
-def test_other_work_of_the_agent_is_not_called_off(fleet: Fleet):
+def test_a_cancel_does_not_drop_other_work_of_the_agent(fleet: Fleet):
     agent = fleet.agent()
     fleet.ask(agent), fleet.ask(agent)
     assert edit.cancel(create(agent, "@daily"), "ann", NOON) == 0
@@ -64,16 +64,16 @@ def test_cancelling_twice_is_refused(fleet: Fleet):
 
 
 @pytest.mark.parametrize("state", ["paused", "completed", "failed"])
-def test_what_does_not_fire_can_be_canceled_too(fleet: Fleet, state):
+def test_a_schedule_that_does_not_fire_can_be_canceled(fleet: Fleet, state):
     schedule = fleet.schedule(fleet.agent(), state=state)
     assert edit.cancel(schedule, "ann", NOON) == 0
-    assert look(schedule).state == "canceled"
+    assert reread(schedule).state == "canceled"
 
 
 # --- retry ----------------------------------------------------------------------------------
 
 
-def test_what_failed_last_is_asked_for_again_now(fleet: Fleet):
+def test_a_retry_enqueues_the_last_failed_work(fleet: Fleet):
     schedule = create(fleet.agent(), "0 * * * *", prompt="sums")
     run(fleet, schedule, "succeeded", at(hours=1))
     run(fleet, schedule, "failed", at(hours=2))
@@ -81,11 +81,11 @@ def test_what_failed_last_is_asked_for_again_now(fleet: Fleet):
     item = edit.retry(schedule, "ann", at(hours=2, minutes=1))
     assert (item.prompt, item.trigger, item.state) == ("sums", "schedule", "admitted")
     assert item.requested_by == "ann, retry of schedule 0"
-    assert (look(schedule).next_fire_at, look(schedule).fire_count) == (at(hours=3), 2)
-    assert told("schedule.retried") == ["0: ann"]
+    assert (reread(schedule).next_fire_at, reread(schedule).fire_count) == (at(hours=3), 2)
+    assert event_details("schedule.retried") == ["0: ann"]
 
 
-def test_what_was_skipped_can_be_retried(fleet: Fleet):
+def test_a_skipped_firing_can_be_retried(fleet: Fleet):
     agent = fleet.agent()
     busy = fleet.start(fleet.ask(agent))
     schedule = create(agent, "0 * * * *", prompt="sums")
@@ -94,14 +94,14 @@ def test_what_was_skipped_can_be_retried(fleet: Fleet):
     assert edit.retry(schedule, "ann", at(hours=1)).prompt == "sums"
 
 
-def test_there_is_nothing_to_retry_if_all_went_well(fleet: Fleet):
+def test_a_retry_without_failed_work_is_refused(fleet: Fleet):
     schedule = create(fleet.agent(), "0 * * * *")
     run(fleet, schedule, "succeeded", at(hours=1))
-    with pytest.raises(Refused, match="nothing of 0 has failed or was skipped"):
+    with pytest.raises(Refused, match="no work of 0 failed and no firing was skipped"):
         edit.retry(schedule, "ann", at(hours=1))
 
 
-def test_a_failed_one_shot_is_active_again_and_ends_as_the_retry_does(fleet: Fleet):
+def test_a_retried_one_shot_is_active_and_ends_with_the_retry(fleet: Fleet):
     schedule = create(fleet.agent(), "in 1 minute")
     run(fleet, schedule, "failed", at(60), "exit code 1")
     edit.retry(schedule, "ann", at(120))
@@ -112,7 +112,7 @@ def test_a_failed_one_shot_is_active_again_and_ends_as_the_retry_does(fleet: Fle
     assert schedule.firings.count() == 1
 
 
-def test_a_one_shot_that_failed_before_its_time_is_not_fired_at_it_after_a_retry(fleet: Fleet):
+def test_a_retried_one_shot_does_not_fire_again_at_its_time(fleet: Fleet):
     schedule = create(fleet.agent(scale=2), "in 1 hour")
     edit.pause(schedule, "ann", NOON)
     edit.resume(schedule, "ann", NOON, at_once=True)
@@ -127,11 +127,11 @@ def test_a_schedule_paused_by_failures_is_active_again_after_a_retry(fleet: Flee
     run(fleet, schedule, "failed", at(hours=1), "exit code 1")
     assert states(schedule)[0] == "paused"
     edit.retry(schedule, "ann", at(hours=5, minutes=1))
-    seen = look(schedule)
+    seen = reread(schedule)
     assert (seen.state, seen.failure_count, seen.next_fire_at) == ("active", 0, at(hours=6))
 
 
-def test_a_retry_that_the_agent_cannot_take_changes_nothing(fleet: Fleet):
+def test_a_retry_that_the_agent_refuses_changes_nothing(fleet: Fleet):
     schedule = create(fleet.agent(), "in 1 minute")
     run(fleet, schedule, "failed", at(60), "exit code 1")
     Agent.objects.update(scale=0)
@@ -140,13 +140,13 @@ def test_a_retry_that_the_agent_cannot_take_changes_nothing(fleet: Fleet):
     assert states(schedule) == ("failed", "exit code 1")
 
 
-def test_what_somebody_else_has_retried_with_success_is_not_retried_again(fleet: Fleet):
+def test_work_that_was_retried_with_success_is_not_retried_again(fleet: Fleet):
     schedule = create(fleet.agent(), "in 1 minute")
     run(fleet, schedule, "failed", at(60), "exit code 1")
-    as_bob_saw_it = look(schedule)
+    as_bob_saw_it = reread(schedule)
     edit.retry(schedule, "ann", at(120))
     fleet.finish(start(fleet, schedule, at(120)), now=at(121))
-    with pytest.raises(Refused, match="nothing of in-1-minute has failed"):
+    with pytest.raises(Refused, match="no work of in-1-minute failed"):
         edit.retry(as_bob_saw_it, "bob", at(122))
     assert runs_of(schedule) == ["failed", "succeeded"]
 
@@ -155,5 +155,5 @@ def test_a_canceled_schedule_is_not_retried(fleet: Fleet):
     schedule = create(fleet.agent(), "in 1 minute")
     run(fleet, schedule, "failed", at(60), "exit code 1")
     edit.cancel(schedule, "ann", at(90))
-    with pytest.raises(Refused, match="a canceled schedule is not retried: create a new one"):
+    with pytest.raises(Refused, match="a canceled schedule cannot be retried: create a new one"):
         edit.retry(schedule, "ann", at(120))

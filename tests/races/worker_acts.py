@@ -1,4 +1,4 @@
-"""What racing workers do, and those who ask, stop, scale and sweep beside them."""
+"""The acts of concurrent workers, and of users and sweeps at the same time."""
 
 import time
 from functools import partial
@@ -14,18 +14,18 @@ from agents_app.runs.dispatch import Request
 from agents_app.runs.job import Ending, Job
 from agents_app.worker import execute
 from agents_app.worker.execute import Host
-from tests.races import breaking
-from tests.races.beats import PAUSE_SECONDS, wait_until
+from tests.races import removed_guards
+from tests.races.beat_acts import PAUSE_SECONDS, wait_until
 from tests.races.checks import EPOCH
-from tests.races.field import make_worker
+from tests.races.setup_acts import make_worker
 
 
 def ask(
     start_at: float, agent_id: int, times: int, broken: bool = False, keys: bool = False
 ) -> None:
-    """The same requests as all others, if they have keys."""
+    """Enqueue work; with `keys` all racers use the same idempotency keys."""
     if broken:
-        breaking.admissions_without_guards()
+        removed_guards.admissions_without_guards()
     tenant_id = Tenant.objects.values_list("pk", flat=True).get()
     wait_until(start_at)
     for number in range(times):
@@ -35,7 +35,7 @@ def ask(
 
 
 def work(start_at: float, seconds: float, hand_over: bool = False) -> dict[str, Any]:
-    """Starts whatever is pending and finishes it at once, as many threads of workers would."""
+    """Start and finish pending runs for some seconds, as the threads of a worker do."""
     worker_id, until = make_worker(), start_at + seconds
     done, errors = 0, []
     wait_until(start_at)
@@ -43,7 +43,7 @@ def work(start_at: float, seconds: float, hand_over: bool = False) -> dict[str, 
         pending = Run.objects.filter(state="pending").order_by("?").values_list("pk", flat=True)
         for run_id in list(pending[:5]):
             try:
-                done += _one_run(run_id, worker_id, hand_over)
+                done += _execute_run(run_id, worker_id, hand_over)
             except DatabaseError as error:
                 errors.append(repr(error))
                 connection.close()
@@ -51,7 +51,7 @@ def work(start_at: float, seconds: float, hand_over: bool = False) -> dict[str, 
     return {"done": done, "errors": errors}
 
 
-def _one_run(run_id: int, worker_id: int, hand_over: bool) -> int:
+def _execute_run(run_id: int, worker_id: int, hand_over: bool) -> int:
     job, done = in_transaction(lambda: lifecycle.start_run(run_id, worker_id, EPOCH)), 0
     while job is not None:
         ending = partial(lifecycle.finish_run, job, Ending("succeeded"), EPOCH, worker_id)
@@ -87,7 +87,7 @@ def _job_of(run: Run) -> Job:
 
 
 def lose_all(start_at: float) -> None:
-    """As a sweep that takes the worker for dead."""
+    """Declare all running runs lost, as a sweep does after the death of their worker."""
     runs = list(Run.objects.filter(state="running").order_by("pk").select_related("agent"))
     wait_until(start_at)
     for run in runs:
@@ -95,7 +95,7 @@ def lose_all(start_at: float) -> None:
 
 
 def stop_all(start_at: float, seconds: float = 0) -> list[str]:
-    """As people who stop whatever they see; the errors that came up."""
+    """Stop all unfinished runs repeatedly; returns the errors."""
     until, errors = start_at + seconds, []
     wait_until(start_at)
     while True:
@@ -111,7 +111,7 @@ def stop_all(start_at: float, seconds: float = 0) -> list[str]:
 
 
 def most_unfinished(start_at: float, seconds: float) -> int:
-    """How many runs were unfinished at once, as far as somebody who looks all the time sees."""
+    """The maximum of unfinished runs, counted continuously."""
     most, until = 0, start_at + seconds
     wait_until(start_at)
     while time.time() < until:
@@ -131,18 +131,18 @@ def rescale(start_at: float, seconds: float, agent_id: int, scales: list[int]) -
 
 
 def deliver(start_at: float, runs: list[int], times: int, broken: bool = False) -> int:
-    """Each hint again and again; how many runs were executed here."""
+    """Deliver each hint repeatedly; returns the number of runs that were executed here."""
     host = Host(make_worker(), lambda: EPOCH)
     if broken:
-        breaking.moves_without_a_condition()
+        removed_guards.moves_without_a_condition()
     wait_until(start_at)
-    return sum(_delivered(run_id, host, broken) for run_id in runs for _ in range(times))
+    return sum(_deliver_hint(run_id, host, broken) for run_id in runs for _ in range(times))
 
 
-def _delivered(run_id: int, host: Host, broken: bool) -> int:
+def _deliver_hint(run_id: int, host: Host, broken: bool) -> int:
     try:
         return execute.execute(run_id, host)
     except DatabaseError:
         if not broken:
             raise
-        return 0  # other guards than the one that was taken away
+        return 0  # refused by other guards than the removed one

@@ -1,4 +1,4 @@
-"""What racing runs report of themselves, and what is to be seen of it afterwards."""
+"""The acts of concurrent runs that report usage, and the totals after them."""
 
 import time
 from typing import Any
@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection
 
 from agents_app.budgets import holds
 from agents_app.models import Agent, Run, RunEvent, Tenant, Usage
-from tests.races.beats import PAUSE_SECONDS, wait_until
+from tests.races.beat_acts import PAUSE_SECONDS, wait_until
 from tests.races.checks import EPOCH
 
 
@@ -17,7 +17,7 @@ def cap_project(tokens_per_month: int) -> None:
 
 
 def spend(start_at: float, agent_id: int, times: int) -> list[str]:
-    """Each running run of the agent uses one token so many times; the errors that came up."""
+    """Each running run of the agent uses one token so many times; returns the errors."""
     runs = list(Run.objects.filter(agent=agent_id, state="running").values_list("pk", flat=True))
     errors = []
     wait_until(start_at)
@@ -52,6 +52,6 @@ def spent() -> dict[str, Any]:
         "usd": float(sum(Usage.objects.values_list("cost_usd", flat=True))),
         "agents_over": Agent.objects.filter(over_budget_until__isnull=False).count(),
         "tenants_over": Tenant.objects.filter(over_budget_until__isnull=False).count(),
-        "told": RunEvent.objects.filter(name__endswith=".over_budget").count(),
-        "asked_to_stop": Run.objects.filter(stop_requested_at__isnull=False).count(),
+        "events": RunEvent.objects.filter(name__endswith=".over_budget").count(),
+        "stop_requests": Run.objects.filter(stop_requested_at__isnull=False).count(),
     }

@@ -1,4 +1,4 @@
-"""What racing beats do with rules, and one that dies in the middle of a command."""
+"""The acts of concurrent beats that evaluate rules, and of a beat killed during a command."""
 
 import os
 import signal
@@ -11,14 +11,16 @@ from agents_app.rules.engine.decide import RuleAction
 from agents_app.rules.engine.executor import ActionExecutor
 from agents_app.rules.engine.outcome import record_outcome
 from agents_app.rules.engine.perform import perform
-from agents_app.rules.engine.tick import evaluate_rules as look
+from agents_app.rules.engine.tick import evaluate_rules
 from agents_app.rules.language.source import FILE_NAME
-from tests.races.beats import FastClock, wait_until
+from tests.races.beat_acts import FastClock, wait_until
 from tests.races.checks import EPOCH
 
 
-def obey(start_at: float, seconds: float, speed: float, project: str) -> list[str]:
-    """Looks as fast as it can, as one of several beats: what fired, and when."""
+def evaluate_rules_repeatedly(
+    start_at: float, seconds: float, speed: float, project: str
+) -> list[str]:
+    """Evaluate the rules as often as possible; returns the fired rules with their times."""
     clock, fired = FastClock(start_at, speed), list[str]()
 
     def do(action: RuleAction, tenant_id: int) -> None:
@@ -27,18 +29,18 @@ def obey(start_at: float, seconds: float, speed: float, project: str) -> list[st
 
     wait_until(start_at)
     while time.time() < start_at + seconds:
-        look(clock.now(), Path(project), do)
+        evaluate_rules(clock.now(), Path(project), do)
     return fired
 
 
-def look_once(project: str, after_seconds: float) -> None:
-    look(EPOCH + timedelta(seconds=after_seconds), Path(project), lambda *_: None)
+def evaluate_rules_once(project: str, after_seconds: float) -> None:
+    evaluate_rules(EPOCH + timedelta(seconds=after_seconds), Path(project), lambda *_: None)
 
 
-def begin_command_and_die(project: str, after_seconds: float, pid_file: str) -> None:
-    """As a beat that is killed while a rule's command runs."""
-    doer = ActionExecutor(Path(project), lambda: datetime.now(EPOCH.tzinfo))
-    look(EPOCH + timedelta(seconds=after_seconds), Path(project), doer.submit)
+def start_command_and_die(project: str, after_seconds: float, pid_file: str) -> None:
+    """Act as a beat that is killed while the command of a rule runs."""
+    executor = ActionExecutor(Path(project), lambda: datetime.now(EPOCH.tzinfo))
+    evaluate_rules(EPOCH + timedelta(seconds=after_seconds), Path(project), executor.submit)
     while not (Path(pid_file).exists() and Path(pid_file).read_text().endswith("\n")):
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -50,7 +52,7 @@ def rule_status(name: str) -> list[str]:
 
 
 def summons() -> list[str]:
-    return [f"{one:%H:%M:%S}" for one in WorkItem.objects.values_list("created_at", flat=True)]
+    return [f"{at:%H:%M:%S}" for at in WorkItem.objects.values_list("created_at", flat=True)]
 
 
 def write_rules(project: str, lines: list[str]) -> None:

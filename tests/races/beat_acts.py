@@ -1,4 +1,4 @@
-"""What racing beats do, and those who change schedules under their hands."""
+"""The acts of concurrent beats, and of users who change schedules at the same time."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from agents_app.database.transactions import in_transaction
 from agents_app.models import Schedule
 from agents_app.runs import schedule_states
 from agents_app.schedules import due, firings
-from tests.races import breaking
+from tests.races import removed_guards
 from tests.races.checks import EPOCH
 
 PAUSE_SECONDS = 0.005
@@ -23,7 +23,7 @@ def wait_until(start_at: float) -> None:
 
 
 class FastClock:
-    """The same for all racers: some seconds pass in each second."""
+    """The same clock for all racers: `speed` seconds pass in each second."""
 
     def __init__(self, start_at: float, speed: float) -> None:
         self.start_at, self.speed = start_at, speed
@@ -33,9 +33,9 @@ class FastClock:
 
 
 def beat(start_at: float, seconds: float, speed: float, broken: bool = False) -> list[str]:
-    """Ticks as beat does, for some seconds; the errors that came up."""
+    """Tick as beat does, for some seconds; returns the errors."""
     if broken:
-        breaking.claims_without_guards()
+        removed_guards.claims_without_guards()
     clock, until, errors = FastClock(start_at, speed), start_at + seconds, []
     wait_until(start_at)
     while time.time() < until:
@@ -55,8 +55,8 @@ def tick(minutes: float, decided_by: float = 0) -> None:
 
 
 def tick_and_die(at_sql: str, after: bool) -> None:
-    """SIGKILL at the first statement with this in it: before it, or when it is done."""
-    breaking.die_at(at_sql, after=after)
+    """Send SIGKILL at the first statement that contains `at_sql`, before or after it."""
+    removed_guards.die_at(at_sql, after=after)
     tick(0)
 
 
@@ -72,7 +72,7 @@ def pause_schedules(start_at: float) -> None:
 
 
 def edit_schedules(start_at: float, next_fire_at: str) -> None:
-    """As a person does in a form: new text, new prompt, new time."""
+    """The changes of a user in a form: new text, new prompt, new time."""
     wait_until(start_at)
     values = {"expression": "30 * * * *", "prompt": "new", "next_fire_at": next_fire_at}
     for key in Schedule.objects.order_by("pk").values_list("pk", flat=True):

@@ -1,4 +1,4 @@
-"""What is raced on: agents, schedules and workers, and a look at them afterwards."""
+"""Creates the agents, schedules and workers of a race, and reads them after it."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ def make_agents(count: int = 1, cap: int | None = None, **columns: Any) -> list[
 
 
 def make_schedules(agents: list[int], count: int, expressions: list[str], **columns: Any) -> None:
-    """`count` for each agent, all due for the first time at the epoch."""
+    """Create `count` schedules for each agent, all first due at the epoch."""
     Schedule.objects.bulk_create(
         Schedule(
             tenant=Tenant.objects.get(),
@@ -52,7 +52,7 @@ def make_worker() -> int:
 
 
 def find(check: str, **arguments: Any) -> list[str]:
-    """What a check finds wrong."""
+    """The problems that a check finds."""
     found: list[str] = getattr(checks, check)(**arguments)
     return found
 

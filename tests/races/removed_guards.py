@@ -1,6 +1,6 @@
-"""Takes guards away on purpose, in a racer and its database: then the checks must find something.
+"""Removes guards in a racer and its database, so that a test can show that its checks fail.
 
-Each function breaks what keeps a promise, and all that would keep it in its place."""
+Each function removes a guard and all other guards that would have the same effect."""
 
 import os
 import signal
@@ -20,76 +20,76 @@ from agents_app.worker import execute
 
 
 def drop_index(model: str, name: str) -> None:
-    """The unique constraint of that name is gone; the rest of the table stays."""
+    """Remove the unique constraint of that name and nothing else."""
     table = apps.get_model("agents_app", model)
-    (constraint,) = [one for one in table._meta.constraints if one.name == name]
-    # SQLite makes the table anew, as the model says.
-    table._meta.constraints = [one for one in table._meta.constraints if one.name != name]
+    (constraint,) = [each for each in table._meta.constraints if each.name == name]
+    # SQLite creates the table again from the model.
+    table._meta.constraints = [each for each in table._meta.constraints if each.name != name]
     with connection.schema_editor() as editor:
         editor.remove_constraint(table, constraint)
 
 
 def _replace(module: Any, name: str, value: Any) -> None:
-    assert hasattr(module, name), f"{module.__name__} has no {name} any more: break it otherwise"
+    assert hasattr(module, name), f"{module.__name__} has no {name}: adapt this function"
     setattr(module, name, value)
 
 
-def _straight_on(change: Any) -> Any:
-    """No transaction: what was read may be old when it is written, and no lock is held."""
+def _without_transaction(change: Any) -> Any:
+    """No transaction: rows may change between reading and writing, and no lock is held."""
     return change()
 
 
 def claims_without_guards() -> None:
-    """No transaction, no row lock, and whoever comes second arms the schedule again."""
-    _replace(due, "in_transaction", _straight_on)
-    careful = due._due
+    """No transaction, no row lock, and no comparison with the old next fire time."""
+    _replace(due, "in_transaction", _without_transaction)
+    original = due._lock_due_schedules
 
-    def a_little_later(now: Any) -> Any:
-        schedules = careful(now)
-        time.sleep(0.02)  # between having read what is due and writing it down
+    def delayed(now: Any) -> Any:
+        schedules = original(now)
+        time.sleep(0.02)  # between reading due schedules and writing firings
         return schedules
 
-    _replace(due, "_due", a_little_later)
+    _replace(due, "_lock_due_schedules", delayed)
     QuerySet.select_for_update = lambda self, *_, **__: self  # type: ignore[method-assign]
-    assert " AND s.next_fire_at = v.was" in due._ARM
-    due._ARM = due._ARM.replace(" AND s.next_fire_at = v.was", "")
+    assert " AND s.next_fire_at = v.was" in due._SET_NEXT_FIRES
+    due._SET_NEXT_FIRES = due._SET_NEXT_FIRES.replace(" AND s.next_fire_at = v.was", "")
 
 
 def admissions_without_guards() -> None:
-    """No transaction, so the lock on the agent is gone as soon as it is taken."""
-    _replace(dispatch, "in_transaction", _straight_on)
-    careful = slots.find_free_slots
+    """No transaction, so the lock on the agent is released immediately."""
+    _replace(dispatch, "in_transaction", _without_transaction)
+    original = slots.find_free_slots
 
-    def a_little_later(*arguments: Any) -> Any:
-        place = careful(*arguments)
-        time.sleep(0.01)  # between having seen a free slot and taking it
-        return place
+    def delayed(*arguments: Any) -> Any:
+        found = original(*arguments)
+        time.sleep(0.01)  # between finding a free slot and using it
+        return found
 
-    _replace(dispatch, "find_free_slots", a_little_later)
+    _replace(dispatch, "find_free_slots", delayed)
 
 
 def moves_without_a_condition() -> None:
-    """A move no longer asks for the state it starts from."""
-    _replace(execute, "in_transaction", _straight_on)
-    _replace(lifecycle, "move_state", _move_anyway)
+    """A move does not require the old state."""
+    _replace(execute, "in_transaction", _without_transaction)
+    _replace(lifecycle, "move_state", _move_unconditionally)
 
 
-def _move_anyway(
+def _move_unconditionally(
     table: str, key: int, old: str, new: str, columns: dict[str, Any], *_: Any
 ) -> bool:
     assignments = "".join(f", {name} = %s" for name in columns)
     sql = f"UPDATE {table} SET state = %s{assignments} WHERE id = %s"
-    time.sleep(0.02)  # between having read the old state and writing the new one
+    time.sleep(0.02)  # between reading the old state and writing the new one
     rows.execute(sql, [str(new), *columns.values(), key])
     return True
 
 
-def _inserting(insert: Any) -> Any:
+def _without_into(insert: Any) -> Any:
     return lambda into, *rest: insert(into.removeprefix("INTO "), *rest)
 
 
 def die_at(at_sql: str, *, after: bool) -> None:
-    """SIGKILL to this process at the first statement with this in it, on whatever connection."""
+    """Send SIGKILL to this process at the first statement that contains `at_sql`."""
 
     def watch(execute_sql: Any, sql: str, *rest: Any) -> Any:
         hit = at_sql in sql
@@ -116,6 +116,8 @@ def die_at(at_sql: str, *, after: bool) -> None:
     _replace(due, "fetch_each", fetch_watched)
     insert = due.insert_many
     _replace(
-        due, "insert_many", lambda table, *rest: watch(_inserting(insert), f"INTO {table}", *rest)
+        due,
+        "insert_many",
+        lambda table, *rest: watch(_without_into(insert), f"INTO {table}", *rest),
     )
     assert transactions._writer._thread is None, "its connection would not be watched"
