@@ -136,7 +136,7 @@ def lock(
         record_signal(run, now)
         outcome = locks.try_to_acquire(holder_of(run), uri, now, ttl, queued=queued)
         if isinstance(outcome, ResourceLock):
-            _record_event(run, "run.locked", uri, now)
+            _record_event("run.locked", run, uri, now)
         return outcome
 
     held = in_transaction(change)
@@ -156,7 +156,7 @@ def unlock(run: Run, now: datetime, uri: str) -> Reply:
     def change() -> None:
         record_signal(run, now)
         locks.release(holder_of(run), uri, now)
-        _record_event(run, "run.unlocked", uri, now)
+        _record_event("run.unlocked", run, uri, now)
 
     in_transaction(change)
     return Reply({"ok": True})
@@ -189,19 +189,19 @@ def inbox(run: Run, now: datetime, timeout: float | None, peek: bool) -> Reply:
 # --- shared by handlers ---------------------------------------------------------------------
 
 
-def _update(run: Run, now: datetime, event: str = "", detail: str = "", **columns: Any) -> Reply:
-    """Set columns of the running run, and record the event if one is named."""
+def _update(run: Run, now: datetime, name: str = "", detail: str = "", **columns: Any) -> Reply:
+    """Set columns of the running run, and record the event `name` if there is one."""
 
     def change() -> None:
         record_signal(run, now, **columns)
-        if event:
-            _record_event(run, event, detail, now)
+        if name:
+            _record_event(name, run, detail, now)
 
     in_transaction(change)
     return Reply({"ok": True})
 
 
-def _record_event(run: Run, name: str, detail: str, now: datetime) -> None:
+def _record_event(name: str, run: Run, detail: str, now: datetime) -> None:
     """In the caller's transaction."""
     journal.record(
         journal.JournalEntry(name, now, run.tenant_id, run.agent_id, run.pk, detail, run.trace_id)

@@ -68,7 +68,6 @@ def test_every_entry_of_the_journal_has_such_a_name():
             if ast.unparse(call.func) in {
                 "journal.JournalEntry",
                 "_entry",
-                "_note",
                 "_record_change",
                 "_record_event",
             }:
