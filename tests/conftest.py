@@ -3,6 +3,8 @@
 import signal
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 pytest_plugins = ["tests.parts.fixtures"]
 
@@ -17,9 +19,26 @@ for _number, _handler in (
 
 # Of these directories each file waits for real processes.
 TAKE_LONG = {"faults", "end_to_end", "browser", "races", "upgrade"}
+BROWSER = "tests/browser/"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take longest begin first: the last to begin keeps all other processes waiting."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, not TAKE_LONG & {*item.path.parts}))
+
+
+class OneDroverForAllBrowserTests(LoadFileScheduling):
+    """A file is run by one process, and all files of tests/browser by the same process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope: str = super()._split_scope(nodeid)
+        return BROWSER if scope.startswith(BROWSER) else scope
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Files of tests/browser share a Drover and a Chromium, which each process would start."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    return OneDroverForAllBrowserTests(config, log)

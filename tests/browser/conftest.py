@@ -1,16 +1,17 @@
 """A real Chromium on a real Drover, with several users, colour schemes and screen widths.
 
-A test file overrides `fleet` to have other agents. `open_page` opens further pages; an error on
-any page fails the test.
+All files share one Drover. A test file overrides `fleet` to have other agents, with names that no
+other file uses. `open_page` opens further pages; an error on any page fails the test.
 """
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.browser.chromium import chromium, chromium_path, log_in
 from tests.browser.watch import Watch
@@ -46,33 +47,54 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def fleet() -> dict[str, str]:
-    """The SKILL.md of each agent; each test that starts runs has its own agent."""
-    return dict.fromkeys(("greeter", "talker", "sleeper", "planner"), GREETER)
+    """The SKILL.md of each agent of the test file."""
+    return {"greeter": GREETER}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def stack(
-    tmp_path_factory: pytest.TempPathFactory,
-    migrated_database: Callable[[Path], str],
-    fleet: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: Callable[[Path], str]
 ) -> Iterator[PrivateStack]:
-    """A Drover with these agents, all of its processes running."""
+    """A Drover without agents, all of its processes running."""
     directory = tmp_path_factory.mktemp("browser")
     with PrivateStack(directory, migrated_database(directory / "data")) as stack:
-        for name, skill in fleet.items():
-            stack.write_agent(name, skill)
         stack.up()
-        stack.wait_for_rows("SELECT count(*) FROM drover_agent HAVING count(*) = ?", len(fleet))
         yield stack
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
+def agents(stack: PrivateStack, fleet: dict[str, str]) -> Iterator[Path]:
+    """The directory of the agents; it is emptied after the file, which pauses their schedules."""
+    for name, skill in fleet.items():
+        stack.write_agent(name, skill)
+    for name in fleet:
+        stack.wait_for_rows("SELECT id FROM drover_agent WHERE name = ?", name)
+    yield stack.project / "agents"
+    for name in fleet:
+        shutil.rmtree(stack.project / "agents" / name)
+
+
+@pytest.fixture(scope="package")
 def passwords(stack: PrivateStack) -> dict[str, str]:
     """The passwords of the users: `admin` has all rights, `viewer` may view all pages."""
     password = stack.env["DROVER_ADMIN_PASSWORD"]
     made = stack.manage("shell", "-c", MAKE_VIEWER.format(password=password))
     assert made.returncode == 0, made.stderr
     return {"admin": password, "viewer": password}
+
+
+@pytest.fixture(scope="package")
+def sessions(
+    browser: Browser, stack: PrivateStack, passwords: dict[str, str]
+) -> dict[str, StorageState]:
+    """The cookies of each user after the login: a login takes as long as some tests."""
+    made = {}
+    for user, password in passwords.items():
+        page = browser.new_page()
+        log_in(page, stack.url, user, password)
+        made[user] = page.context.storage_state()
+        page.close()
+    return made
 
 
 @pytest.fixture
@@ -86,17 +108,25 @@ def watched(stack: PrivateStack) -> Iterator[Watch]:
 
 @pytest.fixture
 def open_page(
-    browser: Browser, stack: PrivateStack, passwords: dict[str, str], watched: Watch
+    browser: Browser, stack: PrivateStack, sessions: dict[str, StorageState], watched: Watch
 ) -> Iterator[OpenPage]:
-    """Opens another window with a logged-in user."""
+    """Opens another window with a logged-in user; the window is empty."""
     made: list[Page] = []
 
     def open_one(
-        user: str = "admin", width: int = WIDE, look: Literal["light", "dark"] = "light"
+        user: str = "admin",
+        width: int = WIDE,
+        look: Literal["light", "dark"] = "light",
+        timezone: str | None = None,
     ) -> Page:
-        page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=look)
+        page = browser.new_page(
+            base_url=stack.url,
+            storage_state=sessions[user],
+            viewport={"width": width, "height": HEIGHT},
+            color_scheme=look,
+            timezone_id=timezone,
+        )
         made.append(watched.attach(page))
-        log_in(page, stack.url, user, passwords[user])
         return page
 
     yield open_one

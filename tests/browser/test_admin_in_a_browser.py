@@ -6,11 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import assert_accessible, findings
+from tests.browser.chromium import log_in
 from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
 
 
 def test_the_overview_is_updated_without_a_reload(page: Page, stack: PrivateStack):
+    page.goto("/admin/")
     line = page.locator(".dv-agents tr", has_text="greeter")
     expect(page.locator(".dv-card", has_text="Workers")).to_contain_text("1")
     line.get_by_role("button", name="Run now").click()
@@ -25,6 +27,7 @@ def test_every_page_of_the_menu_follows_its_policy_and_is_accessible(
     page: Page, stack: PrivateStack
 ):
     """A violation of the policy is an error on the console, which fails the test."""
+    page.goto("/admin/")
     links = page.locator("#nav-sidebar a, #nav-sidebar-apps a, aside a").evaluate_all(
         "all => all.map(a => a.href)"
     )
@@ -42,6 +45,7 @@ def test_every_page_of_the_menu_follows_its_policy_and_is_accessible(
 
 
 def test_an_accessibility_problem_is_found(page: Page):
+    page.goto("/admin/")
     pale = "<p style='color: #bbb; background: #fff'>pale</p>"
     page.evaluate("(text) => document.body.insertAdjacentHTML('beforeend', text)", pale)
     assert any(found.startswith("color-contrast (serious): <p style=") for found in findings(page))
@@ -50,6 +54,7 @@ def test_an_accessibility_problem_is_found(page: Page):
 
 
 def test_a_read_only_user_sees_no_buttons(viewer: Page, stack: PrivateStack):
+    viewer.goto("/admin/")
     expect(viewer.locator("#fleet")).to_contain_text("greeter")
     expect(viewer.get_by_role("button", name="Run now")).to_have_count(0)
     assert_accessible(viewer)
@@ -78,6 +83,7 @@ def test_the_api_is_documented_by_a_page_that_works_without_eval(page: Page, sta
 
 def test_the_state_of_rules_is_updated_on_every_page(page: Page, stack: PrivateStack):
     """The label in the header, the toast and the table are updated without a reload."""
+    page.goto("/admin/")
     expect(page.locator("#dv-sch")).to_have_text("SCH --")
     rules = stack.project / "scheduler.rules"
     rules.write_text('[oh-no] every 1s => run "echo oh no; exit 3"\nevery 5x => pause greeter\n')
@@ -102,14 +108,18 @@ def test_the_state_of_rules_is_updated_on_every_page(page: Page, stack: PrivateS
 def test_nothing_is_wider_than_the_window(page: Page, look: Literal["light", "dark"]):
     page.emulate_media(color_scheme=look)
     schedules = ("schedules/", "firings/", "schedules/add/")
-    for path in ("", "agents/", "runs/", "rules/", *schedules):
-        page.goto(page.url.partition("/admin/")[0] + f"/admin/{path}")
+    for path in ("agents/", "runs/", "rules/", *schedules, ""):
+        page.goto(f"/admin/{path}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-    page.goto(page.url.partition("/admin/")[0] + "/admin/")
     background = page.evaluate("getComputedStyle(document.querySelector('.dv-panel')).background")
     assert ("rgb(255, 255, 255)" in background) == (look == "light")
 
 
-def test_a_session_that_ended_leads_to_the_login_page(page: Page, stack: PrivateStack):
-    stack.rows("DELETE FROM django_session")
+def test_a_session_that_ended_leads_to_the_login_page(
+    page: Page, stack: PrivateStack, passwords: dict[str, str]
+):
+    page.context.clear_cookies()
+    log_in(page, stack.url, "admin", passwords["admin"])
+    (key,) = (each["value"] for each in page.context.cookies() if "session" in each["name"])
+    stack.rows("DELETE FROM django_session WHERE session_key = ?", key)
     page.wait_for_url("**/admin/login/**", timeout=15_000)

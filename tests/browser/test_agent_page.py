@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 TALKER = """---
 description: Says what it was told
 schedules:
-  mornings: {expression: "0 9 * * 1-5"}
+  weekdays: {expression: "0 9 * * 1-5"}
 params: {depth: 3}
 command: [sh, -c, "cat; drover usage --tokens-in 1200 --cost-usd 0.5"]
 ---

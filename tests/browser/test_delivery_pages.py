@@ -1,7 +1,6 @@
 """Deliveries in a real Chromium: shown, replayed, and tested without a run."""
 
 import json
-from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -60,8 +59,7 @@ def post(stack: PrivateStack, payload: object, number: int) -> int:
 
 
 def go(page: Page, path: str) -> Page:
-    home = urlsplit(page.url)
-    page.goto(f"{home.scheme}://{home.netloc}{path}")
+    page.goto(path)
     return page
 
 

@@ -1,12 +1,12 @@
 """The overview, the machines and the doctor in a real Chromium."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import assert_accessible
+from tests.browser.conftest import OpenPage
 from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
 
@@ -24,7 +24,6 @@ Fail.
 """
 STREAM = "/v1/notifications/stream"
 PAGES = ("", "?hours=24", "doctor/", "workers/", "credentials/")
-OpenPage = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,8 @@ def fleet(stop_file) -> dict[str, str]:
 
 
 def press_run(page: Page, agent: str) -> None:
-    """Start a run on the page of the agent."""
+    """Start a run on the overview."""
+    page.goto("/admin/")
     page.locator(".dv-agents tr", has_text=agent).get_by_role("button", name="Run now").click()
 
 
@@ -46,6 +46,7 @@ def test_a_run_appears_and_ends_on_the_timeline_without_a_reload(
     page: Page, open_page: OpenPage, stop_file
 ):
     other = open_page()
+    page.goto("/admin/")
     expect(page.locator("#dv-live")).to_have_text("Live")
     page.evaluate("window.neverLoadedAgain = true")
     page.locator(".dv-agents a", has_text="breaker").focus()
@@ -112,6 +113,7 @@ def hide(page: Page, hidden: bool) -> None:
 
 
 def test_a_hidden_tab_has_no_stream_and_a_broken_stream_reconnects(page: Page, watched: Watch):
+    page.goto("/admin/")
     sign = page.locator("#dv-live")
     expect(sign).to_have_text("Live")
     with page.expect_event("requestfailed", lambda request: STREAM in request.url):
@@ -140,6 +142,7 @@ def test_a_command_can_be_copied(page: Page, stack: PrivateStack):
 
 
 def test_on_a_phone_the_menu_opens_with_a_key(phone: Page):
+    phone.goto("/admin/")
     link = phone.locator("#nav-sidebar a[href='/admin/schedules/']")
     expect(link).to_be_hidden()
     menu = phone.get_by_role("button", name="Menu").first

@@ -41,11 +41,11 @@ command: [sh, -c, "echo asleep; sleep 600"]
 Sleep.
 """
 # More lines than the page has at first, so that earlier lines have to be loaded.
-TALKER = """---
+PRINTER = """---
 description: Prints a lot
 command: [sh, -c, "echo 'a hidden needle'; seq -f 'row %g' 700"]
 ---
-Talk.
+Print.
 """
 
 
@@ -53,12 +53,11 @@ Talk.
 def fleet() -> dict[str, str]:
     examples = ROOT / "examples/agents"
     named = {name: (examples / name / "SKILL.md").read_text() for name in ("planner", "surveyor")}
-    return {"painter": PAINTER, "sleeper": SLEEPER, "talker": TALKER, **named}
+    return {"painter": PAINTER, "sleeper": SLEEPER, "printer": PRINTER, **named}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _programs(stack: PrivateStack) -> None:
-    agents = stack.project / "agents"
+def _programs(agents: Path) -> None:
     (agents / "painter/paint.sh").write_text(PAINT)
     for name, script in (("planner", "plan.sh"), ("surveyor", "survey.sh")):
         program = agents / name / script
@@ -177,7 +176,7 @@ EARLIER = ": press Enter to search earlier lines"
 def test_a_search_names_the_searched_lines_and_enter_searches_earlier_lines(
     page: Page, stack: PrivateStack
 ):
-    run = started(stack, "talker")
+    run = started(stack, "printer")
     over = "SELECT id FROM drover_run WHERE id = ? AND finished_at IS NOT NULL"
     stack.wait_for_rows(over, run)
     open_run(page, stack, run)

@@ -1,20 +1,18 @@
 """Schedules in a real Chromium: the form, the calendar, and explanations."""
 
 import re
-from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessibility import assert_accessible
-from tests.browser.chromium import log_in
+from tests.browser.conftest import OpenPage
 from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
 
 pytestmark = pytest.mark.slow
 
-PLANNER = """---
+CLERK = """---
 description: Is told when by people
 command: ["true"]
 ---
@@ -36,23 +34,17 @@ LEDGER = "/admin/firings/"
 
 @pytest.fixture(scope="module")
 def fleet() -> dict[str, str]:
-    return {"planner": PLANNER, "ticker": TICKER}
+    return {"clerk": CLERK, "ticker": TICKER}
 
 
 @pytest.fixture
-def in_tokyo(
-    browser: Browser, stack: PrivateStack, passwords: dict[str, str], watched: Watch
-) -> Iterator[Page]:
+def in_tokyo(open_page: OpenPage) -> Page:
     """A page whose browser has another time zone than the server."""
-    page = watched.attach(browser.new_page(timezone_id="Asia/Tokyo"))
-    log_in(page, stack.url, "admin", passwords["admin"])
-    yield page
-    page.close()
+    return open_page(timezone="Asia/Tokyo")
 
 
 def go(page: Page, path: str) -> Page:
-    home = urlsplit(page.url)
-    page.goto(f"{home.scheme}://{home.netloc}{path}")
+    page.goto(path)
     return page
 
 
@@ -88,7 +80,7 @@ def test_a_schedule_is_created_from_a_phrase_with_a_preview_while_typing(
     expect(page.locator("#id_text")).to_have_value("every monday at 07:30")
     expect(understood(page)).to_contain_text("At 07:30, on Monday, in Asia/Tokyo")
     expect(understood(page).locator("tbody tr")).to_have_count(5)
-    choose_agent(page, "planner")
+    choose_agent(page, "clerk")
     page.fill("#id_name", "mornings")
     page.get_by_role("button", name="Save and continue editing").click()
     expect(page.locator("#main")).to_contain_text("was added successfully")
@@ -221,5 +213,6 @@ def test_a_read_only_user_sees_schedules_and_cannot_change_them(
     expect(viewer.locator(".dv-often").first).to_be_visible()
     assert viewer.goto(f"{stack.url}{SCHEDULES}add/").status == 403  # type: ignore[union-attr]
     assert any("403" in each for each in watched.take())
-    paused = "SELECT id FROM drover_schedule WHERE state = 'paused'"
-    assert stack.rows(paused) == []
+    agent = "SELECT id FROM drover_agent WHERE name = 'ticker'"
+    states = f"SELECT DISTINCT state FROM drover_schedule WHERE agent_id = ({agent})"
+    assert stack.rows(states) == [{"state": "active"}]
