@@ -58,6 +58,7 @@ def test_paths_are_made_absolute():
         ("DROVER_LEASE_SECONDS", "nan"),
         ("DROVER_LEASE_SECONDS", "inf"),
         ("DROVER_RENEW_SECONDS", "soon"),
+        ("DROVER_RENEW_SECONDS", "nan"),
         ("DROVER_LOG_FORMAT", "xml"),
         ("DROVER_LOG_LEVEL", "loud"),
     ],
@@ -93,6 +94,7 @@ def test_a_postgresql_address_is_taken_apart():
         ("canary", "starts with '\\(nothing\\)'"),
         ("sqlite:///", "has no file name"),
         ("postgresql://u:canary@db:99999/x", "ort"),
+        ("postgresql://u:canary@db:port/x", "DATABASE_URL: "),
         ("postgresql://u:canary@db", "has no database name"),
     ],
 )

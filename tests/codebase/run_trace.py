@@ -31,16 +31,22 @@ class TraceError(Exception):
     """The traced run did not end as an ordinary run does."""
 
 
-def trace(checkout: Path) -> list[str]:
-    """The traced files in the order of their first call, on SQLite, with a real Redis."""
+def trace(checkout: Path, migrated: Path | None = None) -> list[str]:
+    """The traced files in the order of their first call, on SQLite, with a real Redis.
+
+    `migrated` is a database with the tables of this checkout; without it the tables are created.
+    """
     checkout = checkout.resolve()
     with tempfile.TemporaryDirectory(prefix="drover-trace-") as made:
         directory = Path(made)
         with _redis(directory) as redis_url:
             env = _environment(directory, redis_url)
             _write_agent(directory / "project" / "agents" / "traced")
-            for command in (["migrate", "--verbosity", "0"], ["discover", "--sync"]):
-                _run([sys.executable, "manage.py", *command], checkout, env)
+            if migrated is None:
+                _run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], checkout, env)
+            else:
+                shutil.copyfile(migrated, directory / "drover.sqlite3")
+            _run([sys.executable, "manage.py", "discover", "--sync"], checkout, env)
             _make_due(directory)
             result = directory / "files.json"
             tracer = Path(__file__).with_name("traced_run.py")

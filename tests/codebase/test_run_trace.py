@@ -50,9 +50,12 @@ def test_the_recorder_lists_files_whose_functions_are_called_while_it_records(
 
 
 @pytest.mark.slow
-def test_a_scheduled_run_of_this_checkout_is_traced_from_beat_to_the_process():
+def test_a_scheduled_run_of_this_checkout_is_traced_from_beat_to_the_process(
+    on_postgres, migrated_database, tmp_path
+):
     """Guard: the trace follows the run through the thread that commits and the message."""
-    files = trace(Path(__file__).parents[2])
+    url = "" if on_postgres else migrated_database(tmp_path)
+    files = trace(Path(__file__).parents[2], Path(url.removeprefix("sqlite:///")) if url else None)
     assert files[0] == "scheduler_project/beat.py"
     way = ["due.py", "firings.py", "lifecycle.py", "tasks.py", "execute.py", "process.py"]
     names = [Path(file).name for file in files]

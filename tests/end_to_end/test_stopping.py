@@ -1,15 +1,44 @@
 """Ways to stop a whole installation, and its state after the next start."""
 
 import signal
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import NewFleet
-from tests.faults.real_fleet import WHEN_TOLD, WITH_DAEMONS, RealFleet
+from tests.faults.real_fleet import QUICK, WHEN_TOLD, WITH_DAEMONS, RealFleet
 from tests.parts.processes import all_gone, is_gone, tree_of
+from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
 pytestmark = pytest.mark.slow
+
+AGAIN = "press Ctrl-C again to stop running agents"
+
+
+@pytest.fixture(scope="module")
+def installation(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: Callable[[Path], str]
+) -> Iterator[RealFleet]:
+    directory = tmp_path_factory.mktemp("stopping")
+    fleet = RealFleet(PrivateStack(directory, migrated_database(directory / "data"), **QUICK))
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def fleet(installation: RealFleet) -> RealFleet:
+    """One installation for all tests, running; each test has its own agents."""
+    up = installation.stack.processes.get("up")
+    if up is None or up.poll() is not None:
+        installation.stack.up()
+    return installation
+
+
+def add_agent(fleet: RealFleet, name: str, body: str, **fields: object) -> None:
+    fleet.agent(name, body, **fields)
+    fleet.stack.wait_for_rows("SELECT 1 FROM drover_agent WHERE name = ?", name)
 
 
 def all_processes(fleet: RealFleet) -> list[int]:
@@ -21,22 +50,29 @@ def exit_status(fleet: RealFleet, seconds: float = 30) -> int:
     return fleet.wait_for_exit("up", seconds)
 
 
+def gateway_answers(fleet: RealFleet) -> bool:
+    """A run reports to the gateway until its end, also while Drover stops."""
+    with urllib.request.urlopen(f"{fleet.stack.url}/healthz", timeout=10) as answer:
+        return bool(answer.status == 200)
+
+
 @pytest.mark.fault("F24")
 def test_ctrl_c_drains_a_second_ctrl_c_ends_the_runs_and_queued_work_is_kept(
-    new_fleet: NewFleet,
+    fleet: RealFleet,
 ) -> None:
     """Guard: `up` stops beat first, lets the workers drain, and writes nothing to the queue. If it
     cleared the queue, the second run would never start; if it killed the workers, the first run
     would be lost."""
-    fleet = new_fleet()
-    fleet.agent("patient", WHEN_TOLD)
-    fleet.agent("stubborn", WITH_DAEMONS)
-    up = fleet.stack.up()
+    add_agent(fleet, "patient", WHEN_TOLD)
+    add_agent(fleet, "stubborn", WITH_DAEMONS)
+    up = fleet.stack.processes["up"]
     fleet.ask("patient", 3)
     fleet.wait_until_running("patient")
     pids = all_processes(fleet)
     up.send_signal(signal.SIGINT)
     fleet.stack.wait_for_rows("SELECT 1 FROM drover_worker WHERE state = 'draining'")
+    wait_for(lambda: "waiting for 1 run to finish" in fleet.stack.log("up"), 15)
+    assert gateway_answers(fleet)
     fleet.let_finish("patient")
     assert exit_status(fleet) == 0
     assert all_gone(pids)
@@ -50,22 +86,24 @@ def test_ctrl_c_drains_a_second_ctrl_c_ends_the_runs_and_queued_work_is_kept(
     fleet.ask("stubborn", 2)
     fleet.wait_for_notes("stubborn", "note", 2)
     pids = all_processes(fleet) + [note.pid for note in fleet.notes("stubborn")]
+    announced = fleet.stack.log("up").count(AGAIN)
     up.send_signal(signal.SIGINT)
-    wait_for(lambda: fleet.stack.log("up").count("press Ctrl-C again to stop running agents") == 2)
+    wait_for(lambda: fleet.stack.log("up").count(AGAIN) == announced + 1)
     up.send_signal(signal.SIGINT)
     assert exit_status(fleet) == 0
     assert all_gone(pids)
     assert fleet.states("stubborn")[0] == "stopped"
     assert fleet.runs("stubborn")[0]["error"] == "Drover was stopped"
     assert len(fleet.notes("stubborn", "start")) == 1
+    # The next `up` starts the second work item, whose run must not last during other tests.
+    fleet.let_finish("stubborn")
 
 
-def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(new_fleet: NewFleet) -> None:
+def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(fleet: RealFleet) -> None:
     """Guard: every process dies with its parent, and a run with its guard. Without that the
     processes of the first `up` run during the second, and the old run during its retry."""
-    fleet = new_fleet()
-    fleet.agent("orphaned", WITH_DAEMONS, on_lost="retry")
-    up = fleet.stack.up()
+    add_agent(fleet, "orphaned", WITH_DAEMONS, on_lost="retry")
+    up = fleet.stack.processes["up"]
     fleet.ask("orphaned")
     fleet.wait_for_notes("orphaned", "note", 2)
     pids = all_processes(fleet) + [note.pid for note in fleet.notes("orphaned")]
@@ -79,14 +117,12 @@ def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(new_fleet
 
 
 def test_the_stop_command_lets_runs_finish_and_its_cleared_queue_can_be_restored(
-    new_fleet: NewFleet,
+    fleet: RealFleet,
 ) -> None:
     """Guard: a stopping scheduler admits no work, and cleared work is marked. If work were
     admitted, the second run would start when the first ends; if it were deleted, it could not be
     restored."""
-    fleet = new_fleet()
-    fleet.agent("stopped", WHEN_TOLD)
-    fleet.stack.up()
+    add_agent(fleet, "stopped", WHEN_TOLD)
     fleet.ask("stopped", 3)
     fleet.wait_until_running("stopped")
     pids = all_processes(fleet)

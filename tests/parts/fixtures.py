@@ -4,6 +4,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,14 +124,27 @@ def _migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def new_stack(
-    tmp_path: Path, migrated_database: Callable[[Path], str]
-) -> Iterator[Callable[..., PrivateStack]]:
+def new_stack(tmp_path: Path, migrated_database: NewDatabase) -> Iterator[NewStack]:
     """A factory of private stacks, migrated and not started; keyword arguments become variables."""
+    with _stacks_in(tmp_path, migrated_database) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def new_shared_stack(
+    tmp_path_factory: pytest.TempPathFactory, migrated_database: NewDatabase
+) -> Iterator[NewStack]:
+    """`new_stack` for a stack that all tests of a file use: starting one takes seconds."""
+    with _stacks_in(tmp_path_factory.mktemp("shared"), migrated_database) as make:
+        yield make
+
+
+@contextmanager
+def _stacks_in(parent: Path, migrated_database: NewDatabase) -> Iterator[NewStack]:
     made: list[PrivateStack] = []
 
     def make(redis_url: str = "", **env: str) -> PrivateStack:
-        directory = tmp_path / f"stack{len(made)}"
+        directory = parent / f"stack{len(made)}"
         url = migrated_database(directory / "data")
         made.append(PrivateStack(directory, url, redis_url, **env))
         return made[-1]

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.parts.run_suite import MOST_REPEATED, parse
+from tests.parts.run_suite import (
+    MOST_REPEATED,
+    Pass,
+    SuiteResult,
+    closing_lines,
+    exit_status,
+    parse,
+)
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PASSES = "def test_that_passes():\n    pass\n"
@@ -89,39 +96,47 @@ def test_a_suite_that_passes_is_run_once_and_says_what_took_longest(suite):
 
 
 def test_a_test_that_passes_when_repeated_is_named_and_counted_and_passes(suite):
-    status, lines = suite.run(test_a=PASSES, test_b=FLAKY)
+    """A fixture that fails after its test is a failure of the test."""
+    status, lines = suite.run(test_a=PASSES, test_b=FLAKY, test_c=FLAKY_FIXTURE)
     assert status == 0
-    assert lines[0].startswith("sqlite: 2 tests in ")
-    assert ", 1 repeated in " in lines[0]
+    assert lines[0].startswith("sqlite: 3 tests in ")
+    assert ", 2 repeated in " in lines[0]
     assert lines[1:] == [
-        "1 failed first and passed when repeated",
+        "2 failed first and passed when repeated",
         "  sqlite: test_b.py::test_flaky",
-        "2 passed, 0 failed",
+        "  sqlite: test_c.py::test_with_fixture",
+        "3 passed, 0 failed",
     ]
 
 
-def test_more_than_two_that_pass_when_repeated_fail_the_run(suite):
-    status, lines = suite.run(test_a=PASSES, test_b=FLAKY, test_c=FLAKY, test_d=FLAKY)
-    assert status == 1
-    assert lines[1:] == [
+def recovered(database: str, *names: str) -> SuiteResult:
+    """A suite of one test that passed and these, which passed only when repeated."""
+    first = {"passes": "passed"} | dict.fromkeys(names, "failed")
+    return SuiteResult(database, Pass(1, 1, first), Pass(0, 1, dict.fromkeys(names, "passed")))
+
+
+def test_more_than_two_that_pass_when_repeated_fail_the_run():
+    assert exit_status([recovered("sqlite", "a", "b")]) == 0
+    results = [recovered("sqlite", "a", "b", "c")]
+    assert exit_status(results) == 1
+    assert closing_lines(results)[1:] == [
         "3 failed first and passed when repeated",
-        *(f"  sqlite: test_{name}.py::test_flaky" for name in "bcd"),
+        *(f"  sqlite: {name}" for name in "abc"),
         "these count as failed, because they are more than 2",
         "1 passed, 3 failed",
     ]
 
 
-def test_the_limit_holds_for_all_databases_together(suite):
-    status, lines = suite.run("sqlite", "postgres test_a.py", test_a=FLAKY, test_b=FLAKY)
-    assert status == 1
+def test_the_limit_holds_for_all_databases_together():
+    results = [recovered("sqlite", "a", "b"), recovered("postgres", "a")]
+    assert exit_status(results) == 1
+    lines = closing_lines(results)
     assert [line.partition(":")[0] for line in lines[:2]] == ["sqlite", "postgres"]
     assert lines[2:] == [
         "3 failed first and passed when repeated",
-        "  sqlite: test_a.py::test_flaky",
-        "  sqlite: test_b.py::test_flaky",
-        "  postgres: test_a.py::test_flaky",
+        *("  sqlite: a", "  sqlite: b", "  postgres: a"),
         "these count as failed, because they are more than 2",
-        "0 passed, 3 failed",
+        "2 passed, 3 failed",
     ]
 
 
@@ -137,12 +152,6 @@ def test_a_test_that_fails_twice_fails_the_run_and_the_next_database_is_still_te
         "  postgres: test_b.py::test_flaky",
         "2 passed, 2 failed",
     ]
-
-
-def test_a_fixture_that_fails_after_its_test_is_a_failure_of_the_test(suite):
-    status, lines = suite.run(test_a=FLAKY_FIXTURE)
-    assert (status, lines[-1]) == (0, "1 passed, 0 failed")
-    assert lines[-2] == "  sqlite: test_a.py::test_with_fixture"
 
 
 @pytest.mark.parametrize(

@@ -3,34 +3,58 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 
 from agents_app.conf import ROOT
-from tests.parts.processes import all_gone
+from tests.faults.real_fleet import RealFleet
+from tests.parts.fixtures import NewStack
+from tests.parts.processes import all_gone, is_gone
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
 TALKER = "---\ncommand: [sh, -c, 'cat; echo out; echo err >&2; exit 13']\n---\nSay it.\n"
+LOUD = "---\ncommand: [sh, -c, 'seq 200000']\n---\nx\n"
 SLEEPER = "---\ncommand: [sh, -c, 'echo begun; sleep 600 & sleep 600']\nscale: 2\n---\nSleep.\n"
 COUNTER = (
     "---\ncommand: [sh, -c, 'for i in 1 2 3; do echo tick $i; sleep 0.3; done']\n---\nCount.\n"
 )
 
 
-@pytest.fixture
-def stack(new_stack: Callable[..., PrivateStack]) -> PrivateStack:
-    stack = new_stack(TZ="Europe/Berlin")
-    for name, skill in (("talker", TALKER), ("sleeper", SLEEPER), ("counter", COUNTER)):
+# One agent for each test: the tests share an installation.
+AGENTS = {
+    "talker": TALKER,
+    "counter": COUNTER,
+    "loud": LOUD,
+    **dict.fromkeys(("stopped", "shut-down", "watched"), SLEEPER),
+}
+
+
+@pytest.fixture(scope="module")
+def installation(new_shared_stack: NewStack) -> Iterator[RealFleet]:
+    stack = new_shared_stack(TZ="Europe/Berlin")
+    for name, skill in AGENTS.items():
         stack.write_agent(name, skill)
-    done = stack.manage("discover", "--sync")
-    assert done.returncode == 0, done.stderr
-    stack.start("redis")
-    stack.start("worker-1")
-    return stack
+    fleet = RealFleet(stack)
+    fleet.sync()
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def fleet(installation: RealFleet) -> RealFleet:
+    """With a worker and a running scheduler, also after a test that stopped them."""
+    installation.ensure("redis", "worker-1")
+    installation.stack.rows("UPDATE drover_scheduler SET state = 'running'")
+    return installation
+
+
+@pytest.fixture
+def stack(fleet: RealFleet) -> PrivateStack:
+    return fleet.stack
 
 
 def spawn(stack: PrivateStack, *arguments: str) -> subprocess.Popen[str]:
@@ -44,27 +68,27 @@ def spawn(stack: PrivateStack, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def running(stack: PrivateStack) -> list[int]:
-    return [
-        row["pid"]
-        for row in stack.rows("SELECT pid FROM drover_run WHERE state = 'running'")
-        if row["pid"] is not None
-    ]
+def running(fleet: RealFleet, agent: str) -> list[int]:
+    runs = fleet.runs(agent)
+    return [run["pid"] for run in runs if run["state"] == "running" and run["pid"] is not None]
 
 
-def test_waiting_for_a_run_shows_its_output_and_exits_with_its_code(stack: PrivateStack):
+def test_waiting_for_a_run_shows_its_output_and_exits_with_its_code(fleet: RealFleet):
+    stack = fleet.stack
     done = stack.manage("run", "talker", "--prompt", "Grüß [bold]dich", "--wait")
     assert done.returncode == 13
     assert "Say it." in done.stdout and "Grüß [bold]dich" in done.stdout
     assert done.stdout.endswith("out\nerr\n")
     assert done.stderr.endswith("failed: invalid config (exit code 13)\n")
     assert "Traceback" not in done.stderr
-    waited = stack.manage("rerun", "1", "--wait", "--json")
+    (run,) = fleet.runs("talker")
+    waited = stack.manage("rerun", str(run["id"]), "--wait", "--json")
     assert waited.returncode == 13
     assert '"exit_code": 13' in waited.stdout
 
 
-def test_following_shows_a_run_while_it_goes_on_and_ends_with_it(stack: PrivateStack):
+def test_following_shows_a_run_while_it_goes_on_and_ends_with_it(fleet: RealFleet):
+    stack = fleet.stack
     assert stack.manage_json("run", "counter")["state"] == "admitted"
     followed = stack.manage("logs", "counter", "-f", "--times")
     assert followed.returncode == 0
@@ -72,54 +96,53 @@ def test_following_shows_a_run_while_it_goes_on_and_ends_with_it(stack: PrivateS
     assert [line.split("  ")[1] for line in lines] == ["tick 1", "tick 2", "tick 3"]
     # The zone of the shell, although Django sets its own for the process.
     assert all(" CET" in line or " CEST" in line for line in lines)
-    assert followed.stderr == "run 1 succeeded (exit code 0)\n"
-    assert stack.manage_json("stat")["agents"][0]["last_run"]["state"] == "succeeded"
+    (run,) = fleet.runs("counter")
+    assert followed.stderr == f"run {run['id']} succeeded (exit code 0)\n"
+    assert run["state"] == "succeeded"
 
 
-def test_stopping_an_agent_ends_everything_its_runs_started(stack: PrivateStack):
-    for _ in range(2):
-        stack.manage("run", "sleeper")
-    wait_for(lambda: len(running(stack)) == 2, 10, lambda: stack.log("worker-1"))
-    pids = running(stack)
-    done = stack.manage("stop", "sleeper", "--timeout", "10")
-    assert (done.returncode, done.stdout) == (0, "sleeper: stopping 2 runs\n")
+def test_stopping_an_agent_ends_everything_its_runs_started(fleet: RealFleet):
+    fleet.ask("stopped", 2)
+    wait_for(lambda: len(running(fleet, "stopped")) == 2, 10, lambda: fleet.facts("stopped"))
+    pids = running(fleet, "stopped")
+    done = fleet.stack.manage("stop", "stopped", "--timeout", "10")
+    assert (done.returncode, done.stdout) == (0, "stopped: stopping 2 runs\n")
     wait_for(lambda: all_gone(pids), 2)
-    states = {row["state"] for row in stack.rows("SELECT state FROM drover_run")}
-    assert states == {"stopped"}
+    assert set(fleet.states("stopped")) == {"stopped"}
 
 
-def test_a_shutdown_waits_for_what_runs_and_fails_at_its_limit(stack: PrivateStack):
-    for _ in range(3):
-        stack.manage("run", "sleeper")
-    wait_for(lambda: len(running(stack)) == 2, 10, lambda: stack.log("worker-1"))
+def test_a_shutdown_waits_for_what_runs_and_fails_at_its_limit(fleet: RealFleet):
+    stack = fleet.stack
+    fleet.ask("shut-down", 3)
+    wait_for(lambda: len(running(fleet, "shut-down")) == 2, 10, lambda: fleet.facts("shut-down"))
     refused = stack.manage("stop", "--timeout", "1")
     assert refused.returncode == 1
     assert "after 1 s 2 runs are still running" in refused.stderr
-    assert stack.manage_json("stat")["scheduler"]["state"] == "stopping"
-    stack.manage("stop", "sleeper", "--timeout", "10")
+    assert stack.rows("SELECT state FROM drover_scheduler") == [{"state": "stopping"}]
+    stack.manage("stop", "shut-down", "--timeout", "10")
     assert stack.manage_json("stop")["state"] == "stopped"
-    rows = stack.rows("SELECT state FROM drover_work_item ORDER BY id")
-    assert [row["state"] for row in rows] == ["failed", "failed", "cleared"]
+    assert fleet.work("shut-down") == ["failed", "failed", "cleared"]
 
 
-def test_ctrl_c_ends_the_watching_and_not_the_run(stack: PrivateStack):
-    for arguments in (("run", "sleeper", "--wait"), ("logs", "sleeper", "-f")):
-        process = spawn(stack, *arguments)
+def test_ctrl_c_ends_the_watching_and_not_the_run(fleet: RealFleet):
+    for arguments in (("run", "watched", "--wait"), ("logs", "watched", "-f")):
+        process = spawn(fleet.stack, *arguments)
         assert process.stdout is not None
         wait_for(lambda process=process: "begun" in process.stdout.readline(), 10)  # type: ignore[misc]
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=10)
         assert process.returncode == 130
         assert "Traceback" not in err
-    assert len(running(stack)) == 1
-    stack.manage("stop", "sleeper", "--timeout", "10")
+    (pid,) = running(fleet, "watched")
+    # Ends the run, which would count in the shutdown of another test.
+    fleet.stack.manage("stop", "watched", "--timeout", "10")
+    wait_for(lambda: is_gone(pid), 5)
 
 
-def test_a_reader_that_goes_away_is_no_error(stack: PrivateStack):
-    stack.write_agent("loud", "---\ncommand: [sh, -c, 'seq 200000']\n---\nx\n")
-    stack.manage("discover", "--sync")
-    stack.manage("run", "loud", "--wait")
-    process = spawn(stack, "logs", "loud")
+def test_a_reader_that_goes_away_is_no_error(fleet: RealFleet):
+    fleet.ask("loud")
+    fleet.wait_for_states("loud", "succeeded")
+    process = spawn(fleet.stack, "logs", "loud")
     assert process.stdout is not None and process.stderr is not None
     assert process.stdout.readline() == "1\n"
     process.stdout.close()

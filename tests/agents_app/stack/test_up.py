@@ -1,9 +1,11 @@
-"""`manage.py up`: a complete private stack of real processes."""
+"""`manage.py up`: a complete private stack of real processes.
+
+tests/end_to_end/test_stopping.py ends stacks, test_refusals.py has settings that `up` refuses.
+"""
 
 import base64
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from agents_app.installation.up_lock import hold_lock, running_up
 from tests.parts.fixtures import NewStack
 from tests.parts.ports import free_port
 from tests.parts.processes import all_gone, environment_of, is_gone, tree_of
+from tests.parts.redis_part import RedisServer
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
@@ -76,15 +79,40 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
         assert password not in again
 
 
-def test_flower_sees_the_workers_and_requires_the_password(
-    new_stack: NewStack,
-) -> None:
-    stack = new_stack(DROVER_WORKERS="2", DROVER_FLOWER="yes")
-    stack.up()
-    url = f"http://127.0.0.1:{stack.conf.flower_port}"
+@pytest.fixture(scope="module")
+def shared(new_shared_stack: NewStack) -> PrivateStack:
+    """A stack that was started with relative paths, from a directory that is not the checkout."""
+    stack = new_shared_stack(
+        DROVER_WORKERS="2",
+        DROVER_FLOWER="yes",
+        DROVER_ADMIN_PASSWORD="canary-password",
+        DROVER_BOOTSTRAP_TOKEN="canary-token",
+    )
+    directory = stack.data.parent
+    relative = {"DROVER_DATA": "data", "DROVER_PROJECT": "project"}
+    with (directory / "up.log").open("ab") as log:
+        stack.processes["up"] = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), "up"],
+            cwd=directory,
+            env={**stack.env, **relative},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    wait_for(lambda: "Drover is ready" in stack.log("up"), 30, lambda: stack.log("up"))
+    return stack
+
+
+def test_up_starts_from_any_directory_with_relative_paths(shared: PrivateStack) -> None:
+    assert f"project    {shared.project}" in shared.log("up")
+    assert (shared.data / "redis").is_dir()
+
+
+def test_flower_sees_the_workers_and_requires_the_password(shared: PrivateStack) -> None:
+    url = f"http://127.0.0.1:{shared.conf.flower_port}"
     assert get(f"{url}/")[0] == 401
     assert get(f"{url}/api/workers")[0] == 401
-    secret = stack.data / "flower.password"
+    secret = shared.data / "flower.password"
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     login = f"admin:{secret.read_text().strip()}"
     for name in ("worker-1@", "worker-2@"):
@@ -93,88 +121,35 @@ def test_flower_sees_the_workers_and_requires_the_password(
 
 
 def test_secrets_are_neither_in_arguments_nor_in_children_that_do_not_need_them(
-    new_stack: NewStack,
+    shared: PrivateStack,
 ) -> None:
-    stack = new_stack(
-        DROVER_ADMIN_PASSWORD="canary-password",
-        DROVER_BOOTSTRAP_TOKEN="canary-token",
-        DROVER_FLOWER="yes",
-    )
-    process = stack.up()
-    pids = tree_of(process.pid)
-    secret = (stack.data / "flower.password").read_text().strip()
+    pids = tree_of(shared.processes["up"].pid)
+    secret = (shared.data / "flower.password").read_text().strip()
     assert "canary" not in commands(pids)
     assert secret not in commands(pids)
     assert not [pid for pid in pids if "canary" in str(environment_of(pid))]
     (flower,) = [pid for pid in pids if "flower" in commands([pid])]
     assert "DATABASE_URL" not in environment_of(flower)
-    assert secret not in stack.log("up")
-    assert "canary" not in stack.log("up")
+    assert secret not in shared.log("up")
+    assert "canary" not in shared.log("up")
 
 
-def test_a_second_up_names_the_process_that_uses_the_directory(new_stack: NewStack) -> None:
-    stack = new_stack()
-    process = stack.up()
-    second = stack.manage("up")
+def test_a_second_up_names_the_process_that_uses_the_directory(shared: PrivateStack) -> None:
+    second = shared.manage("up")
     assert second.returncode == 1
     assert second.stderr.startswith("drover: `manage.py up` already runs for ")
-    assert f"as process {process.pid}." in second.stderr
+    assert f"as process {shared.processes['up'].pid}." in second.stderr
     assert len(second.stderr.splitlines()) == 1
 
 
 @pytest.mark.slow
-def test_a_killed_up_leaves_no_process_and_starts_again(new_stack: NewStack) -> None:
-    stack = new_stack()
-    stack.write_agent("waiter", WAITER.format(file="/nowhere"))
-    process = stack.up()
-    (run,) = stack.wait_for_rows("SELECT pid FROM drover_run WHERE pid IS NOT NULL")
-    pids = tree_of(process.pid)
-    assert run["pid"] in pids
-    process.kill()
-    process.wait()
-    wait_for(lambda: all_gone(pids), 8, f"left behind: {pids}")
-    stack.up()
-
-
-@pytest.mark.slow
-def test_a_killed_gateway_is_restarted(new_stack: NewStack) -> None:
-    stack = new_stack()
-    process = stack.up()
-    (gateway,) = [pid for pid in tree_of(process.pid) if "gateway_app" in commands([pid])]
+def test_a_killed_gateway_is_restarted(shared: PrivateStack) -> None:
+    pids = tree_of(shared.processes["up"].pid)
+    (gateway,) = [pid for pid in pids if "gateway_app" in commands([pid])]
     os.kill(gateway, signal.SIGKILL)
-    wait_for(lambda: "gateway was killed by SIGKILL; next start in 0.5 s" in stack.log("up"))
-    wait_for(lambda: _answers(f"{stack.url}/healthz"), 15)
+    wait_for(lambda: "gateway was killed by SIGKILL; next start in 0.5 s" in shared.log("up"))
+    wait_for(lambda: _answers(f"{shared.url}/healthz"), 15)
     assert is_gone(gateway)
-
-
-def test_ctrl_c_lets_a_run_finish(new_stack: NewStack) -> None:
-    stack = new_stack()
-    finish = stack.data / "finish"
-    stack.write_agent("waiter", WAITER.format(file=finish))
-    process = stack.up()
-    stack.wait_for_rows("SELECT 1 FROM drover_run WHERE state = 'running'")
-    process.send_signal(signal.SIGINT)
-    wait_for(lambda: "waiting for 1 run to finish" in stack.log("up"), 15)
-    # The run reports to the gateway until its end.
-    assert get(f"{stack.url}/healthz")[0] == 200
-    finish.touch()
-    assert process.wait(30) == 0
-    assert stack.rows("SELECT state FROM drover_run") == [{"state": "succeeded"}]
-
-
-@pytest.mark.slow
-def test_a_second_ctrl_c_ends_the_run_with_a_reason_in_its_row(new_stack: NewStack) -> None:
-    stack = new_stack(DROVER_GRACE_SECONDS="2")
-    stack.write_agent("waiter", WAITER.format(file="/nowhere"))
-    process = stack.up()
-    (run,) = stack.wait_for_rows("SELECT pid FROM drover_run WHERE pid IS NOT NULL")
-    pids = tree_of(process.pid)
-    process.send_signal(signal.SIGINT)
-    wait_for(lambda: "stopping" in stack.log("up"))
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0, stack.log("up")
-    assert all_gone([*pids, run["pid"]])
-    assert stack.rows("SELECT state FROM drover_run") == [{"state": "stopped"}]
 
 
 @pytest.mark.parametrize("delay", [0, 0.2, 0.8])
@@ -195,29 +170,20 @@ def test_ctrl_c_during_the_start_leaves_no_process_and_prints_no_traceback(
 
 
 @pytest.mark.slow
-def test_up_uses_a_configured_redis(new_stack: NewStack, redis_server: object) -> None:
-    stack = new_stack(redis_url=redis_server.url)  # type: ignore[attr-defined]
-    process = stack.up()
-    assert "redis-server" not in commands(tree_of(process.pid))
-    assert not (stack.data / "redis").exists()
-
-
-def test_the_password_of_redis_is_never_printed(new_stack: NewStack, tmp_path: Path) -> None:
+def test_up_uses_a_configured_redis_and_never_prints_its_password(
+    new_stack: NewStack, redis_server: RedisServer
+) -> None:
     port = free_port()
-    config = tmp_path / "r.conf"
-    config.write_text(f"port {port}\nrequirepass canary-pass\nsave ''\n")
-    from tests.parts.redis_part import valkey_binary
-
-    server = subprocess.Popen([str(valkey_binary()), str(config)], cwd=tmp_path)
-    try:
-        stack = new_stack(redis_url=f"redis://:canary-pass@127.0.0.1:{port}/0")
-        process = stack.up()
-        assert "canary" not in commands(tree_of(process.pid))
-        assert "canary" not in stack.log("up")
-        stack.close()
-    finally:
-        server.terminate()
-        server.wait()
+    with redis_server.client() as client:
+        client.config_set("port", port)
+        client.config_set("requirepass", "canary-pass")
+    stack = new_stack(redis_url=f"redis://:canary-pass@127.0.0.1:{port}/0")
+    pids = tree_of(stack.up().pid)
+    assert "redis-server" not in commands(pids)
+    assert not (stack.data / "redis").exists()
+    assert "canary" not in commands(pids)
+    assert "canary" not in stack.log("up")
+    stack.close()
 
 
 def _answers(url: str) -> bool:
@@ -225,61 +191,3 @@ def _answers(url: str) -> bool:
         return get(url)[0] == 200
     except OSError:
         return False
-
-
-def refused(stack: PrivateStack) -> str:
-    """The one line with which `up` refuses to start."""
-    done = stack.manage("up")
-    assert done.returncode == 1, done.stdout
-    assert "Traceback" not in done.stderr
-    (line,) = done.stderr.splitlines()
-    return line
-
-
-def test_a_port_in_use_is_named(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        stack = PrivateStack(tmp_path, DROVER_PORT=str(port))
-        assert refused(stack) == f"drover: port {port} is in use. Set DROVER_PORT to a free port."
-
-
-@pytest.mark.parametrize(
-    ("variables", "says"),
-    [
-        ({"DATABASE_URL": "mysql://u:canary@h/x"}, "DATABASE_URL starts with 'mysql'"),
-        ({"DATABASE_URL": "postgresql://u:canary@127.0.0.1:1/x"}, "cannot open the database"),
-        ({"DATABASE_URL": "sqlite:////nowhere/x.sqlite3"}, "unable to open database file"),
-        ({"DROVER_PROJECT": "/nowhere"}, "project directory /nowhere does not exist"),
-        ({"DROVER_PORT": "http"}, "DROVER_PORT='http': expected a whole number"),
-        ({"DROVER_DATA": "/proc/nowhere"}, "/proc/nowhere"),
-    ],
-)
-def test_an_invalid_setting_is_reported_in_one_line(
-    tmp_path: Path, variables: dict[str, str], says: str
-) -> None:
-    line = refused(PrivateStack(tmp_path, **variables))
-    assert says in line
-    assert "canary" not in line
-
-
-def test_up_starts_from_any_directory_with_relative_paths(
-    tmp_path: Path, new_stack: NewStack
-) -> None:
-    stack = new_stack(DROVER_DATA="stack0/data", DROVER_PROJECT="stack0/project")
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), "up"],
-        cwd=tmp_path,
-        env=stack.env,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    stack.processes["up"] = process  # type: ignore[assignment]
-    assert process.stdout is not None
-    said = ""
-    while "stop " not in said:
-        line = process.stdout.readline()
-        assert line, said
-        said += line
-    assert f"project    {tmp_path}/stack0/project" in said
-    assert (tmp_path / "stack0/data/redis").is_dir()
-    process.stdout.close()

@@ -16,9 +16,10 @@ from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
 
-@pytest.fixture
-def server(new_stack: NewStack) -> LiveServer:
-    return serve(new_stack)
+@pytest.fixture(scope="module")
+def server(new_shared_stack: NewStack) -> LiveServer:
+    """One gateway for all tests; a test counts only rows of its own."""
+    return serve(new_shared_stack)
 
 
 # --- races between clients ------------------------------------------------------------------
@@ -41,7 +42,8 @@ def test_the_same_idempotency_key_from_many_clients_has_one_effect(server: LiveS
     assert {status for status, _ in queued} == {202}
     assert len({shown["work_item_id"] for _, shown in queued}) == 1
     assert sum(not shown["repeated"] for _, shown in queued) == 1
-    assert server.stack.rows("SELECT count(*) AS n FROM drover_work_item") == [{"n": 1}]
+    sql = "SELECT count(*) AS n FROM drover_work_item WHERE prompt = ?"
+    assert server.stack.rows(sql, "once") == [{"n": 1}]
 
 
 def test_of_many_requests_for_the_same_tenant_one_creates_it(server: LiveServer):
@@ -54,6 +56,7 @@ def test_of_many_requests_for_the_same_tenant_one_creates_it(server: LiveServer)
 
 
 def test_a_body_without_a_content_length_is_limited(server: LiveServer):
+    before = server.request("GET", "/queue")[1]["items"]
     connection = http.client.HTTPConnection("127.0.0.1", server.stack.conf.port, timeout=20)
     pieces = iter([b'{"prompt": "', *[b"x" * 100_000] * 11, b'"}'])
     headers = {"Authorization": f"Bearer {server.token}"}
@@ -61,7 +64,7 @@ def test_a_body_without_a_content_length_is_limited(server: LiveServer):
     response = connection.getresponse()
     assert (response.status, json.load(response)["error"]["code"]) == (413, "too_large")
     connection.close()
-    assert server.request("GET", "/queue")[1]["items"] == []
+    assert server.request("GET", "/queue")[1]["items"] == before
 
 
 # --- connections ----------------------------------------------------------------------------

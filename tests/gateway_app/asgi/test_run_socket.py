@@ -6,7 +6,6 @@ import os
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,17 @@ from tests.parts.waiting import wait_for
 NO_REDIS = "redis://127.0.0.1:1/0"
 
 
+@pytest.fixture(scope="module")
+def installation(new_shared_stack: NewStack) -> PrivateStack:
+    return new_shared_stack(redis_url=NO_REDIS)
+
+
 @pytest.fixture
-def stack(new_stack: NewStack) -> Iterator[PrivateStack]:
-    stack = new_stack(redis_url=NO_REDIS)
-    stack.start("gateway")
-    yield stack
+def stack(installation: PrivateStack) -> PrivateStack:
+    """One gateway for all tests, started again after a test that ended it."""
+    if "gateway" not in installation.processes:
+        installation.start("gateway")
+    return installation
 
 
 def request(
@@ -91,11 +96,6 @@ def test_the_command_of_an_agent_reaches_the_gateway_through_the_socket(
     assert done.stderr == b""
 
 
-def test_a_stopped_gateway_removes_its_socket(stack: PrivateStack) -> None:
-    stack.stop("gateway")
-    assert not gateway_socket_path(stack.data).exists()
-
-
 def test_the_socket_of_a_killed_gateway_is_replaced_by_the_next_one(stack: PrivateStack) -> None:
     """Guard: without the unlink the next bind fails, and runs without a network send no signals."""
     stack.kill("gateway")
@@ -108,16 +108,16 @@ def test_the_socket_of_a_killed_gateway_is_replaced_by_the_next_one(stack: Priva
 
 def test_a_second_gateway_does_not_take_the_socket_of_the_first(stack: PrivateStack) -> None:
     """Guard: without the lock the second gateway replaces the socket and removes it at its end."""
-    first = stack.processes.pop("gateway")
-    stack.processes["first"] = first
     inode = gateway_socket_path(stack.data).stat().st_ino
-    stack.env["DROVER_PORT"] = str(free_port())
+    first, first_port = stack.processes.pop("gateway"), stack.env["DROVER_PORT"]
+    stack.processes["first"], stack.env["DROVER_PORT"] = first, str(free_port())
     stack.start("gateway")
     assert through_port(stack.conf.port)[0] == 200
     assert "gateway.socket_taken" in stack.log("gateway")
     stack.stop("gateway")
     assert gateway_socket_path(stack.data).stat().st_ino == inode
     assert through_socket(stack.data)[0] == 200
+    stack.processes["gateway"], stack.env["DROVER_PORT"] = stack.processes.pop("first"), first_port
 
 
 def test_a_gateway_whose_port_is_in_use_does_not_replace_the_socket(stack: PrivateStack) -> None:
@@ -127,6 +127,11 @@ def test_a_gateway_whose_port_is_in_use_does_not_replace_the_socket(stack: Priva
     assert second.wait(20) != 0
     assert gateway_socket_path(stack.data).stat().st_ino == inode
     assert through_socket(stack.data)[0] == 200
+
+
+def test_a_stopped_gateway_removes_its_socket(stack: PrivateStack) -> None:
+    stack.stop("gateway")
+    assert not gateway_socket_path(stack.data).exists()
 
 
 def test_the_socket_of_a_long_data_directory_is_in_another_directory(tmp_path: Path) -> None:
