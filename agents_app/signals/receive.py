@@ -38,7 +38,11 @@ def handle_signal(token: str, name: str, fields: Fields, now: datetime) -> Reply
     if signal is None:
         raise NotFound(f"there is no signal {name[:80]!r}: use {', '.join(sorted(SIGNALS))}")
     values = read_fields(signal.fields, fields)
-    return signal.handler(run, now, **_redact(signal, run, token, fields, values))
+    reply = signal.handler(run, now, **_redact(signal, run, token, fields, values))
+    if reply.done and signal.cancel_wait is not None:
+        # The end of a run also ends its calls: after it the run must not get their state.
+        authenticate_run(token, now)
+    return reply
 
 
 def cancel_wait(token: str, name: str, fields: Fields, now: datetime) -> None:

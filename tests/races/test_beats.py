@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from tests.parts.waiting import wait_for
 from tests.races.arena import Arena, Racer
 from tests.races.checks import EPOCH
 
@@ -45,10 +46,9 @@ def test_three_beats_that_are_killed_repeatedly_fire_each_instant_once(arena: Ar
         kills += 1
     for beat in beats:
         beat.join()
-    arena.do("tick", minutes=seconds * speed / MINUTE)
     assert kills > 20
+    _tick_until_decided(arena, seconds * speed / MINUTE)
     assert arena.do("find", check="wrong_firings") == []
-    assert arena.do("find", check="undecided_firings") == []
     assert arena.do("find", check="broken_invariants") == []
     assert arena.do("count", model="work") > 100
 
@@ -138,3 +138,15 @@ def test_a_schedule_edited_at_the_due_instant_keeps_the_edit(arena: Arena):
     arena.do("tick", minutes=30)
     assert arena.do("count", model="work", prompt="") == before
     assert arena.do("find", check="broken_invariants") == []
+
+
+def _tick_until_decided(arena: Arena, minutes: float) -> None:
+    """PostgreSQL keeps the locks of a killed process until it notices the closed connection,
+    and a tick passes over locked rows: one of the next ticks decides them."""
+
+    def undecided() -> list[str]:
+        arena.do("tick", minutes=minutes)
+        found: list[str] = arena.do("find", check="undecided_firings")
+        return found
+
+    wait_for(lambda: not undecided(), 10, lambda: str(undecided()))

@@ -182,7 +182,7 @@ def test_a_schedule_of_a_file_is_not_canceled_but_paused_resumed_and_retried(
 
 def test_a_schedule_that_has_not_failed_is_not_retried(boss: Client, fleet: Fleet):
     schedule = fleet.schedule(fleet.agent())
-    assert "nothing of main has failed" in act(boss, schedule, "retry")
+    assert "no work of main failed" in act(boss, schedule, "retry")
     assert not schedule.agent.work_items.exists()
 
 
@@ -192,7 +192,7 @@ def test_the_list_acts_by_the_same_verbs(boss: Client, fleet: Fleet):
     file = fleet.schedule(agent, name="c", source="file")
     assert act_on_selected(boss, "pause", *schedules, file).count(" paused") == 3
     assert act_on_selected(boss, "resume", *schedules, file).count("resumed") == 3
-    assert act_on_selected(boss, "retry", *schedules).count("nothing of") == 2
+    assert act_on_selected(boss, "retry", *schedules).count("nothing to retry") == 2
     said = act_on_selected(boss, "cancel", *schedules, file)
     assert said.count(" canceled") == 2
     assert "reporter/c: defined in the agent's SKILL.md" in said
