@@ -23,7 +23,7 @@ USAGE = "%(prog)s [--processes N] -- DATABASE [PYTEST ARGUMENT ...] [-- ...]"
 MOST_RECOVERED = 2
 # With more failures something is broken, and to repeat them one at a time takes too long.
 MOST_REPEATED = 20
-PROCESSES = 5  # more than there are cores: most tests wait for a process or a disk
+PROCESSES = 6  # more than there are cores: most tests wait for a process or a disk
 # A file is run by one process. Files are not reordered by their number of tests: tests/conftest.py
 # puts those first that take longest.
 FIRST_PASS = ("--dist", "loadfile", "--no-loadscope-reorder", "--durations=15")
