@@ -5,31 +5,28 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint docs bench bench-compare openapi screenshots agent-command clean
+.PHONY: run test suite lint docs bench bench-compare openapi screenshots agent-command clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
 
-# The second database gets all tests of rows, but none whose processes do the same on any database:
-# containers, Redis, clients of the gateway, commands on a terminal, a simulated year.
-ON_ROWS := $(addprefix tests/agents_app/,accounts admin budgets database events launch maintenance \
-  management notifications output project redaction reports runs schedules secrets signals webhooks \
-  worker rules/engine) tests/gateway_app tests/races tests/faults tests/simulation
-ON_ANY := $(addprefix --ignore tests/,agents_app/management/test_with_a_worker.py \
-  agents_app/management/test_on_a_terminal.py agents_app/management/test_completion.py \
-  gateway_app/asgi gateway_app/api/test_live.py gateway_app/test_deployment.py \
-  gateway_app/test_hardening.py gateway_app/test_hardening_admin.py gateway_app/test_traces.py \
-  faults/test_containers.py faults/test_call_trees.py faults/test_gateway_clients.py \
-  faults/test_gateway_redis.py faults/test_gateway_sqlite.py faults/test_guard.py \
-  faults/test_redis.py faults/test_sqlite_locked.py faults/test_starts.py \
-  simulation/test_breaks.py simulation/test_oracle.py simulation/test_year.py)
+# The second database gets the tests of rows, races, and its own faults. Pages, commands, containers
+# and Redis do the same on any database.
+ON_ROWS := $(addprefix tests/agents_app/,accounts admin/test_admin.py admin/test_scale.py budgets \
+  database events maintenance notifications output project reports runs schedules secrets signals \
+  webhooks worker rules/engine) $(addprefix tests/gateway_app/,api signals streams webhooks) \
+  tests/races tests/simulation/test_downtime.py \
+  $(addprefix tests/faults/test_,gateway_postgres.py postgres_away.py) \
+  --ignore tests/gateway_app/api/test_live.py
 # Every day what takes minutes, and the second database, are left to CI, which asks for everything.
 EVERY_DAY := $(if $(DROVER_REQUIRE_ALL),,-m "not slow" --ignore tests/faults --ignore tests/simulation)
 
 # The runner repeats once what failed, names what passed only then, and counts all in its last line.
-test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m tests.parts.run_suite -- $(or $(DROVER_TEST_DATABASE),sqlite) $(EVERY_DAY) \
-	  $(if $(DROVER_REQUIRE_ALL),-- postgres $(ON_ROWS) $(ON_ANY))
+test: lint suite
+
+suite: $(VENV)/.installed-dev
+	MAKEFLAGS= $(BIN)/python -m tests.parts.run_suite -- $(or $(DROVER_TEST_DATABASE),sqlite) $(EVERY_DAY) \
+	  $(if $(DROVER_REQUIRE_ALL),-- postgres $(ON_ROWS))
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -234,9 +234,8 @@ def test_an_engine_killed_during_a_run_causes_no_second_run(
 
 def assert_warned_seldom(fleet: RealFleet) -> None:
     """Not once for each run that found no engine, and how often does not depend on our speed."""
-    entries = [
-        json.loads(line) for line in fleet.stack.log("worker-1").splitlines() if line[0] == "{"
-    ]
+    lines = fleet.stack.log("worker-1").splitlines()
+    entries = [json.loads(line) for line in lines if line.startswith("{")]
     times = [
         datetime.fromisoformat(entry["timestamp"])
         for entry in entries

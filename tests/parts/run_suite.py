@@ -23,7 +23,9 @@ USAGE = "%(prog)s [--processes N] -- DATABASE [PYTEST ARGUMENT ...] [-- ...]"
 MOST_RECOVERED = 2
 # With more failures something is broken, and to repeat them one at a time takes too long.
 MOST_REPEATED = 20
-PROCESSES = 6  # more than there are cores: most tests wait for a process or a disk
+# More than there are cores, because most tests wait for a process or a disk. On PostgreSQL each
+# process starts a server of its own.
+PROCESSES = {"sqlite": 5, "postgres": 4}
 # A file is run by one process. Files are not reordered by their number of tests: tests/conftest.py
 # puts those first that take longest.
 FIRST_PASS = ("--dist", "loadfile", "--no-loadscope-reorder", "--durations=15")
@@ -160,7 +162,7 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def parse(arguments: Sequence[str]) -> tuple[int, list[Suite]]:
+def parse(arguments: Sequence[str]) -> tuple[int | None, list[Suite]]:
     groups: list[list[str]] = [[]]
     for argument in arguments:
         if argument == "--":
@@ -169,10 +171,10 @@ def parse(arguments: Sequence[str]) -> tuple[int, list[Suite]]:
             groups[-1].append(argument)
     parser = argparse.ArgumentParser(
         prog="run_suite",
-        usage="%(prog)s [--processes N] -- DATABASE [PYTEST ARGUMENT ...] [-- ...]",
+        usage=USAGE,
     )
-    parser.add_argument("--processes", type=int, default=PROCESSES)
-    processes: int = parser.parse_args(groups[0]).processes
+    parser.add_argument("--processes", type=int)
+    processes: int | None = parser.parse_args(groups[0]).processes
     if len(groups) == 1 or not all(groups[1:]):
         parser.error("after each -- a database is expected: sqlite or postgres")
     return processes, [Suite(group[0], group[1:]) for group in groups[1:]]
@@ -182,7 +184,7 @@ def main(arguments: Sequence[str]) -> int:
     processes, suites = parse(arguments)
     results: list[SuiteResult] = []
     for suite in suites:
-        results.append(run_suite(suite, processes))
+        results.append(run_suite(suite, processes or PROCESSES[suite.database]))
         if results[-1].first.broke_off:
             break  # a file that cannot be imported, or Ctrl-C, ends the other suites too
     _say("\n".join(["", *closing_lines(results)]))

@@ -227,9 +227,9 @@ def test_a_directory_in_the_place_of_the_file_is_refused(on_disk):
 @pytest.mark.fault("F69")
 def test_a_file_of_10_mb_is_refused_without_being_read(on_disk):
     on_disk.write("agents/a/SKILL.md", b"x" * 10_000_000)
-    started = time.perf_counter()
+    started = time.process_time()
     found = discover_project(on_disk.root)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
     assert "has 10000000 bytes; at most 65536" in found.broken["a"]
 
 

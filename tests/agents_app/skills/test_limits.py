@@ -39,17 +39,17 @@ HURTFUL_TOML = {
 @pytest.mark.parametrize(("text", "reason"), HURTFUL_YAML.values(), ids=HURTFUL_YAML)
 @pytest.mark.fault("F69")
 def test_a_malicious_frontmatter_is_refused_at_once(text, reason):
-    started = time.perf_counter()
+    started = time.process_time()
     found = problems(agent, text)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
     assert reason in found[0] if reason else not found
 
 
 @pytest.mark.parametrize(("text", "reason"), HURTFUL_TOML.values(), ids=HURTFUL_TOML)
 def test_a_malicious_config_is_refused_at_once(text, reason):
-    started = time.perf_counter()
+    started = time.process_time()
     assert reason in problem(project, text)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_nesting_and_size_within_the_limits_are_accepted():

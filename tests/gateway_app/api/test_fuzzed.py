@@ -21,7 +21,7 @@ NOT_CHECKED = "positive_data_acceptance"
 
 def fuzz(server: LiveServer, token: str, directory: Path, *options: str) -> None:
     if not server.stack.database_url.startswith("sqlite"):
-        # Requests that the schema refuses reach no database; they are fuzzed on SQLite.
+        # A request that is refused by its shape reaches no database: SQLite shows these.
         options = ("--phases", "examples,fuzzing,stateful", *options)
     done = subprocess.run(
         [
