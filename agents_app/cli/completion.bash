@@ -20,7 +20,7 @@ _drover_names() {
 }
 
 # Offers the lines of the input that begin with what is typed. Never by `compgen -W`, which would
-# run what somebody wrote into a name.
+# run a command written into a name.
 _drover_offer() {
     local line
     while IFS= read -r line; do
@@ -81,7 +81,7 @@ _drover() {
 }
 
 complete -F _drover manage.py
-# Whoever completes Python already goes on doing so.
+# A completion of python that is already registered stays.
 for each in python python3; do
     complete -p "$each" >/dev/null 2>&1 || complete -F _drover -o default "$each"
 done

@@ -22,10 +22,10 @@ class WebhookSource(models.Model):
     credential = models.CharField(
         max_length=100,
         blank=True,
-        help_text="The secrets of this name count here, too, whatever source they were given to.",
+        help_text="Also accept the secrets of this name that belong to other sources.",
     )
     allow_unsigned = models.BooleanField(
-        default=False, help_text="Without any secret, lets in everybody who knows the address."
+        default=False, help_text="Accept unsigned requests while the source has no secret."
     )
     options = models.JSONField(
         default=dict, blank=True, help_text="The provider's own settings, such as a header's name."
@@ -81,8 +81,8 @@ class Delivery(models.Model):
 
     class Outcome(models.TextChoices):
         MATCHED = "matched"
-        UNMATCHED = "unmatched", "no agent wants it"
-        IGNORED = "ignored", "nothing that agents are told of"
+        UNMATCHED = "unmatched", "No agent matched"
+        IGNORED = "ignored", "Ignored: not an event for agents"
         UNPARSEABLE = "unparseable"
 
     tenant = owner()

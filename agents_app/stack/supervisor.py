@@ -10,8 +10,8 @@ from typing import Any
 
 from agents_app.stack.child import SupervisedProcess, watch_children_without_threads
 from agents_app.stack.console import Console
-from agents_app.stack.keeper import Keeper, StartError
 from agents_app.stack.role import Role
+from agents_app.stack.role_process import RoleProcess, StartError
 
 STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 # Seconds between the kill signal of a role and SIGKILL.
@@ -49,7 +49,7 @@ class Supervisor:
     ) -> None:
         self._console = console
         self._callbacks = callbacks or Callbacks()
-        self._keepers = [Keeper(role, console, keep_fds) for role in roles]
+        self._processes = [RoleProcess(role, console, keep_fds) for role in roles]
         self._grace_seconds = grace_seconds
         self._progress_seconds = progress_seconds
         self._stop_requests = 0
@@ -100,13 +100,15 @@ class Supervisor:
                 loop.remove_signal_handler(signum)
 
     async def _start_and_watch(self) -> None:
-        for stage in _stages(self._keepers, lambda keeper: keeper.role.start_stage):
-            for keeper in stage:
-                keeper.start()
+        for stage in _stages(self._processes, lambda process: process.role.start_stage):
+            for process in stage:
+                process.start()
             if not await self._until_stop_or(asyncio.gather(*(k.until_ready() for k in stage))):
                 return
         self._callbacks.on_ready()
-        await self._until_stop_or(asyncio.gather(*(k.until_exited() for k in self._keepers)))
+        await self._until_stop_or(
+            asyncio.gather(*(each.until_exited() for each in self._processes))
+        )
 
     async def _until_stop_or(self, work: asyncio.Future[list[None]]) -> bool:
         """True when the work is done, False if a stop was requested first; raises its errors."""
@@ -124,17 +126,17 @@ class Supervisor:
             await asyncio.gather(work, return_exceptions=True)
 
     async def _drain(self) -> None:
-        for stage in _stages(self._keepers, lambda keeper: keeper.role.stop_stage):
+        for stage in _stages(self._processes, lambda process: process.role.stop_stage):
             async with self._progress(stage):
-                await asyncio.gather(*(self._stop(keeper) for keeper in stage))
+                await asyncio.gather(*(self._stop(process) for process in stage))
         if self._interrupting is not None:
             await self._interrupting
         if self._killed:
             self._console.say(f"killed: {', '.join(self._killed)}")
         self._console.say("stopped")
 
-    async def _stop(self, keeper: Keeper) -> None:
-        child = keeper.release()
+    async def _stop(self, process: RoleProcess) -> None:
+        child = process.release()
         if child is None or not child.alive:
             return
         child.signal(child.role.stop_signal)
@@ -163,8 +165,8 @@ class Supervisor:
             self._console.say(f"could not request the stop of the runs: {error}")
 
     @contextlib.asynccontextmanager
-    async def _progress(self, stage: Sequence[Keeper]) -> AsyncIterator[None]:
-        drains = any(keeper.role.stop_timeout_seconds is None for keeper in stage)
+    async def _progress(self, stage: Sequence[RoleProcess]) -> AsyncIterator[None]:
+        drains = any(process.role.stop_timeout_seconds is None for process in stage)
         task = asyncio.create_task(self._report_progress()) if drains else None
         try:
             yield
@@ -186,8 +188,10 @@ class Supervisor:
         return "1 run" if count == 1 else f"{count} runs"
 
 
-def _stages(keepers: Iterable[Keeper], key: Callable[[Keeper], int]) -> list[list[Keeper]]:
-    return [list(stage) for _, stage in groupby(sorted(keepers, key=key), key)]
+def _stages(
+    processes: Iterable[RoleProcess], key: Callable[[RoleProcess], int]
+) -> list[list[RoleProcess]]:
+    return [list(stage) for _, stage in groupby(sorted(processes, key=key), key)]
 
 
 async def _exits_before(

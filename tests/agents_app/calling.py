@@ -36,7 +36,7 @@ class Program:
 
 
 def program(fleet: Fleet, agent: Agent, now: datetime = NOON, **request: Any) -> Program:
-    return Program(fleet, fleet.start(fleet.ask(agent, now, **request), now))
+    return Program(fleet, fleet.start(fleet.enqueue(agent, now, **request), now))
 
 
 def called(fleet: Fleet, call_id: int, now: datetime = NOON) -> Program:

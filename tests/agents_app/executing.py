@@ -26,7 +26,7 @@ def printed(run_id: int, stream: int = 1) -> str:
 
 def do(fleet: Fleet, host: Host, agent: Agent, **request: Any) -> Run:
     """Ask for a run, execute it, and see what became of it."""
-    run = live_run(fleet.ask(agent, **request))
+    run = live_run(fleet.enqueue(agent, **request))
     assert execute.execute(run.pk, host) == 1
     run.refresh_from_db()
     return run
@@ -39,7 +39,7 @@ class Executing:
         self.over = False
         self.error: Exception | None = None
         self.host = Host(fleet.worker().pk, self._clock)
-        self.item = fleet.ask(agent, **request)
+        self.item = fleet.enqueue(agent, **request)
         self.run = live_run(self.item)
         self._thread = threading.Thread(target=self._execute, daemon=True)
         self._thread.start()

@@ -61,8 +61,8 @@ class Fleet:
 
     # --- what the verbs do, in short ------------------------------------------------------------
 
-    def ask(self, agent: Agent, now: datetime = NOON, **values: Any) -> WorkItem:
-        """Somebody wants a run."""
+    def enqueue(self, agent: Agent, now: datetime = NOON, **values: Any) -> WorkItem:
+        """Enqueue a manual request for a run."""
         trigger = values.pop("trigger", Trigger.MANUAL)
         return dispatch.enqueue(Request(self.tenant.pk, agent.pk, trigger, **values), now)
 
@@ -98,7 +98,7 @@ class Fleet:
 
 def running(fleet: Fleet, agent: Agent, now: datetime = NOON, **worker: Any) -> Run:
     """A run that a worker with these columns has started."""
-    job = fleet.start(fleet.ask(agent, now), now, fleet.worker(**worker))
+    job = fleet.start(fleet.enqueue(agent, now), now, fleet.worker(**worker))
     return Run.objects.get(pk=job.run_id)
 
 

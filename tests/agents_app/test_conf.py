@@ -31,7 +31,7 @@ def test_where_runs_find_the_gateway_is_said_or_follows_from_where_it_listens():
 
 
 def test_names_and_prefixes_are_read_from_what_is_given_and_nothing_else(monkeypatch):
-    """Guard: read os.environ anywhere in there and a test, or `up`, gets somebody else's."""
+    """Guard: read os.environ anywhere in there and a test, or `up`, gets foreign values."""
     for name in ("ALLOWED_HOSTS", "REDIS_PREFIX", "GATEWAY_URL"):
         monkeypatch.setenv(f"DROVER_{name}", "another's")
     conf = read_conf({})

@@ -1,7 +1,7 @@
 """The whole of Drover with nothing to do: memory, CPU, and how soon it is ready.
 
 The peer is the same set of processes without Drover: Redis, a bare worker, django-celery-beat,
-Flower, Django under uvicorn. A PostgreSQL server is nobody's: neither side counts it."""
+Flower, Django under uvicorn. Neither side counts a PostgreSQL server."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -11,7 +11,7 @@ from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
 
 WALKER = """---
-description: Walks until somebody makes a file
+description: Walks until a file exists
 command: [sh, -c, "while [ ! -e {stop} ]; do sleep 0.1; done"]
 ---
 Walk.

@@ -36,8 +36,8 @@ def calls_admission(case: Case) -> Case:
     for name, pool in case["pools"].items():
         agent = source if name == source.name else fleet.agent(name)
         if pool == "B":
-            fleet.start(fleet.ask(agent))
-    item = fleet.ask(source, trigger=Trigger.CALL, depth=case["depth"])
+            fleet.start(fleet.enqueue(agent))
+    item = fleet.enqueue(source, trigger=Trigger.CALL, depth=case["depth"])
     caller = Run.objects.get(pk=fleet.start(item).run_id)
     became: Case = {"started": [], "queued": []}
     for target in case["targets"]:
@@ -52,7 +52,7 @@ def calls_admission(case: Case) -> Case:
 
 
 class _Call:
-    """One call from p-1, and somebody who is not its caller."""
+    """One call from p-1, and a run that is not its caller."""
 
     def __init__(self) -> None:
         self.fleet = _fleet()
@@ -62,7 +62,7 @@ class _Call:
         self.job: Job | None = None
 
     def _run(self, name: str) -> Run:
-        job = self.fleet.start(self.fleet.ask(self.fleet.agent(name)))
+        job = self.fleet.start(self.fleet.enqueue(self.fleet.agent(name)))
         return Run.objects.get(pk=job.run_id)
 
     def check(self, caller: str) -> Case | None:
@@ -135,7 +135,7 @@ def reruns(case: Case) -> Case:
         job: Job | None = fleet.start(agent.work_items.get())
     else:
         named: str = case["trigger"]
-        job = fleet.start(fleet.ask(agent, trigger=Trigger(_TRIGGERS.get(named, named))))
+        job = fleet.start(fleet.enqueue(agent, trigger=Trigger(_TRIGGERS.get(named, named))))
     results, runs = case["results"], 0
     while job is not None:
         result = results[min(runs, len(results) - 1)]
@@ -169,7 +169,7 @@ class _Queue:
         if name not in self.busy:
             size = self.case["per_agent_max"].get(name, self.case["max"])
             agent = self.fleet.agent(name, work_queue_size=size)
-            self.busy[name] = self.fleet.start(self.fleet.ask(agent))
+            self.busy[name] = self.fleet.start(self.fleet.enqueue(agent))
         return Agent.objects.get(name=name, tenant=self.fleet.tenant)
 
     def waiting(self, name: str) -> list[WorkItem]:
@@ -178,7 +178,7 @@ class _Queue:
 
     def enq(self, name: str, value: Any) -> Case:
         before = {item.pk for item in self.waiting(name)}
-        item = self.fleet.ask(self.agent(name), trigger=Trigger.WEBHOOK)
+        item = self.fleet.enqueue(self.agent(name), trigger=Trigger.WEBHOOK)
         self.values[item.pk] = value
         item.refresh_from_db()
         gone = before - {one.pk for one in self.waiting(name)}
@@ -191,7 +191,7 @@ class _Queue:
         agent = self.agent(name)
         following = self.fleet.finish(self.busy[name], hand_over=True)
         if following is None:
-            self.busy[name] = self.fleet.start(self.fleet.ask(agent))
+            self.busy[name] = self.fleet.start(self.fleet.enqueue(agent))
             return None
         self.busy[name] = following
         return self.values[following.work_item_id]

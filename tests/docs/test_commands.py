@@ -32,4 +32,4 @@ def test_the_commands_of_a_run_succeed(agent: str, documented_fleet: DocumentedF
 
 def test_a_command_that_fails_is_noticed(documented_fleet: DocumentedFleet):
     """The check above can fail: a shell stops at the first command that does."""
-    assert documented_fleet.run("python manage.py run nobody\ntrue\n").returncode == 1
+    assert documented_fleet.run("python manage.py run unknown\ntrue\n").returncode == 1

@@ -10,7 +10,7 @@ from tests.docs.generate import configuration, events
 from tests.docs.generate.markdown import DOCS, descriptions
 from tests.docs.generate.pages import PAGES
 
-# Passed on between Drover's own processes; nobody sets them.
+# Drover's processes set them for each other; users do not.
 INTERNAL = {
     "DROVER_GUARD_FD",
     "DROVER_HINT_TRANSPORT",

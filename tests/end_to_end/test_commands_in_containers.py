@@ -98,7 +98,7 @@ def all_outputs(fleet: RealFleet) -> dict[str, ContainerOutput]:
     """Run both agents in parallel, so that they request the same lock."""
     agents = [f"with-{client}" for client in CLIENTS]
     for agent in agents:
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     for agent in agents:
         wait_for(lambda agent=agent: fleet.states(agent) == ["running"], 20, fleet.facts(agent))
         fleet.call("send_message", agent, SENT)

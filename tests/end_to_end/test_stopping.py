@@ -66,7 +66,7 @@ def test_ctrl_c_drains_a_second_ctrl_c_ends_the_runs_and_queued_work_is_kept(
     add_agent(fleet, "patient", WHEN_TOLD)
     add_agent(fleet, "stubborn", WITH_DAEMONS)
     up = fleet.stack.processes["up"]
-    fleet.ask("patient", 3)
+    fleet.enqueue("patient", 3)
     fleet.wait_until_running("patient")
     pids = all_processes(fleet)
     up.send_signal(signal.SIGINT)
@@ -83,7 +83,7 @@ def test_ctrl_c_drains_a_second_ctrl_c_ends_the_runs_and_queued_work_is_kept(
 
     up = fleet.stack.up()
     fleet.wait_for_states("patient", "succeeded", "succeeded", "succeeded")
-    fleet.ask("stubborn", 2)
+    fleet.enqueue("stubborn", 2)
     fleet.wait_for_notes("stubborn", "note", 2)
     pids = all_processes(fleet) + [note.pid for note in fleet.notes("stubborn")]
     announced = fleet.stack.log("up").count(AGAIN)
@@ -104,7 +104,7 @@ def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(fleet: Re
     processes of the first `up` run during the second, and the old run during its retry."""
     add_agent(fleet, "orphaned", WITH_DAEMONS, on_lost="retry")
     up = fleet.stack.processes["up"]
-    fleet.ask("orphaned")
+    fleet.enqueue("orphaned")
     fleet.wait_for_notes("orphaned", "note", 2)
     pids = all_processes(fleet) + [note.pid for note in fleet.notes("orphaned")]
     up.kill()
@@ -123,7 +123,7 @@ def test_the_stop_command_lets_runs_finish_and_its_cleared_queue_can_be_restored
     admitted, the second run would start when the first ends; if it were deleted, it could not be
     restored."""
     add_agent(fleet, "stopped", WHEN_TOLD)
-    fleet.ask("stopped", 3)
+    fleet.enqueue("stopped", 3)
     fleet.wait_until_running("stopped")
     pids = all_processes(fleet)
 
@@ -132,7 +132,7 @@ def test_the_stop_command_lets_runs_finish_and_its_cleared_queue_can_be_restored
     assert "after 1 s 1 run is still running" in late.stderr
     assert fleet.work("stopped") == ["admitted", "cleared", "cleared"]
 
-    fleet.ask("stopped")
+    fleet.enqueue("stopped")
     fleet.let_finish("stopped")
     fleet.wait_for_states("stopped", "succeeded")
     assert fleet.work("stopped") == ["done", "cleared", "cleared", "queued"]

@@ -118,7 +118,7 @@ class RealFleet:
         self._end_caller()
         return self.call(verb, *arguments)
 
-    def ask(self, agent: str, count: int = 1) -> list[int]:
+    def enqueue(self, agent: str, count: int = 1) -> list[int]:
         """Enqueue work; returns the ids of the work items."""
         items: list[int] = self.call("ask", agent, count)
         return items

@@ -74,7 +74,7 @@ def read_notes(fleet: RealFleet, agent: str) -> list[str]:
 def start_run(fleet: RealFleet, agent: str) -> Row:
     """Start a run in a container; returns its row when the container runs."""
     fleet.ensure("worker-1")
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     wait_for(lambda: any(run["container"] for run in fleet.runs(agent)), 20, fleet.facts(agent))
     wait_for(lambda: "start" in read_notes(fleet, agent), 10)
     (run,) = fleet.runs(agent)
@@ -198,7 +198,7 @@ def test_work_waits_without_losing_an_attempt_while_the_engine_is_down(
     fails."""
     fleet.ensure("worker-1")
     engine.stop()
-    fleet.ask("waiting")
+    fleet.enqueue("waiting")
     sql = "SELECT * FROM drover_work_item WHERE reason LIKE ? AND state = 'queued' AND attempts = 0"
     fleet.stack.wait_for_rows(sql, "docker_unavailable: %")
     time.sleep(4 * RECONCILE_SECONDS)

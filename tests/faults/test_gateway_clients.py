@@ -142,7 +142,11 @@ def test_the_largest_body_that_github_sends_is_accepted(fleet: RealFleet) -> Non
         ("malformed", request("malformed", b'{"a": '), 200),
         ("not UTF-8", request("binary", bytes(range(256))), 200),
         ("deep", request("deep", b"[" * 200_000), 200),
-        ("unknown", b"POST /webhooks/nobody HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 404),
+        (
+            "unknown",
+            b"POST /webhooks/none HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+            404,
+        ),
     ],
 )
 @pytest.mark.fault("F64")

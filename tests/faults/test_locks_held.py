@@ -68,7 +68,7 @@ def answer(fleet: RealFleet, agent: str, command: str = "lock", seconds: float =
 
 def wait_in_lock_queue(fleet: RealFleet, agent: str) -> Row:
     """Wait until the request of the agent waits for the lock; returns the row of its wait."""
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     sql = "SELECT w.* FROM drover_lock_wait w WHERE w.holder LIKE ? AND w.in_line"
     return fleet.stack.wait_for_rows(sql, f"{agent}-%")[0]
 
@@ -81,7 +81,7 @@ def test_the_lock_of_a_killed_holder_goes_to_the_next_run_with_a_higher_fence(
     """F48. Guard: the end of a run releases its locks in the same transaction. Without that the
     next run waits for ten minutes."""
     fleet.ensure("worker-1", "worker-2")
-    fleet.ask(f"holds-{how}")
+    fleet.enqueue(f"holds-{how}")
     held = answer(fleet, f"holds-{how}")
     (run,) = fleet.runs(f"holds-{how}")
     wait_in_lock_queue(fleet, f"waits-{how}")
@@ -106,9 +106,9 @@ def test_an_expired_lock_goes_to_the_next_run_and_a_late_release_has_no_effect(
 ) -> None:
     """F48: the holder is alive but does not renew the lock."""
     fleet.ensure("worker-1", "worker-2")
-    fleet.ask("oversleeps")
+    fleet.enqueue("oversleeps")
     held = answer(fleet, "oversleeps")
-    fleet.ask("is-next")
+    fleet.enqueue("is-next")
     got = answer(fleet, "is-next")
     assert got["ok"] and got["fence"] > held["fence"]
     fleet.let_finish("oversleeps")
@@ -128,8 +128,8 @@ def test_of_two_deadlocked_runs_one_is_refused_and_the_other_gets_the_lock(
     """F49. Guard: each refused request searches for a cycle, one request at a time. Without that
     both runs wait for a minute."""
     fleet.ensure("worker-1", "worker-2")
-    fleet.ask("left")
-    fleet.ask("right")
+    fleet.enqueue("left")
+    fleet.enqueue("right")
     answers = {name: answer(fleet, name, seconds=20) for name in ("left", "right")}
     refused = [name for name, answer in answers.items() if answer.get("deadlock")]
     assert len(refused) == 1, answers

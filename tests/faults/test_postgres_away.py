@@ -61,10 +61,10 @@ def test_a_crash_of_the_database_ends_no_run_and_every_end_is_recorded(
 ) -> None:
     """Guard: recording an end is repeated on a new connection. Without the loop in `_finish` the
     second run stays running; with the broken connection all runs do."""
-    fleet.ask("many", 8)  # so that every thread of the worker has a connection
+    fleet.enqueue("many", 8)  # so that every thread of the worker has a connection
     fleet.wait_for_states("many", *["succeeded"] * 8)
     for agent in ("survives", "ends-meanwhile"):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
         fleet.wait_until_running(agent)
     with away(server):
         fleet.let_finish("ends-meanwhile")
@@ -90,7 +90,7 @@ def test_a_database_outage_longer_than_the_lease_loses_the_run_but_leaves_no_pro
 ) -> None:
     """Guard: without renewals the guard kills the worker before the lease ends. Without it the run
     continues while another run may already use its slot."""
-    fleet.ask("too-long")
+    fleet.enqueue("too-long")
     fleet.wait_for_notes("too-long", "note", 2)
     pids = [note.pid for note in fleet.notes("too-long")]
     with away(server):

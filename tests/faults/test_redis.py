@@ -55,8 +55,8 @@ def fire_without_waiting(fleet: RealFleet, agent: str) -> None:
 
 def ask_without_waiting(fleet: RealFleet, agent: str, count: int) -> None:
     asked_at = time.monotonic()
-    fleet.ask(agent, count)
-    assert time.monotonic() - asked_at < 2, "whoever asks must not wait for Redis"
+    fleet.enqueue(agent, count)
+    assert time.monotonic() - asked_at < 2, "a request must not wait for Redis"
 
 
 def all_done(fleet: RealFleet, fault: str, count: int) -> None:
@@ -75,7 +75,7 @@ def test_work_recorded_while_redis_is_down_starts_once_after_its_return(
 ) -> None:
     """Guard: the sweep sends the hints of pending runs again. Without `_hint_again` runs that were
     admitted during the outage never start."""
-    fleet.ask("down-longer")
+    fleet.enqueue("down-longer")
     fleet.wait_until_running("down-longer")
     redis.kill()
     try:
@@ -98,7 +98,7 @@ def test_a_frozen_redis_delays_neither_requests_nor_endings_nor_the_sweep(
 ) -> None:
     """Guard: only the relay thread waits for Redis. If transactions published, requests would take
     seconds; if the sweep waited for Redis, a dead worker would be noticed late."""
-    fleet.ask("frozen-longer")
+    fleet.enqueue("frozen-longer")
     fleet.wait_until_running("frozen-longer")
     redis.freeze()
     try:
@@ -121,7 +121,7 @@ def test_an_emptied_redis_loses_hints_but_no_runs(redis: RedisServer, fleet: Rea
     fleet.ensure("worker-1", "beat")
     worker = fleet.latest_worker()
     os.kill(worker["pid"], signal.SIGSTOP)  # so that the hints stay in Redis
-    fleet.ask("flushed", 2)
+    fleet.enqueue("flushed", 2)
     fire(fleet, "flushed-cron")
     with redis.client() as client:
         wait_for(lambda: client.keys("*agent.*"), 5, "no hint came to Redis")
@@ -140,7 +140,7 @@ def test_after_five_restarts_of_redis_every_worker_gets_hints(
     (before,) = fleet.stack.rows("SELECT count(*) AS workers FROM drover_worker")
     for pause in (0.0, 1.0, 0.0, 0.3, 0.0):
         redis.kill()
-        fleet.ask("flapping")
+        fleet.enqueue("flapping")
         time.sleep(pause)
         redis.start()
     fire_without_waiting(fleet, "flapping-cron")

@@ -41,7 +41,7 @@ def test_changes_during_a_lock_of_the_file_are_recorded_late_but_complete(
     fleet: RealFleet,
 ) -> None:
     """Guard: writers wait 20 s for the lock. With 0 s the request fails immediately."""
-    fleet.ask("going-on")
+    fleet.enqueue("going-on")
     (started,) = fleet.wait_until_running("going-on")
     fleet.stack.rows(
         "UPDATE drover_schedule SET next_fire_at = ? WHERE name = 'default'", seconds_ago(0)

@@ -49,7 +49,7 @@ def test_a_run_whose_hint_was_never_sent_starts_after_one_sweep(fleet: RealFleet
 def test_a_hint_that_is_delivered_a_hundred_times_starts_one_run(fleet: RealFleet) -> None:
     """Guard: a start is an update that requires the state pending. Without that condition four
     threads execute the run in parallel, and more than once."""
-    fleet.ask("too-often")
+    fleet.enqueue("too-often")
     (run,) = fleet.runs("too-often")
     fleet.call("hint", run["id"], 50)
     fleet.wait_until_running("too-often")
@@ -57,7 +57,7 @@ def test_a_hint_that_is_delivered_a_hundred_times_starts_one_run(fleet: RealFlee
     fleet.let_finish("too-often")
     fleet.wait_for_states("too-often", "succeeded")
     # When another run has ended, all earlier hints in the queue have been handled.
-    fleet.ask("too-often")
+    fleet.enqueue("too-often")
     fleet.wait_for_states("too-often", "succeeded", "succeeded")
     assert [note.what for note in fleet.notes("too-often")] == ["start", "end"] * 2
 
@@ -77,7 +77,7 @@ def test_a_program_that_cannot_start_fails_with_the_errno_and_frees_its_slot(
 ) -> None:
     """Guard: a failed start is an outcome. If it escaped as an exception, the first run would keep
     the only slot of the agent and the second run would never start."""
-    fleet.ask(agent, 2)
+    fleet.enqueue(agent, 2)
     for run in fleet.wait_for_states(agent, "failed", "failed"):
         assert run["error"].startswith(error)
         assert run["slot"] is None
@@ -91,12 +91,12 @@ def test_a_run_without_disk_space_fails_with_the_reason_and_other_runs_continue(
 ) -> None:
     """Guard: an error before the program starts ends the run. If it escaped, the run would stay
     running without a process."""
-    fleet.ask("going-on")
+    fleet.enqueue("going-on")
     fleet.wait_until_running("going-on")
     rooms = fleet.stack.data / "runs"
     rooms.rename(rooms.with_name("away"))
     rooms.write_text("a file where the rooms should be")
-    fleet.ask("bystander")
+    fleet.enqueue("bystander")
     (run,) = fleet.wait_for_states("bystander", "failed")
     assert run["error"].startswith("not_performed: ")
     assert str(rooms) in run["error"]
@@ -104,7 +104,7 @@ def test_a_run_without_disk_space_fails_with_the_reason_and_other_runs_continue(
     rooms.with_name("away").rename(rooms)
     fleet.let_finish("going-on")
     fleet.wait_for_states("going-on", "succeeded")
-    fleet.ask("bystander")
+    fleet.enqueue("bystander")
     fleet.wait_for_states("bystander", "failed", "succeeded")
 
 

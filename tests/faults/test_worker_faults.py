@@ -46,7 +46,7 @@ def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_processes_are_d
     """Guard: the guard kills a silent worker before the lease ends. Without it the processes of the
     old attempt still run when the new attempt starts, and an overlap is logged."""
     fleet.ensure("worker-1")
-    fleet.ask("frozen")
+    fleet.enqueue("frozen")
     fleet.wait_for_notes("frozen", "note", 2)
     worker, pids = fleet.latest_worker(), [note.pid for note in fleet.notes("frozen")]
     os.kill(worker["pid"], signal.SIGSTOP)
@@ -71,7 +71,7 @@ def test_a_late_report_of_a_superseded_worker_changes_no_row(fleet: RealFleet) -
     role = fleet.stack._role("worker-1")
     command = role.argv[role.argv.index("--") + 1 :]
     process = fleet.stack._spawn("worker-1", command, dict(role.env))
-    fleet.ask("late")
+    fleet.enqueue("late")
     fleet.wait_until_running("late")
     process.send_signal(signal.SIGSTOP)
     fleet.let_finish("late")
@@ -91,7 +91,7 @@ def test_when_its_guard_is_killed_a_worker_drains_and_its_run_is_not_lost(
     """Guard: the worker gets TERM from the kernel when its guard dies. Without it a worker
     without a guard would start further runs."""
     fleet.ensure("worker-1")
-    fleet.ask("unguarded")
+    fleet.enqueue("unguarded")
     fleet.wait_until_running("unguarded")
     worker = fleet.latest_worker()
     guard = fleet.stack.processes.pop("worker-1")
@@ -101,7 +101,7 @@ def test_when_its_guard_is_killed_a_worker_drains_and_its_run_is_not_lost(
         fleet.stack.wait_for_rows(
             "SELECT 1 FROM drover_worker WHERE id = ? AND state = 'draining'", worker["id"]
         )
-        fleet.ask("bystander")
+        fleet.enqueue("bystander")
         fleet.let_finish("unguarded")
         fleet.wait_for_states("unguarded", "succeeded")
         wait_for(lambda: is_gone(worker["pid"]), 10, "the worker did not end")
@@ -118,7 +118,7 @@ def test_when_guard_and_worker_are_killed_the_run_is_dead_before_its_retry(
     """Guard: before a run is lost, reconcile kills its remaining processes on this host. Without
     that they still hold the lock when the second attempt starts."""
     fleet.ensure("worker-1", "beat")
-    fleet.ask("abandoned")
+    fleet.enqueue("abandoned")
     fleet.wait_for_notes("abandoned", "note", 2)
     pids = [note.pid for note in fleet.notes("abandoned")]
     worker, guard = fleet.latest_worker(), fleet.stack.processes["worker-1"]
@@ -139,7 +139,7 @@ def test_on_sigterm_a_worker_finishes_its_runs_and_starts_no_new_run(fleet: Real
     """Guard: a draining worker starts no next run in its slot. Without that the second run is
     executed by the worker that is stopping."""
     fleet.ensure("worker-1")
-    fleet.ask("drained", 2)
+    fleet.enqueue("drained", 2)
     fleet.wait_until_running("drained")
     worker = fleet.latest_worker()
     guard = fleet.stack.processes["worker-1"]
@@ -148,7 +148,7 @@ def test_on_sigterm_a_worker_finishes_its_runs_and_starts_no_new_run(fleet: Real
         "SELECT 1 FROM drover_worker WHERE id = ? AND state = 'draining'", worker["id"]
     )
     already = len(fleet.runs("bystander"))
-    fleet.ask("bystander")
+    fleet.enqueue("bystander")
     time.sleep(1)
     assert guard.poll() is None
     fleet.let_finish("drained")
@@ -172,7 +172,7 @@ def test_after_a_reboot_runs_are_lost_immediately_although_the_pid_exists(
     fleet.ensure("worker-1")
     fleet.stack.stop("beat")
     before = len(fleet.runs("rebooted"))
-    fleet.ask("rebooted")
+    fleet.enqueue("rebooted")
     fleet.wait_until_running("rebooted", before + 1)
     worker = fleet.latest_worker()
     fleet.kill_worker()
@@ -199,7 +199,7 @@ def test_a_run_past_its_time_limit_is_ended_although_its_worker_is_dead(
     fleet.ensure("worker-1")
     fleet.stack.stop("beat")
     for agent in ("overdue", "elsewhere"):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
         fleet.wait_until_running(agent)
     worker = fleet.latest_worker()
     fleet.kill_worker()
@@ -235,14 +235,14 @@ def test_work_that_always_kills_its_worker_is_dead_after_three_losses(
     item kills a worker every few seconds, and this test finds a fifth attempt."""
     already = len(fleet.runs("bystander"))
     fleet.ensure("worker-1", "beat")
-    fleet.ask("poison")
+    fleet.enqueue("poison")
     for losses in range(1, 5):
         assert fleet.wait_for_exit("worker-1") == 128 + 9
         fleet.ensure("worker-1")
         fleet.wait_for_notes("poison", "start", min(losses + 1, 4))
     fleet.wait_for_states("poison", "lost", "lost", "lost", "dead")
     assert fleet.work("poison") == ["failed"]
-    fleet.ask("bystander")
+    fleet.enqueue("bystander")
     fleet.wait_for_states("bystander", *["succeeded"] * (already + 1))
     time.sleep(2)
     assert len(fleet.notes("poison", "start")) == 4

@@ -37,7 +37,7 @@ def aftermath(new_fleet: NewFleet) -> Aftermath:
     fleet.sync()
     fleet.ensure("redis", "worker-1")
     for agent in ("fails", "retries"):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
         fleet.wait_until_running(agent)
         fleet.wait_for_notes(agent, "note", 2)
     processes = fleet.notes("fails") + fleet.notes("retries")
@@ -95,5 +95,5 @@ def test_the_agent_continues_with_other_work(aftermath: Aftermath) -> None:
     fleet = aftermath.fleet
     fleet.ensure("worker-1")
     fleet.let_finish("fails")
-    fleet.ask("fails")
+    fleet.enqueue("fails")
     fleet.wait_for_states("fails", "lost", "succeeded")

@@ -121,7 +121,7 @@ def test_both_formats_can_be_parsed_and_have_the_same_values(busy: Fleet, client
 
 def test_metrics_contain_no_secrets_prompts_or_names_of_users(fleet: Fleet, client: Client):
     agent = fleet.agent(instructions=SECRET, env={"KEY": SECRET}, description=SECRET)
-    job = fleet.start(fleet.ask(agent, prompt=SECRET, requested_by=SECRET, context=SECRET))
+    job = fleet.start(fleet.enqueue(agent, prompt=SECRET, requested_by=SECRET, context=SECRET))
     fleet.finish(job, "failed", error=SECRET)
     count_totals(at(days=1))
     text = client.get("/metrics", headers=HERE).content.decode()
@@ -147,7 +147,7 @@ def test_the_number_of_queries_does_not_grow_with_the_fleet(fleet: Fleet, client
     fill(fleet, agents=1)
     few = queries()
     for number in range(20):
-        fleet.ask(fleet.agent(f"more-{number}"))
+        fleet.enqueue(fleet.agent(f"more-{number}"))
     assert queries() == few < 15
 
 
@@ -157,7 +157,7 @@ def test_a_limited_number_of_agents_has_own_lines_and_all_are_in_the_sums(
     monkeypatch.setattr(fleet_metrics, "MAX_AGENTS", 3)
     agents = [Agent(tenant=fleet.tenant, name=f"a{n}", paused_at=NOON) for n in range(5)]
     for agent in Agent.objects.bulk_create(agents):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     found = scrape(client)
     assert len([key for key in found if key[0] == "drover_queue_depth"]) == 3
     assert (found["drover_queue_depth_all",], found["drover_agents",]) == (5, 5)

@@ -46,8 +46,8 @@ def root_tree(programs: Sequence[str]) -> bytes:
         users = f"root:x:0:0::/:/bin/sh\nagent:x:{AGENT_UID}:{AGENT_UID}::/tmp:/bin/sh\n"
         _add(tar, "etc/passwd", users.encode(), mode=0o644)
         _add(tar, "bin/busybox", busybox.read_bytes())
-        # Whoever runs it would be root, if that could still be gained. Busybox would not do: it
-        # gives such rights up by itself.
+        # A setuid program: it runs as root unless privileges cannot be gained. Busybox is no
+        # substitute, because it drops such rights itself.
         _add(tar, "bin/rootly", Path("/usr/bin/id").read_bytes(), mode=0o4755)
         for applet in applets.split():
             if applet != "busybox":

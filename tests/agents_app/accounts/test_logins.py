@@ -1,4 +1,4 @@
-"""How often a password may be tried: by name and address, for a while, whoever counts."""
+"""How often a password may be tried: failures are counted by name and by address, for a time."""
 
 import threading
 from datetime import timedelta
@@ -56,8 +56,8 @@ def test_a_name_is_the_same_however_it_is_typed(fleet: Fleet):
 def test_many_names_from_one_address_lock_the_address(fleet: Fleet):
     for number in range(MAX_FAILURES_OF_ADDRESS):
         fail(f"user-{number}")
-    assert seconds_locked("somebody else")
-    fail("somebody else", ELSEWHERE)
+    assert seconds_locked("another-user")
+    fail("another-user", ELSEWHERE)
 
 
 def test_failures_age_out_one_by_one(fleet: Fleet):

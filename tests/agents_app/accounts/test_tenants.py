@@ -103,13 +103,13 @@ def test_a_schedule_that_cannot_be_read_holds_up_nobody(fleet: Fleet):
 
 def test_what_waits_starts_when_the_tenant_is_enabled(fleet: Fleet):
     agent = fleet.agent(scale=1)
-    busy = fleet.start(fleet.ask(agent))
-    fleet.ask(agent)
+    busy = fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent)
     tenants.disable_tenant(fleet.tenant, "ann", NOON)
     fleet.finish(busy)
     assert work_states(agent) == ["done", "queued"]
     with pytest.raises(Refused, match="tenant is disabled"):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     tenants.enable_tenant(fleet.tenant, "ann", at(1))
     assert work_states(agent) == ["done", "admitted"]
 
@@ -156,7 +156,7 @@ def test_a_tenant_is_deleted_in_bites_when_its_runs_have_ended(
     schedule = acme.schedule(agent)
     for minute in range(5):
         acme.fire(schedule, at(minutes=minute))
-    job = acme.start(acme.ask(agent))
+    job = acme.start(acme.enqueue(agent))
     with pytest.raises(Refused, match="still ending"):
         tenants.delete_tenant(acme.tenant, "ann", NOON)
     assert Run.objects.get(pk=job.run_id).stop_requested_at is not None

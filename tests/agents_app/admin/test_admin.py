@@ -92,9 +92,9 @@ def test_an_agent_shows_why_its_file_is_not_used(boss: Client, fleet: Fleet):
 
 def test_the_waiting_work_comes_first(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=1)
-    fleet.ask(agent)
-    waiting = fleet.ask(agent)
-    done = fleet.ask(fleet.agent("other"))
+    fleet.enqueue(agent)
+    waiting = fleet.enqueue(agent)
+    done = fleet.enqueue(fleet.agent("other"))
     fleet.finish(fleet.start(done))
     shown = boss.get(table("workitem")).context["cl"].result_list
     assert shown[0].pk == waiting.pk
@@ -106,10 +106,10 @@ def test_pages_of_work_leave_nothing_out_where_the_open_and_the_done_meet(
 ):
     monkeypatch.setattr(WorkItemAdmin, "list_per_page", 2)
     busy, other = fleet.agent(scale=1), fleet.agent("other", scale=9)
-    done = [fleet.ask(other) for _ in range(4)]
+    done = [fleet.enqueue(other) for _ in range(4)]
     for item in done:
         fleet.finish(fleet.start(item))
-    going_on, *waiting = [fleet.ask(busy) for _ in range(3)]
+    going_on, *waiting = [fleet.enqueue(busy) for _ in range(3)]
     expected = [item.pk for item in [*reversed(waiting), going_on, *reversed(done)]]
     pages = [boss.get(f"{table('workitem')}?p={n}").context["cl"].result_list for n in range(1, 5)]
     assert [item.pk for page in pages for item in page] == expected
@@ -121,7 +121,7 @@ def test_a_worker_is_shown_with_its_threads_in_use_and_as_silent_without_a_lease
     boss: Client, fleet: Fleet
 ):
     fleet.worker(concurrency=4)
-    fleet.start(fleet.ask(fleet.agent()))
+    fleet.start(fleet.enqueue(fleet.agent()))
     shown = text_of(boss, table("worker"))
     assert "1 / 4" in shown
     assert "dv-silent" in shown

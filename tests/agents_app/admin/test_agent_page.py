@@ -56,8 +56,8 @@ def test_the_page_shows_the_file_the_next_fires_what_waits_and_what_is_unread(
 ):
     agent = fleet.agent(scale=1, directory="/fleet/agents/reporter", params={"depth": 3})
     fleet.schedule(agent, "0 9 * * 1", next_fire_at=utc_now() + timedelta(days=1))
-    fleet.start(fleet.ask(agent))
-    fleet.ask(agent, requested_by="zoe")
+    fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent, requested_by="zoe")
     messages.send(agent, "<b>hi</b>", "bob", utc_now())
     shown = text_of(boss, page_of(agent))
     assert "/fleet/agents/reporter/SKILL.md" in shown
@@ -79,11 +79,11 @@ SAID = {
 
 @pytest.mark.parametrize("noun", [None, *SAID])
 def test_each_part_requires_the_permission_to_see_its_table(fleet: Fleet, noun: str | None):
-    """Guard: messages and work may say more than everybody who looks at agents should know."""
+    """Guard: messages and work may contain more than viewers of agents may read."""
     agent = fleet.agent(scale=1)
     fleet.schedule(agent, "0 9 * * 1", next_fire_at=utc_now() + timedelta(days=1))
-    fleet.start(fleet.ask(agent))
-    fleet.ask(agent, requested_by="zoe")
+    fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent, requested_by="zoe")
     messages.send(agent, "the plan", "bob", utc_now())
     client = who_may("view_agent", *([f"view_{noun}"] if noun else []))
     for url in (page_of(agent), part(agent, "now")):
@@ -93,7 +93,7 @@ def test_each_part_requires_the_permission_to_see_its_table(fleet: Fleet, noun: 
 
 def test_a_visitor_sees_every_part_and_no_form(visitor: Client, fleet: Fleet):
     agent = fleet.agent()
-    fleet.start(fleet.ask(agent))
+    fleet.start(fleet.enqueue(agent))
     for url in (page_of(agent), *(part(agent, name) for name in PARTS)):
         shown = text_of(visitor, url)
         assert "act/" not in shown, url

@@ -104,8 +104,8 @@ def test_the_charts_of_machines_require_the_permission_to_see_workers(
 def test_the_page_of_a_worker_shows_what_runs_and_what_ended_there(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=2)
     fleet.worker(name="here")
-    fleet.finish(fleet.start(fleet.ask(agent)))
-    running = fleet.start(fleet.ask(agent))
+    fleet.finish(fleet.start(fleet.enqueue(agent)))
+    running = fleet.start(fleet.enqueue(agent))
     url = reverse("admin:agents_app_worker_change", args=[Worker.objects.get(name="here").pk])
     context = boss.get(url).context
     assert [line.run.pk for line in context["runs"]] == [running.run_id]

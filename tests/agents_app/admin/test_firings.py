@@ -38,7 +38,7 @@ def test_a_firing_shows_its_outcome_and_leads_to_its_last_run(boss: Client, flee
 
 def test_a_skipped_firing_says_why_in_a_sentence(boss: Client, fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(scale=1))
-    fleet.ask(schedule.agent)
+    fleet.enqueue(schedule.agent)
     fleet.fire(schedule)
     assert "No slot was free" in text_of(boss)
 

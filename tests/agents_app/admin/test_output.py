@@ -16,7 +16,7 @@ from tests.agents_app.fleet import Fleet, live_run
 @pytest.fixture
 def run(fleet: Fleet) -> Run:
     """A running run."""
-    item = fleet.ask(fleet.agent())
+    item = fleet.enqueue(fleet.agent())
     fleet.start(item)
     return live_run(item)
 

@@ -42,7 +42,7 @@ def shown(client: Client, query: str = "") -> dict:
 def test_runs_that_ended_alike_in_one_piece_of_time_are_one_pile(fleet: Fleet):
     agent = fleet.agent(scale=9)
     for second, state in ((0, "succeeded"), (5, "succeeded"), (10, "failed"), (300, "succeeded")):
-        job = fleet.start(fleet.ask(agent, at(second)), at(second + 1))
+        job = fleet.start(fleet.enqueue(agent, at(second)), at(second + 1))
         fleet.finish(job, state, at(second + 2))
     piles = [(pile.state, pile.count) for pile in group_ended_runs(at(hours=-1), 50)]
     assert sorted(piles) == [("failed", 1), ("succeeded", 1), ("succeeded", 2)]
@@ -52,7 +52,7 @@ def test_runs_that_ended_alike_in_one_piece_of_time_are_one_pile(fleet: Fleet):
 
 
 def test_runs_that_ended_before_are_not_counted(fleet: Fleet):
-    fleet.finish(fleet.start(fleet.ask(fleet.agent())), now=NOON)
+    fleet.finish(fleet.start(fleet.enqueue(fleet.agent())), now=NOON)
     assert len(group_ended_runs(NOON, 50)) == 1
     assert group_ended_runs(at(1), 50) == []
 
@@ -69,7 +69,7 @@ def test_lateness_is_from_the_due_instant_to_its_record(fleet: Fleet):
 def test_what_started_an_agent_lately_is_known(fleet: Fleet):
     agent = fleet.agent(scale=3)
     for trigger in ("call", "call", "message"):
-        fleet.start(fleet.ask(agent, trigger=trigger))
+        fleet.start(fleet.enqueue(agent, trigger=trigger))
     assert read_latest_triggers() == {agent.pk: {"call", "message"}}
 
 
@@ -122,7 +122,7 @@ def test_an_agent_shows_what_starts_it(boss: Client, fleet: Fleet):
     agent = fleet.agent(webhooks=[{"source": "github"}])
     fleet.schedule(agent, "0 9 * * *")
     fleet.schedule(agent, "15m", name="often")
-    fleet.start(fleet.ask(agent, trigger="call"))
+    fleet.start(fleet.enqueue(agent, trigger="call"))
     (entry,) = shown(boss)["agents"]
     assert [badge.kind for badge in entry.triggers] == ["cron", "interval", "webhook", "call"]
 
@@ -260,5 +260,5 @@ def queries_of(client: Client) -> int:
 def test_in_a_large_fleet_those_at_work_come_first(boss: Client, fleet: Fleet):
     for number in range(MOST_AGENTS + 1):
         last = fleet.agent(f"agent-{number:03}")
-    fleet.start(fleet.ask(last))
+    fleet.start(fleet.enqueue(last))
     assert shown(boss)["agents"][0].summary.agent == last

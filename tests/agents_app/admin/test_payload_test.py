@@ -1,4 +1,4 @@
-"""A payload is tried against the filters: it says who would be started, and starts nobody."""
+"""A payload tested against the filters: the page lists the agents it would start, starts none."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whoever may look sees every page and changes nothing; whoever acts is written down.
+"""A user who may view sees every page and changes nothing; every action is recorded with its user.
 
 The pages and verbs are asked of the admin itself, so a new one cannot be forgotten here.
 """

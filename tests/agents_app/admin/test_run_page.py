@@ -20,7 +20,7 @@ from tests.agents_app.fleet import NOON, Fleet, at, live_run
 
 def started(fleet: Fleet, name: str = "planner", **columns: object) -> Run:
     agent = fleet.agent(name, scale=50, **columns)
-    return Run.objects.get(pk=fleet.start(fleet.ask(agent, requested_by="ann")).run_id)
+    return Run.objects.get(pk=fleet.start(fleet.enqueue(agent, requested_by="ann")).run_id)
 
 
 def flat(cause: Cause, depth: int = 0) -> list[str]:

@@ -20,7 +20,7 @@ def _history(fleet: Fleet, length: int) -> None:
     schedule = agent.schedules.get()
     for number in range(length):
         fleet.fire(schedule, at(minutes=number))
-        fleet.ask(agent, at(minutes=number), requested_by="ann")
+        fleet.enqueue(agent, at(minutes=number), requested_by="ann")
     run = Run.objects.order_by("pk")[0]
     for _ in range(length):
         tell(run.pk, b"one more line\n")
@@ -53,7 +53,7 @@ def test_a_large_fleet_is_not_listed_beside_every_list(boss: Client, fleet: Flee
 def test_what_was_chosen_in_a_large_fleet_still_counts_and_is_shown(boss: Client, fleet: Fleet):
     agents = [fleet.agent(f"agent-{number:03}") for number in range(MOST_AGENTS + 5)]
     for agent in agents[:2]:
-        fleet.ask(agent, NOON)
+        fleet.enqueue(agent, NOON)
     url = f"{reverse('admin:agents_app_run_changelist')}?agent__id__exact={agents[0].pk}"
     shown = boss.get(url)
     assert [run.agent for run in shown.context["cl"].result_list] == [agents[0]]

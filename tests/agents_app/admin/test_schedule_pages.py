@@ -160,7 +160,7 @@ def test_a_resumed_schedule_fires_at_once_only_if_asked_to(boss: Client, fleet: 
 
 def test_a_canceled_schedule_takes_with_it_what_waits(boss: Client, fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(scale=1), overlap="queue")
-    live_run(fleet.ask(schedule.agent))
+    live_run(fleet.enqueue(schedule.agent))
     fleet.fire(schedule)
     assert "1 queued work item dropped" in act(boss, schedule, "cancel")
     assert (schedule.state, schedule.next_fire_at) == ("canceled", None)

@@ -20,7 +20,7 @@ def saved(fleet: Fleet, expression: str = "0 9 * * *", **columns: Any) -> Schedu
 
 
 def form(agent: Agent, /, **fields: Any) -> dict[str, Any]:
-    """As the page sends it if nobody touches what is there."""
+    """The fields that the page sends when no field was edited."""
     return {
         "agent": agent.pk,
         "name": "mine",
@@ -54,7 +54,7 @@ def edit(client: Client, schedule: Schedule, **fields: Any) -> Schedule:
 
 
 def same(schedule: Schedule) -> dict[str, Any]:
-    """What the page of a schedule sends if nobody edits anything."""
+    """The fields that the page of a schedule sends when no field was edited."""
     return form(
         schedule.agent,
         text=schedule.text,

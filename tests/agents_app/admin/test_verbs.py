@@ -51,7 +51,7 @@ def test_an_agent_is_run_with_a_prompt_and_the_name_of_the_user(boss: Client, fl
 
 def test_a_run_that_finds_no_free_slot_is_said_to_wait(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=1)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     assert "queued" in act(boss, agent, "run")
     assert work_states(agent) == ["admitted", "queued"]
 
@@ -81,7 +81,7 @@ def test_a_note_longer_than_its_column_is_cut(boss: Client, fleet: Fleet):
 
 def test_all_runs_of_an_agent_are_stopped(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=2)
-    running, pending = fleet.start(fleet.ask(agent)), live_run(fleet.ask(agent))
+    running, pending = fleet.start(fleet.enqueue(agent)), live_run(fleet.enqueue(agent))
     assert "stopping 2 runs" in act(boss, agent, "stop")
     assert Run.objects.get(pk=running.run_id).stop_requested_at is not None
     pending.refresh_from_db()
@@ -105,8 +105,8 @@ def test_many_answers_are_summed_up(boss: Client, fleet: Fleet):
 
 def test_the_scale_is_changed_on_the_page_and_noted(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=1)
-    fleet.ask(agent)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
+    fleet.enqueue(agent)
     assert "scale set to 2" in act(boss, agent, "scale", text="2")
     assert (agent.scale, told("agent.scaled")) == (2, ["ann: 2"])
     # The waiting one takes the new slot at once.
@@ -134,7 +134,7 @@ def test_an_agent_s_columns_are_changed_by_its_file_alone(boss: Client, fleet: F
 
 
 def test_a_run_is_stopped_once(boss: Client, fleet: Fleet):
-    run = live_run(fleet.ask(fleet.agent()))
+    run = live_run(fleet.enqueue(fleet.agent()))
     assert "Stopping run" in act(boss, run, "stop")
     assert (run.state, run.error) == ("stopped", "stopped by ann")
     assert "ended already" in act(boss, run, "stop")
@@ -142,7 +142,7 @@ def test_a_run_is_stopped_once(boss: Client, fleet: Fleet):
 
 def test_a_run_is_run_again_with_the_same_input(boss: Client, fleet: Fleet):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent, prompt="the same"))
+    job = fleet.start(fleet.enqueue(agent, prompt="the same"))
     fleet.finish(job, "failed")
     said = act(boss, Run.objects.get(pk=job.run_id), "rerun")
     again = agent.work_items.latest("id")
@@ -159,7 +159,7 @@ def test_a_run_is_run_again_with_the_same_input(boss: Client, fleet: Fleet):
 
 def test_waiting_work_is_dropped_and_restored(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=1)
-    busy, waiting = fleet.start(fleet.ask(agent)), fleet.ask(agent)
+    busy, waiting = fleet.start(fleet.enqueue(agent)), fleet.enqueue(agent)
     assert "dropped" in act(boss, waiting, "drop")
     assert (waiting.state, waiting.reason) == ("dropped", "dropped by ann")
     assert "only queued work items can be dropped" in act(boss, waiting, "drop")
@@ -209,7 +209,7 @@ def test_a_duty_is_switched_off_and_on_again(boss: Client):
 def _one_of_each(fleet: Fleet) -> list[tuple[Model, str]]:
     agent = fleet.agent(scale=1)
     schedule = fleet.schedule(agent)
-    run, waiting = live_run(fleet.ask(agent)), fleet.ask(agent)
+    run, waiting = live_run(fleet.enqueue(agent)), fleet.enqueue(agent)
     verbs: list[tuple[Model, str]]
     verbs = [(agent, verb) for verb in ("run", "pause", "resume", "stop", "scale")]
     verbs += [(run, "stop"), (run, "rerun"), (waiting, "drop"), (waiting, "restore")]

@@ -26,20 +26,20 @@ def fleet(db: None) -> Fleet:
 
 @pytest.fixture
 def boss(db: None) -> Client:
-    """Somebody who may do everything."""
+    """A user who may do everything."""
     return _logged_in(User.objects.create_superuser("ann", password="secret"))
 
 
 @pytest.fixture
 def visitor(db: None) -> Client:
-    """Somebody of the staff who may look at everything and change nothing."""
+    """A staff user who may view everything and change nothing."""
     user = User.objects.create_user("guest", password="secret", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
     return _logged_in(user)
 
 
 def who_may(*rights: str) -> Client:
-    """Somebody of the staff who has these rights and no other."""
+    """A staff user who has these rights and no others."""
     user = User.objects.create_user("clerk", password="secret", is_staff=True)
     user.user_permissions.set(
         Permission.objects.filter(codename__in=rights, content_type__app_label="agents_app")
@@ -76,11 +76,11 @@ def fill(fleet: Fleet, agents: int = 1) -> None:
         job = fleet.start(agent.work_items.get(), now)
         tell(job.run_id, b"hello\n")
         fleet.finish(job, "failed", now, error="exit code 1", exit_code=1)
-        busy = fleet.start(fleet.ask(agent, now, requested_by="ann"), now)
+        busy = fleet.start(fleet.enqueue(agent, now, requested_by="ann"), now)
         Heartbeat.objects.create(
             tenant=fleet.tenant, worker=worker, run_id=busy.run_id, state="busy", at=now
         )
-        fleet.ask(agent, now, requested_by="ann", prompt="later")
+        fleet.enqueue(agent, now, requested_by="ann", prompt="later")
 
 
 def tell(run_id: int, data: bytes, stream: int = 1) -> None:

@@ -11,7 +11,7 @@ from tests.agents_app.agent_bin.conftest import Caller
 from tests.agents_app.agent_bin.recorder import Recorder, serve
 from tests.parts.ports import free_port
 
-NOBODY = "http://127.0.0.1:1"
+CLOSED = "http://127.0.0.1:1"
 DONE = (200, '{"ok": true, "done": true, "calls": [{"callId": 1, "status": "completed"}]}')
 UNDONE = (200, r'{"ok": true, "done": false, "calls": [{"text": "a \"done\": true in a text"}]}')
 
@@ -31,7 +31,7 @@ def socket(gateway: Recorder, tmp_path: Path):
 def test_the_socket_is_used_where_there_is_one(
     drover: Caller, gateway: Recorder, socket: Path
 ) -> None:
-    done = drover("drover", "rerun", DROVER_GATEWAY_SOCKET=str(socket), DROVER_GATEWAY_URL=NOBODY)
+    done = drover("drover", "rerun", DROVER_GATEWAY_SOCKET=str(socket), DROVER_GATEWAY_URL=CLOSED)
     assert (done.returncode, len(gateway.requests)) == (0, 1)
     done = drover("drover", "rerun", DROVER_GATEWAY_SOCKET=str(socket), DROVER_GATEWAY_URL=None)
     assert (done.returncode, len(gateway.requests)) == (0, 2)

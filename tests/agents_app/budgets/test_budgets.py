@@ -1,4 +1,4 @@
-"""Budgets: what runs use is added up, and whoever has used up a cap waits for its next window."""
+"""Budgets: the usage of runs is added up, and an agent at its cap waits for the next window."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -63,7 +63,7 @@ def test_the_day_is_that_of_the_projects_zone(fleet: Fleet):
 
 def test_a_run_that_has_ended_adds_nothing(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 1})
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     fleet.finish(job)
     spent = holds.record_usage(job.run_id, 5, 5, 5, 1, NOON)
     assert spent == SpentSums(Spending())
@@ -127,20 +127,20 @@ def test_its_schedules_are_skipped_and_everything_else_is_queued(fleet: Fleet):
     use(running(fleet, agent), 100)
     firing = fleet.fire(fleet.schedule(agent))
     assert (firing.outcome, firing.reason) == ("skipped", "budget")
-    assert fleet.ask(agent, trigger="webhook").state == "queued"
+    assert fleet.enqueue(agent, trigger="webhook").state == "queued"
     assert work_states(agent) == ["admitted", "queued"]
 
 
 def test_others_are_not_concerned(fleet: Fleet):
     agent, other = fleet.agent(budget={"tokens_per_day": 1}), fleet.agent("other")
     use(running(fleet, agent), 100)
-    assert fleet.ask(other).state == "admitted"
+    assert fleet.enqueue(other).state == "admitted"
 
 
 def test_a_run_that_ends_over_budget_does_not_hand_over_its_slot(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 100})
-    job = fleet.start(fleet.ask(agent))
-    fleet.ask(agent)
+    job = fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent)
     holds.record_usage(job.run_id, 100, 0, 0, 0, NOON)
     assert fleet.finish(job, "stopped", hand_over=True) is None
     assert work_states(agent) == ["failed", "queued"]
@@ -148,10 +148,10 @@ def test_a_run_that_ends_over_budget_does_not_hand_over_its_slot(fleet: Fleet):
 
 def test_it_goes_on_by_itself_when_the_day_turns(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 100})
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     holds.record_usage(job.run_id, 100, 0, 0, 0, NOON)
     fleet.finish(job, "stopped")
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     reconcile(at(hours=11.9), "here")
     assert work_states(agent) == ["failed", "queued"]
     found = reconcile(MIDNIGHT, "here")
@@ -172,7 +172,7 @@ def test_usage_after_midnight_belongs_to_the_new_day(fleet: Fleet):
 
 def test_a_run_that_began_as_the_cap_was_passed_is_stopped_by_the_sweep(fleet: Fleet):
     agent = fleet.agent(scale=2, budget={"tokens_per_day": 100})
-    pending = fleet.ask(agent)
+    pending = fleet.enqueue(agent)
     use(running(fleet, agent), 100)
     late = fleet.start(pending)
     assert Run.objects.get(pk=late.run_id).stop_requested_at is None
@@ -197,7 +197,7 @@ def test_a_project_that_has_used_up_its_month_stops_all_its_agents(fleet: Fleet)
     assert Tenant.objects.get().over_budget_until == APRIL
     assert fresh(one).stop_requested_at
     assert fresh(other).stop_requested_at
-    assert fleet.ask(fleet.agent("third")).state == "queued"
+    assert fleet.enqueue(fleet.agent("third")).state == "queued"
     assert len(told("tenant.over_budget")) == 1
     use(one, usd=0.5)
     assert len(told("tenant.over_budget")) == 1
@@ -207,7 +207,7 @@ def test_a_project_goes_on_when_its_month_turns(fleet: Fleet):
     cap_project(fleet, tokens_per_month=10)
     agent = fleet.agent(scale=5)
     use(running(fleet, agent), 10)
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     assert item.state == "queued"
     reconcile(APRIL, "here")
     item.refresh_from_db()

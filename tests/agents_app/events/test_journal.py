@@ -49,7 +49,7 @@ def test_an_entry_is_logged_when_it_is_on_disk_and_not_before(durable_fleet: Fle
 
 def test_the_steps_of_a_run_are_told_at_debug_and_its_end_at_info(durable_fleet: Fleet, caplog):
     caplog.set_level(logging.DEBUG, logger="drover")
-    durable_fleet.finish(durable_fleet.start(durable_fleet.ask(durable_fleet.agent())))
+    durable_fleet.finish(durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent())))
     traces = {r.msg["trace_id"] for r in caplog.records if r.name == "drover"}
     assert traces == {Run.objects.get().trace_id}
     levels = {r.msg["event"]: r.levelname for r in caplog.records if r.name == "drover"}

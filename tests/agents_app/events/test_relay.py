@@ -1,4 +1,4 @@
-"""Hints reach a real Redis after the commit; without Redis nobody waits and nothing breaks."""
+"""Hints reach a real Redis after the commit; without Redis no caller waits and nothing breaks."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ def _decoded(message: dict[str, str]) -> bytes:
 
 def test_admitted_work_sends_one_hint_that_carries_the_run(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent()
-    item = durable_fleet.ask(agent)
+    item = durable_fleet.enqueue(agent)
     assert relay.drain(5)
     assert hints(broker, agent) == [[live_run(item).pk]]
 
@@ -37,7 +37,7 @@ def test_admitted_work_sends_one_hint_that_carries_the_run(durable_fleet: Fleet,
 def test_work_that_waits_sends_no_hint(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent()
     for _ in range(3):
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
     assert relay.drain(5)
     assert len(hints(broker, agent)) == 1
     assert relay.waiting_hints([agent.pk]) == {agent.pk: 1}
@@ -46,7 +46,7 @@ def test_work_that_waits_sends_no_hint(durable_fleet: Fleet, broker):
 def test_no_hint_leaves_before_its_run_is_on_disk(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent()
     with transaction.atomic():
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
         relay.drain(5)
         time.sleep(0.05)
         assert hints(broker, agent) == []
@@ -57,7 +57,7 @@ def test_no_hint_leaves_before_its_run_is_on_disk(durable_fleet: Fleet, broker):
 def test_work_that_was_undone_sends_no_hint(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent()
     with transaction.atomic():
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
         transaction.set_rollback(True)
     assert relay.drain(5)
     assert hints(broker, agent) == []
@@ -66,7 +66,7 @@ def test_work_that_was_undone_sends_no_hint(durable_fleet: Fleet, broker):
 def test_every_agent_has_a_queue_of_its_own(durable_fleet: Fleet, broker):
     a, b = durable_fleet.agent("a", scale=2), durable_fleet.agent("b")
     for agent in (a, b, a):
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
     assert relay.drain(5)
     assert (len(hints(broker, a)), len(hints(broker, b))) == (2, 1)
 
@@ -76,7 +76,7 @@ def test_without_redis_no_caller_waits_and_the_work_is_safe(durable_fleet: Fleet
     agents = [durable_fleet.agent(f"agent-{number}") for number in range(20)]
     began = time.monotonic()
     for agent in agents:
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
     assert time.monotonic() - began < 2
     assert all(agent.runs.get().state == "pending" for agent in agents)
 

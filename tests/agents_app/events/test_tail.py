@@ -57,7 +57,7 @@ def test_numbers_that_are_gone_for_good_are_passed_over(fleet: Fleet):
     first, gone, last = entry(fleet), entry(fleet), entry(fleet)
     RunEvent.objects.filter(pk=gone).delete()
     heard = ids(tail)
-    # PostgreSQL has to ask once more whether somebody is still writing it.
+    # PostgreSQL needs a second query: a transaction may still be writing the entry.
     heard += ids(tail) if tail.is_waiting else []
     assert heard == [first, last]
 

@@ -30,7 +30,7 @@ def counted(name: str) -> dict[Key, float]:
 
 def run_for(fleet: Fleet, seconds: float, state: str = "succeeded") -> None:
     agent = fleet.agent(f"agent-{fleet.tenant.agents.count()}")
-    fleet.finish(fleet.start(fleet.ask(agent)), state, at(seconds))
+    fleet.finish(fleet.start(fleet.enqueue(agent)), state, at(seconds))
 
 
 # --- runs -----------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_ends_of_runs_are_counted_with_how_long_they_took(fleet: Fleet):
 
 def test_a_run_that_never_started_took_no_time(fleet: Fleet):
     agent = fleet.agent()
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     control.stop_agent(agent, "ann", NOON)
     count_totals(LATER)
     assert counted("events")["run.stopped",] == 1

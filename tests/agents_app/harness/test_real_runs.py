@@ -118,7 +118,7 @@ def test_a_program_that_reports_an_error_fails_the_run_with_that_error(
 def test_a_return_value_set_by_signal_is_not_overwritten(fleet: Fleet, host: Host, tools: Tools):
     tools.install("claude", claude_result("Chatter."))
     agent = agent_of(fleet, "claude-code")
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     item.runs.update(return_value="42", result_summary="42")
     assert execute.execute(item.runs.get().pk, host) == 1
     run = item.runs.get()
@@ -152,7 +152,7 @@ def test_without_a_harness_nothing_is_read(fleet: Fleet, host: Host, tools: Tool
 def test_queued_work_starts_after_a_run_that_reported(fleet: Fleet, host: Host, tools: Tools):
     tools.install("claude", claude_result())
     agent = agent_of(fleet, "claude-code")
-    first, _ = fleet.ask(agent), fleet.ask(agent)
+    first, _ = fleet.enqueue(agent), fleet.enqueue(agent)
     assert execute.execute(first.runs.get().pk, host) == 2
     assert run_states(agent) == ["succeeded", "succeeded"]
     assert Usage.objects.get(agent=agent).tokens == 2 * 3350
@@ -197,7 +197,7 @@ def test_a_run_that_ends_as_it_passes_its_cap_has_succeeded(
     run = do(fleet, host, agent)
     assert (run.state, run.stop_requested_at) == ("succeeded", None)
     assert "run.over_budget" in event_names(run.pk) or cap == "tokens_per_day"
-    assert fleet.ask(agent).state == ("queued" if cap == "tokens_per_day" else "admitted")
+    assert fleet.enqueue(agent).state == ("queued" if cap == "tokens_per_day" else "admitted")
 
 
 def test_a_monthly_budget_used_up_at_the_end_of_a_run_blocks_at_once(
@@ -207,7 +207,7 @@ def test_a_monthly_budget_used_up_at_the_end_of_a_run_blocks_at_once(
     tools.install("claude", claude_result())
     agent = agent_of(fleet, "claude-code")
     assert do(fleet, host, agent).state == "succeeded"
-    assert fleet.ask(agent).state == "queued"
+    assert fleet.enqueue(agent).state == "queued"
 
 
 def test_a_report_is_stored_also_if_the_next_run_starts_at_once(
@@ -219,6 +219,6 @@ def test_a_report_is_stored_also_if_the_next_run_starts_at_once(
     # Long enough for all its output to be stored before it ends.
     program.write_text(program.read_text().replace("exit 0", "sleep 1.2"))
     agent = agent_of(fleet, "claude-code")
-    first, _ = fleet.ask(agent), fleet.ask(agent)
+    first, _ = fleet.enqueue(agent), fleet.enqueue(agent)
     assert execute.execute(first.runs.get().pk, host) == 2
     assert [run.tokens_out for run in agent.runs.all()] == [50, 50]

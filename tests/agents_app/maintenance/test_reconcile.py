@@ -127,7 +127,7 @@ def test_a_running_run_without_a_worker_is_lost(fleet: Fleet):
 
 def test_a_pending_run_is_not_lost_with_a_worker(fleet: Fleet):
     agent = fleet.agent()
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     fleet.worker(**dead_process())
     reconcile(at(1), HERE)
     assert run_states(agent) == ["pending"]
@@ -143,7 +143,7 @@ def test_lost_work_is_retried_in_the_same_sweep_if_on_lost_is_retry(fleet: Fleet
 
 def test_work_that_always_kills_its_worker_ends_dead_and_other_work_continues(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
-    poison, innocent = fleet.ask(agent), fleet.ask(agent)
+    poison, innocent = fleet.enqueue(agent), fleet.enqueue(agent)
     for second in range(4):
         fleet.start(poison, at(second), fleet.worker(**dead_process()))
         reconcile(at(second), HERE)

@@ -50,14 +50,14 @@ def test_firings_that_a_dead_beat_left_undecided_are_decided(fleet: Fleet):
 def test_work_queued_despite_a_free_slot_is_admitted(fleet: Fleet):
     agent = fleet.agent()
     Agent.objects.update(paused_at=NOON)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     Agent.objects.update(paused_at=None)
     assert reconcile(at(5), HERE)["work_admitted"] == 1
 
 
 def test_a_due_retry_is_admitted(fleet: Fleet):
     agent = fleet.agent(retries=1)
-    fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
+    fleet.finish(fleet.start(fleet.enqueue(agent)), "failed", NOON)
     assert reconcile(at(9), HERE)["work_admitted"] == 0
     assert reconcile(at(10), HERE)["work_admitted"] == 1
 
@@ -74,7 +74,7 @@ def test_a_sweep_without_repairs_logs_nothing(fleet: Fleet, caplog):
 def test_a_lost_hint_is_sent_again(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent(scale=2)
     for _ in range(2):
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
     relay.drain(5)
     broker.client().flushall()
     assert reconcile(at(1), HERE)["hints_sent"] == 0
@@ -86,7 +86,7 @@ def test_a_lost_hint_is_sent_again(durable_fleet: Fleet, broker):
 
 def test_a_hint_that_is_still_in_redis_is_not_sent_again(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent()
-    durable_fleet.ask(agent)
+    durable_fleet.enqueue(agent)
     relay.drain(5)
     for seconds in (3, 13, 23):
         assert reconcile(at(seconds), HERE)["hints_sent"] == 0
@@ -94,7 +94,7 @@ def test_a_hint_that_is_still_in_redis_is_not_sent_again(durable_fleet: Fleet, b
 
 
 def test_no_hint_is_sent_for_a_started_run(durable_fleet: Fleet, broker):
-    durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
+    durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent()))
     relay.drain(5)
     broker.client().flushall()
     assert reconcile(at(60), HERE)["hints_sent"] == 0
@@ -106,7 +106,7 @@ def test_an_unreachable_redis_is_queried_once_per_sweep_and_not_once_per_agent(
     """Otherwise the sweep waits for Redis while dead workers keep their runs."""
     broker.kill()
     for name in ("a", "b"):
-        durable_fleet.ask(durable_fleet.agent(name))
+        durable_fleet.enqueue(durable_fleet.agent(name))
     began = time.monotonic()
     reconcile(at(3), HERE)
     assert time.monotonic() - began < 9

@@ -22,7 +22,7 @@ from tests.agents_app.fleet import NOON, Fleet, at
 
 
 def _finished_run(fleet: Fleet, **agent: Any) -> Run:
-    job = fleet.start(fleet.ask(fleet.agent(**agent)))
+    job = fleet.start(fleet.enqueue(fleet.agent(**agent)))
     RunOutput.objects.create(
         tenant=fleet.tenant, run_id=job.run_id, seq=0, stream=1, at=NOON, data=b"x"
     )
@@ -56,8 +56,8 @@ def test_each_tenant_has_its_own_retention_days(fleet: Fleet):
 
 def test_unfinished_work_is_never_deleted(fleet: Fleet):
     agent = fleet.agent()
-    fleet.start(fleet.ask(agent))
-    fleet.ask(agent)
+    fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent)
     remove_old_rows(at(days=400))
     assert (Run.objects.count(), WorkItem.objects.count()) == (1, 2)
 
@@ -82,7 +82,7 @@ def test_events_of_users_are_deleted_after_the_same_days(fleet: Fleet):
     ("days", "left"), [(6, (1, 1, 1)), (8, (0, 1, 1)), (29, (0, 1, 1)), (31, (0, 0, 0))]
 )
 def test_heartbeats_snapshots_and_workers_have_their_own_retention_days(fleet: Fleet, days, left):
-    run = fleet.start(fleet.ask(fleet.agent()))
+    run = fleet.start(fleet.enqueue(fleet.agent()))
     worker = fleet.worker(ended_at=NOON)
     Heartbeat.objects.create(
         tenant=fleet.tenant, worker=worker, run_id=run.run_id, state="alive", at=NOON

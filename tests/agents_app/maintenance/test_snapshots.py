@@ -9,7 +9,7 @@ from tests.agents_app.fleet import NOON, Fleet, at
 
 
 def _running_run(fleet: Fleet, **worker: object) -> int:
-    return fleet.start(fleet.ask(fleet.agent()), worker=fleet.worker(**worker)).run_id
+    return fleet.start(fleet.enqueue(fleet.agent()), worker=fleet.worker(**worker)).run_id
 
 
 def _print(fleet: Fleet, run_id: int, data: bytes, when=NOON, seq: int = 0) -> None:
@@ -20,8 +20,8 @@ def _print(fleet: Fleet, run_id: int, data: bytes, when=NOON, seq: int = 0) -> N
 
 def test_a_snapshot_counts_runs_work_and_workers(fleet: Fleet):
     agent = fleet.agent()
-    fleet.start(fleet.ask(agent))
-    fleet.ask(agent), fleet.ask(agent)
+    fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent), fleet.enqueue(agent)
     take_snapshot(at(60))
     snapshot = MachineSnapshot.objects.get()
     assert (snapshot.active_runs, snapshot.queue_depth, snapshot.active_workers) == (1, 2, 1)
@@ -62,7 +62,7 @@ def test_a_heartbeat_shows_the_end_of_the_output(fleet: Fleet):
 
 
 def test_pending_runs_have_no_heartbeat(fleet: Fleet):
-    fleet.ask(fleet.agent())
+    fleet.enqueue(fleet.agent())
     take_snapshot(at(1))
     assert not Heartbeat.objects.exists()
 

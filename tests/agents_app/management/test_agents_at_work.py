@@ -10,7 +10,7 @@ from tests.agents_app.management.calling import call
 def speaking(fleet: Fleet, name: str = "a") -> Program:
     """Now: what is in force is decided by the clock here."""
     agent, now = fleet.agent(name), utc_now()
-    return Program(fleet, fleet.start(fleet.ask(agent, now), now))
+    return Program(fleet, fleet.start(fleet.enqueue(agent, now), now))
 
 
 def test_the_tree_of_calls_is_shown_from_any_of_its_runs(durable_fleet: Fleet):
@@ -53,4 +53,4 @@ def test_a_message_is_sent_to_an_agent(durable_fleet: Fleet):
     told = call("message", "a", "hello")
     assert told.out == f"message {Message.objects.latest('pk').pk} to a: in its inbox\n"
     assert [m["text"] for m in first.says("inbox", utc_now())["messages"]] == ["hello"]
-    assert call("message", "nobody", "x").code == 1
+    assert call("message", "unknown", "x").code == 1

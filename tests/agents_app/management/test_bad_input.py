@@ -47,7 +47,7 @@ def test_a_run_that_is_no_number_is_refused(fleet: Fleet, text: str):
 
 def test_a_number_that_is_also_an_agents_name_must_be_made_clear(durable_fleet: Fleet):
     agent = durable_fleet.agent("1")
-    run = durable_fleet.ask(agent).runs.get()
+    run = durable_fleet.enqueue(agent).runs.get()
     Agent.objects.filter(pk=agent.pk).update(name=str(run.pk))
     said = call("stop", str(run.pk))
     assert (said.code, said.err) == (
@@ -59,7 +59,7 @@ def test_a_number_that_is_also_an_agents_name_must_be_made_clear(durable_fleet: 
 
 
 def test_another_tenants_run_does_not_exist(fleet: Fleet):
-    run = fleet.ask(fleet.agent()).runs.get()
+    run = fleet.enqueue(fleet.agent()).runs.get()
     Tenant.objects.create(name="other")
     theirs = call("logs", str(run.pk), "--tenant", "other")
     unknown = call("logs", str(run.pk + 1), "--tenant", "other")
@@ -88,7 +88,7 @@ def test_bytes_that_are_no_text_are_refused(fleet: Fleet):
 
 @pytest.mark.parametrize("text", ["soon", "-5", "nan", "inf", "1e12", "٣"])
 def test_a_timeout_that_is_none_is_refused_before_anything_is_stopped(fleet: Fleet, text: str):
-    item = fleet.ask(fleet.agent())
+    item = fleet.enqueue(fleet.agent())
     said = call("stop", f"--timeout={text}", "reporter")
     assert said.code == 1
     assert said.err.startswith("--timeout")

@@ -83,7 +83,7 @@ def test_what_is_refused_is_not_repeated(durable_fleet: Fleet, pipe, text, name,
 
 
 def test_a_secret_is_no_argument(durable_fleet: Fleet):
-    """Guard: everybody on the machine can read the arguments of a program."""
+    """Guard: every user of the machine can read the arguments of a program."""
     said = call("credential", "set", "github_token", CANARY)
     assert "unrecognized arguments" in said.err
 

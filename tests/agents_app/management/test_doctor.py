@@ -235,7 +235,7 @@ def test_a_schedule_that_can_never_fire_is_found(
 def test_a_queue_near_its_limit_is_found(fleet: Fleet, asked: int, verdict: str | None):
     agent = fleet.agent(work_queue_size=10)
     for _ in range(asked):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     assert [said for said, _ in findings(fleet_checks.check_queues)] == (
         [verdict] if verdict else []
     )

@@ -59,7 +59,7 @@ def test_a_busy_fleet_breaks_nothing(fleet: Fleet):
     agent = fleet.agent(scale=2, retries=1)
     schedule = fleet.schedule(agent, overlap="queue", next_fire_at=at(hours=1))
     for _ in range(4):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     jobs = [fleet.start(item) for item in agent.work_items.filter(state="admitted")]
     fleet.finish(jobs[0], "failed", at(5), error="oops")
     fleet.finish(jobs[1], now=at(6))
@@ -71,7 +71,7 @@ def test_a_busy_fleet_breaks_nothing(fleet: Fleet):
 def test_a_lower_scale_lets_what_runs_finish(fleet: Fleet):
     agent = fleet.agent(scale=3)
     for _ in range(3):
-        fleet.start(fleet.ask(agent, at(minutes=5)), at(minutes=5))
+        fleet.start(fleet.enqueue(agent, at(minutes=5)), at(minutes=5))
     Agent.objects.update(updated_at=NOON)
     control.scale_agent(agent, 1, "ann", at(minutes=6))
     assert broken() == set()
@@ -113,61 +113,61 @@ def due_schedule_that_no_beat_claims(fleet: Fleet) -> None:
 
 
 def admitted_work_without_an_unfinished_run(fleet: Fleet) -> None:
-    fleet.finish(fleet.start(fleet.ask(fleet.agent())))
+    fleet.finish(fleet.start(fleet.enqueue(fleet.agent())))
     WorkItem.objects.update(state="admitted")
 
 
 def unfinished_run_of_settled_work(fleet: Fleet) -> None:
-    fleet.ask(fleet.agent())
+    fleet.enqueue(fleet.agent())
     WorkItem.objects.update(state="done")
 
 
 def work_queued_despite_a_free_slot(fleet: Fleet) -> None:
     fleet.agent(scale=2)
     paused = fleet.agent("paused", paused_at=NOON)
-    fleet.ask(paused)
+    fleet.enqueue(paused)
     for agent in Agent.objects.all():
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     WorkItem.objects.filter(pk=_waiting(fleet, "reporter")).update(available_at=NOON)
 
 
 def _waiting(fleet: Fleet, name: str) -> int:
     agent = Agent.objects.get(name=name)
     control.pause_agent(agent, "ann", NOON)
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     Agent.objects.filter(pk=agent.pk).update(paused_at=None)
     return item.pk
 
 
 def running_run_without_a_worker(fleet: Fleet) -> None:
-    fleet.start(fleet.ask(fleet.agent()), worker=fleet.worker(ended_at=NOON))
+    fleet.start(fleet.enqueue(fleet.agent()), worker=fleet.worker(ended_at=NOON))
 
 
 def run_whose_times_contradict_its_state(fleet: Fleet) -> None:
-    fleet.finish(fleet.start(fleet.ask(fleet.agent())))
+    fleet.finish(fleet.start(fleet.enqueue(fleet.agent())))
     Run.objects.update(finished_at=None)
 
 
 def ended_run_without_its_event(fleet: Fleet) -> None:
-    fleet.finish(fleet.start(fleet.ask(fleet.agent())))
+    fleet.finish(fleet.start(fleet.enqueue(fleet.agent())))
     RunEvent.objects.filter(name="run.succeeded").delete()
 
 
 def one_attempt_twice(fleet: Fleet) -> None:
     agent = fleet.agent(scale=2)
     for _ in range(2):
-        fleet.finish(fleet.start(fleet.ask(agent)))
+        fleet.finish(fleet.start(fleet.enqueue(agent)))
     Run.objects.update(work_item=WorkItem.objects.order_by("pk")[0])
 
 
 def run_admitted_above_the_scale(fleet: Fleet) -> None:
-    run = live_run(fleet.ask(fleet.agent(), at(minutes=5)))
+    run = live_run(fleet.enqueue(fleet.agent(), at(minutes=5)))
     Agent.objects.update(updated_at=NOON)
     Run.objects.filter(pk=run.pk).update(slot=1)
 
 
 def run_of_another_tenant(fleet: Fleet) -> None:
-    fleet.finish(fleet.start(fleet.ask(fleet.agent())))
+    fleet.finish(fleet.start(fleet.enqueue(fleet.agent())))
     Run.objects.update(tenant=Tenant.objects.create(name="other"))
 
 
@@ -203,7 +203,7 @@ def test_a_broken_rule_is_found_and_no_other(fleet: Fleet, breaking: Callable[[F
 
 def _two_running(fleet: Fleet) -> tuple[Run, Run]:
     agent = fleet.agent(scale=2)
-    first, second = (live_run(fleet.ask(agent)) for _ in range(2))
+    first, second = (live_run(fleet.enqueue(agent)) for _ in range(2))
     return first, second
 
 

@@ -19,7 +19,7 @@ def printed(run_id: int, *pieces: tuple[int, bytes]) -> None:
 
 
 def running(fleet: Fleet, name: str = "reporter") -> int:
-    return fleet.start(fleet.ask(fleet.agent(name, scale=3))).run_id
+    return fleet.start(fleet.enqueue(fleet.agent(name, scale=3))).run_id
 
 
 def test_both_streams_come_in_the_order_they_were_printed(durable_fleet: Fleet):
@@ -32,7 +32,7 @@ def test_both_streams_come_in_the_order_they_were_printed(durable_fleet: Fleet):
 
 def test_an_agents_name_means_its_newest_run(durable_fleet: Fleet):
     agent = durable_fleet.agent(scale=2)
-    older, newer = (durable_fleet.start(durable_fleet.ask(agent)).run_id for _ in range(2))
+    older, newer = (durable_fleet.start(durable_fleet.enqueue(agent)).run_id for _ in range(2))
     other = running(durable_fleet, "other")
     printed(older, (OUT, b"older\n"))
     printed(newer, (OUT, b"newer\n"))
@@ -108,7 +108,7 @@ def test_a_log_of_several_batches_of_rows_is_printed_whole(durable_fleet: Fleet,
 
 
 def test_following_ends_with_the_run_and_misses_nothing(durable_fleet: Fleet, monkeypatch):
-    job = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
+    job = durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent()))
     steps = iter(["print", "end"])
 
     def meanwhile(_: float) -> None:
@@ -126,7 +126,7 @@ def test_following_ends_with_the_run_and_misses_nothing(durable_fleet: Fleet, mo
 
 
 def test_following_in_json_prints_an_object_for_each_line(durable_fleet: Fleet):
-    job = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
+    job = durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent()))
     printed(job.run_id, (OUT, b"one\n"), (ERR, b"two\n"))
     durable_fleet.finish(job)
     lines = call("logs", "-f", "--json").out.splitlines()
@@ -135,7 +135,7 @@ def test_following_in_json_prints_an_object_for_each_line(durable_fleet: Fleet):
 
 def test_retries_are_followed_until_the_work_item_has_ended(durable_fleet: Fleet, monkeypatch):
     agent = durable_fleet.agent(retries=1)
-    item = durable_fleet.ask(agent)
+    item = durable_fleet.enqueue(agent)
     first = durable_fleet.start(item)
     durable_fleet.finish(first, "failed")
 
@@ -155,13 +155,13 @@ def test_retries_are_followed_until_the_work_item_has_ended(durable_fleet: Fleet
 def test_several_agents_are_followed_with_the_runs_that_start_meanwhile(
     durable_fleet: Fleet, monkeypatch
 ):
-    first = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
+    first = durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent()))
     other = durable_fleet.agent("other")
     printed(first.run_id, (OUT, b"one\nand a "))
 
     def step() -> Iterator[None]:
         # It begins and ends between two polls.
-        brief = durable_fleet.start(durable_fleet.ask(other))
+        brief = durable_fleet.start(durable_fleet.enqueue(other))
         printed(brief.run_id, (OUT, b"two\n"))
         durable_fleet.finish(brief)
         yield

@@ -12,7 +12,7 @@ COLUMNS = 60
 LISTS = {
     "stat": ("enabled", "1/1", "running"),
     "schedule list": ("weekday-mornings", "active"),
-    "queue list": ("manual", "somebody"),
+    "queue list": ("manual", "operator"),
     "deliveries list": ("pull_request.synchronize", "matched"),
     "locks list": ("file:///srv/shared/reports/2026/march.csv", "quarterly-reporter"),
     "tenant list": ("default", "enabled"),
@@ -28,9 +28,9 @@ def busy(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     monkeypatch.setenv("NO_COLOR", "1")
     agent = fleet.agent("quarterly-reporter")
     schedule = fleet.schedule(agent, name="weekday-mornings", text="every weekday at 09:00")
-    run_id = fleet.start(fleet.ask(agent)).run_id
+    run_id = fleet.start(fleet.enqueue(agent)).run_id
     fleet.fire(schedule)
-    fleet.ask(agent, requested_by="somebody with a long name", prompt="write about the quarter")
+    fleet.enqueue(agent, requested_by="operator with a long name", prompt="write about the quarter")
     source = WebhookSource.objects.create(tenant=fleet.tenant, name="github", type="github")
     Delivery.objects.create(
         **{"tenant": fleet.tenant, "source": source, "provider": "github", "delivery_id": "d-1"},

@@ -38,7 +38,7 @@ from tests.agents_app.management.test_logs import OUT, ERR, printed
 from tests.agents_app.fleet import Fleet
 for agent in Agent.objects.select_related("tenant").order_by("name"):
     fleet = Fleet(agent.tenant)
-    job = fleet.start(fleet.ask(agent), worker=fleet.worker(name=f"of-{agent.name}"))
+    job = fleet.start(fleet.enqueue(agent), worker=fleet.worker(name=f"of-{agent.name}"))
     said = f"hello from {agent.name}".encode()
     printed(job.run_id, (OUT, said[:7]), (ERR, b"careful"), (OUT, said[7:]), (ERR, b"!"))
     fleet.finish(job, "failed" if agent.name == "reporter" else "succeeded")

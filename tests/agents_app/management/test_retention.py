@@ -1,4 +1,4 @@
-"""Old rows are counted and removed when somebody asks for it."""
+"""`retention` counts old rows and removes them on request."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from tests.agents_app.management.calling import call
 
 def test_old_rows_are_counted_first_and_then_removed(fleet: Fleet):
     now = datetime.now(UTC)
-    run_id = fleet.start(fleet.ask(fleet.agent())).run_id
+    run_id = fleet.start(fleet.enqueue(fleet.agent())).run_id
     for days in (0, 8, 9):
         Heartbeat.objects.create(
             **{"tenant": fleet.tenant, "worker": fleet.workers[0], "run_id": run_id},

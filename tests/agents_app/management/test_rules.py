@@ -127,8 +127,8 @@ def test_a_summon_that_would_be_left_out_says_why_as_the_rule_itself_would(
     fleet.agent("early", summoned_at=now() + timedelta(seconds=30))
     fleet.agent("rested", summoned_at=now() - timedelta(seconds=61))
     forge = fleet.agent("forge", paused_at=lately, summoned_at=lately)
-    fleet.ask(forge, trigger="rule", requested_by="rule gone", prompt="same text")
-    fleet.ask(forge, trigger="manual", requested_by="ann", prompt="of a person")
+    fleet.enqueue(forge, trigger="rule", requested_by="rule gone", prompt="same text")
+    fleet.enqueue(forge, trigger="manual", requested_by="ann", prompt="of a person")
     texts = (
         *("[a] every 1m => summon fresh", "[b] every 1m => summon early"),
         *("[c] every 1m => summon rested", "[d] every 1m => summon ghost"),
@@ -140,7 +140,7 @@ def test_a_summon_that_would_be_left_out_says_why_as_the_rule_itself_would(
     for text in texts:
         due(fleet, text)
     asked = RuleState.objects.get(name="asked")
-    fleet.ask(forge, trigger="rule", rule_id=asked.pk, prompt="another text")
+    fleet.enqueue(forge, trigger="rule", rule_id=asked.pk, prompt="another text")
     why = {rule["name"]: rule["why_not"] for rule in call("rules", "test", "--json").json["rules"]}
     assert why == {
         "a": ["fresh was summoned less than 60 seconds ago"],
@@ -161,7 +161,7 @@ def test_a_dry_run_costs_the_same_number_of_queries_whatever_is_summoned(fleet: 
         return len(made)
 
     for number in range(5):
-        fleet.ask(fleet.agent(f"a{number}", paused_at=now()), trigger="rule")
+        fleet.enqueue(fleet.agent(f"a{number}", paused_at=now()), trigger="rule")
     assert queries(1) == queries(5)
 
 

@@ -62,7 +62,7 @@ def test_a_disabled_agent_is_refused_with_what_to_do(durable_fleet: Fleet):
 
 def test_a_rerun_has_the_same_input_and_is_a_persons(durable_fleet: Fleet):
     agent = durable_fleet.agent()
-    item = durable_fleet.ask(agent, prompt="again", context="because", trigger="webhook")
+    item = durable_fleet.enqueue(agent, prompt="again", context="because", trigger="webhook")
     run_id = durable_fleet.start(item).run_id
     said = call("rerun", str(run_id), "--json")
     again = WorkItem.objects.get(pk=said.json["work_item"])
@@ -107,7 +107,7 @@ def test_waiting_for_work_that_is_dropped_fails(durable_fleet: Fleet, monkeypatc
 
 def test_several_runs_are_asked_for_again_at_once(fleet: Fleet):
     agent = fleet.agent(scale=5)
-    runs = [fleet.ask(agent, prompt=text).runs.get().pk for text in ("one", "two")]
+    runs = [fleet.enqueue(agent, prompt=text).runs.get().pk for text in ("one", "two")]
     asked = call("rerun", *map(str, runs), "--json").json["asked"]
     prompts = WorkItem.objects.filter(pk__in=[each["work_item"] for each in asked])
     assert sorted(prompts.values_list("prompt", flat=True)) == ["one", "two"]
@@ -116,6 +116,6 @@ def test_several_runs_are_asked_for_again_at_once(fleet: Fleet):
 
 
 def test_of_several_runs_none_is_asked_for_if_one_is_unknown(fleet: Fleet):
-    run = fleet.ask(fleet.agent()).runs.get()
+    run = fleet.enqueue(fleet.agent()).runs.get()
     assert call("rerun", str(run.pk), "4711").code == 1
     assert WorkItem.objects.count() == 1

@@ -213,7 +213,7 @@ def test_a_canceled_schedule_calls_off_what_waits_and_says_how_much(durable_flee
     """Behaviour ge9."""
     agent = durable_fleet.agent()
     schedule = durable_fleet.schedule(agent, overlap="queue")
-    durable_fleet.ask(agent)
+    durable_fleet.enqueue(agent)
     durable_fleet.fire(schedule)
     durable_fleet.fire(schedule, at(1))
     durable_fleet.firing(schedule, at(2))

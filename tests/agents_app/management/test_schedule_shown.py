@@ -85,7 +85,7 @@ def test_a_long_list_is_cut_and_says_so(fleet: Fleet):
         (("list", "--limit", "0"), "--limit '0': expected a whole number from 1 to 100000"),
         (("next", "main", "--count", "x"), "--count 'x': expected a whole number from 1 to 1000"),
         (("history", "main", "--limit", "-1"), "--limit '-1': expected a whole number"),
-        (("list", "--agent", "nobody"), "there is no agent 'nobody'"),
+        (("list", "--agent", "unknown"), "there is no agent 'unknown'"),
     ],
 )
 def test_a_number_or_name_that_is_none_is_refused(

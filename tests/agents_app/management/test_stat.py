@@ -67,8 +67,8 @@ def test_each_agent_has_one_of_four_states(fleet: Fleet):
 def test_an_agents_slots_and_queue_are_counted(fleet: Fleet):
     agent = fleet.agent(scale=2, work_queue_size=9)
     other = fleet.agent("other")
-    first, *_ = [fleet.ask(agent) for _ in range(5)]
-    fleet.ask(other)
+    first, *_ = [fleet.enqueue(agent) for _ in range(5)]
+    fleet.enqueue(other)
     fleet.start(first)
     status = _of("reporter")
     counts = ("running", "pending", "scale", "queue_depth", "queue_size")
@@ -79,8 +79,8 @@ def test_an_agents_slots_and_queue_are_counted(fleet: Fleet):
 
 def test_the_last_run_is_the_newest_and_says_how_it_ended(fleet: Fleet):
     agent = fleet.agent()
-    fleet.finish(fleet.start(fleet.ask(agent)))
-    job = fleet.start(fleet.ask(agent), at(60))
+    fleet.finish(fleet.start(fleet.enqueue(agent)))
+    job = fleet.start(fleet.enqueue(agent), at(60))
     fleet.finish(job, "failed", at(90), exit_code=13, error="invalid config")
     assert _of("reporter")["last_run"] == {
         "id": job.run_id,
@@ -107,7 +107,7 @@ def test_workers_are_shown_with_what_they_run(fleet: Fleet):
     alive = fleet.worker(lease_until=now + timedelta(minutes=1))
     fleet.worker(lease_until=now - timedelta(minutes=1))
     fleet.worker(ended_at=now)
-    fleet.start(fleet.ask(fleet.agent()), worker=alive)
+    fleet.start(fleet.enqueue(fleet.agent()), worker=alive)
     workers = call("stat", "--json").json["workers"]
     assert [(w["name"], w["state"], w["running"]) for w in workers] == [
         ("worker-0", "alive", 1),

@@ -24,7 +24,7 @@ def _alive(fleet: Fleet) -> Worker:
 
 
 def test_a_pending_run_ends_on_the_spot(durable_fleet: Fleet):
-    run = live_run(durable_fleet.ask(durable_fleet.agent()))
+    run = live_run(durable_fleet.enqueue(durable_fleet.agent()))
     said = call("stop", str(run.pk), "--timeout", "5", "--json")
     assert said.json == {"runs": [run.pk], "ended": True}
     run.refresh_from_db()
@@ -32,7 +32,7 @@ def test_a_pending_run_ends_on_the_spot(durable_fleet: Fleet):
 
 
 def test_a_running_run_is_stopped_once(durable_fleet: Fleet):
-    run_id = durable_fleet.start(durable_fleet.ask(durable_fleet.agent())).run_id
+    run_id = durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent())).run_id
     assert call("stop", str(run_id)).out == f"run {run_id} is being stopped\n"
     first = Run.objects.get(pk=run_id).stop_requested_at
     assert first is not None
@@ -41,7 +41,7 @@ def test_a_running_run_is_stopped_once(durable_fleet: Fleet):
 
 
 def test_a_run_that_has_ended_cannot_be_stopped(durable_fleet: Fleet):
-    job = durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
+    job = durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent()))
     durable_fleet.finish(job)
     said = call("stop", str(job.run_id))
     assert (said.code, said.err) == (1, f"run {job.run_id} has ended already: succeeded\n")
@@ -49,8 +49,8 @@ def test_a_run_that_has_ended_cannot_be_stopped(durable_fleet: Fleet):
 
 def test_all_runs_of_an_agent_are_told_and_its_queue_is_left_alone(durable_fleet: Fleet):
     agent, other = durable_fleet.agent(scale=2), durable_fleet.agent("other")
-    items = [durable_fleet.ask(agent) for _ in range(3)]
-    theirs = durable_fleet.start(durable_fleet.ask(other)).run_id
+    items = [durable_fleet.enqueue(agent) for _ in range(3)]
+    theirs = durable_fleet.start(durable_fleet.enqueue(other)).run_id
     told = [durable_fleet.start(item).run_id for item in items[:2]]
     said = call("stop", "reporter")
     assert said.out == "reporter: stopping 2 runs\n"
@@ -64,13 +64,13 @@ def test_all_runs_of_an_agent_are_told_and_its_queue_is_left_alone(durable_fleet
 
 
 def test_a_run_that_does_not_end_in_time_is_an_error(durable_fleet: Fleet):
-    durable_fleet.start(durable_fleet.ask(durable_fleet.agent()))
+    durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent()))
     said = call("stop", "reporter", "--timeout", "0.1")
     assert (said.code, said.err) == (1, "after 0.1 s 1 run is still running\n")
 
 
 def test_keeping_the_queue_makes_no_sense_for_runs(durable_fleet: Fleet):
-    run = live_run(durable_fleet.ask(durable_fleet.agent()))
+    run = live_run(durable_fleet.enqueue(durable_fleet.agent()))
     said = call("stop", "reporter", "--keep-queue")
     assert said.code == 1 and said.err.startswith("--keep-queue applies to a shutdown")
     run.refresh_from_db()
@@ -83,7 +83,7 @@ def test_keeping_the_queue_makes_no_sense_for_runs(durable_fleet: Fleet):
 def test_a_shutdown_clears_queues_and_pending_runs_then_stops(durable_fleet: Fleet):
     agent = durable_fleet.agent()
     for _ in range(3):
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
     said = call("stop", "--json")
     assert said.json == {"state": "stopped", "cleared": 3}
     assert work_states(agent) == ["cleared", "cleared", "cleared"]
@@ -95,7 +95,7 @@ def test_a_shutdown_clears_queues_and_pending_runs_then_stops(durable_fleet: Fle
 def test_with_the_queue_kept_everything_keeps_its_place(durable_fleet: Fleet):
     agent = durable_fleet.agent()
     for _ in range(2):
-        durable_fleet.ask(agent)
+        durable_fleet.enqueue(agent)
     assert call("stop", "--keep-queue").out == "stopped\n"
     assert work_states(agent) == ["admitted", "queued"]
     assert run_states(agent) == ["pending"]
@@ -103,7 +103,7 @@ def test_with_the_queue_kept_everything_keeps_its_place(durable_fleet: Fleet):
 
 def test_a_shutdown_waits_for_what_runs(durable_fleet: Fleet, monkeypatch):
     job = durable_fleet.start(
-        durable_fleet.ask(durable_fleet.agent()), worker=_alive(durable_fleet)
+        durable_fleet.enqueue(durable_fleet.agent()), worker=_alive(durable_fleet)
     )
     seen: list[str] = []
 
@@ -121,7 +121,7 @@ def test_a_shutdown_waits_for_what_runs(durable_fleet: Fleet, monkeypatch):
 def test_at_its_time_limit_it_says_how_many_still_run(durable_fleet: Fleet):
     agent, worker = durable_fleet.agent(scale=2), _alive(durable_fleet)
     for _ in range(2):
-        durable_fleet.start(durable_fleet.ask(agent), worker=worker)
+        durable_fleet.start(durable_fleet.enqueue(agent), worker=worker)
     said = call("stop", "--timeout", "0.1")
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("after 0.1 s 2 runs are still running: ")
@@ -169,12 +169,12 @@ def test_runs_of_workers_that_are_gone_do_not_hold_it_up(durable_fleet: Fleet):
     silent = durable_fleet.worker(lease_until=now - timedelta(seconds=1))
     ended = durable_fleet.worker(lease_until=now + timedelta(minutes=1), ended_at=now)
     for worker in (silent, ended):
-        durable_fleet.start(durable_fleet.ask(agent), worker=worker)
+        durable_fleet.start(durable_fleet.enqueue(agent), worker=worker)
     assert call("stop").out == "stopped\n"
 
 
 def test_while_it_stops_nothing_new_starts(durable_fleet: Fleet):
     agent = durable_fleet.agent(scale=2)
-    durable_fleet.start(durable_fleet.ask(agent), worker=_alive(durable_fleet))
+    durable_fleet.start(durable_fleet.enqueue(agent), worker=_alive(durable_fleet))
     call("stop", "--timeout", "0")
     assert "queued: the scheduler is stopping" in call("run", "reporter").out

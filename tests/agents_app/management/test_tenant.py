@@ -133,18 +133,18 @@ COMMANDS: dict[str, Callable[[str], tuple[str, ...]]] = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_finds_nothing_of_another_tenant(durable_fleet: Fleet, acme: Fleet, name: str):
     agent = durable_fleet.agent("theirs", scale=1)
-    busy = durable_fleet.ask(agent)
+    busy = durable_fleet.enqueue(agent)
     objects = {
         "run": busy.runs.get().pk,
         "rerun": busy.runs.get().pk,
         "stop run": busy.runs.get().pk,
-        "drop": durable_fleet.ask(agent).pk,
+        "drop": durable_fleet.enqueue(agent).pk,
         "schedule": durable_fleet.schedule(agent).pk,
         "token": create_token(durable_fleet.tenant, "x", "read", "ann", NOON).row.pk,
     }
     objects["cancel"] = objects["schedule"]
     known = str(objects.get(name, "theirs"))
-    unknown = "987654" if name in objects else "nobody"
+    unknown = "987654" if name in objects else "unknown"
     states = list(WorkItem.objects.values_list("state", flat=True))
     foreign, none = (call(*COMMANDS[name](of), "--tenant", "acme") for of in (known, unknown))
     assert foreign.code == none.code == 1

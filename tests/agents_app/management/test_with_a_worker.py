@@ -102,7 +102,7 @@ def test_following_shows_a_run_while_it_goes_on_and_ends_with_it(fleet: RealFlee
 
 
 def test_stopping_an_agent_ends_everything_its_runs_started(fleet: RealFleet):
-    fleet.ask("stopped", 2)
+    fleet.enqueue("stopped", 2)
     wait_for(lambda: len(running(fleet, "stopped")) == 2, 10, lambda: fleet.facts("stopped"))
     pids = running(fleet, "stopped")
     done = fleet.stack.manage("stop", "stopped", "--timeout", "10")
@@ -113,7 +113,7 @@ def test_stopping_an_agent_ends_everything_its_runs_started(fleet: RealFleet):
 
 def test_a_shutdown_waits_for_what_runs_and_fails_at_its_limit(fleet: RealFleet):
     stack = fleet.stack
-    fleet.ask("shut-down", 3)
+    fleet.enqueue("shut-down", 3)
     wait_for(lambda: len(running(fleet, "shut-down")) == 2, 10, lambda: fleet.facts("shut-down"))
     refused = stack.manage("stop", "--timeout", "1")
     assert refused.returncode == 1
@@ -140,7 +140,7 @@ def test_ctrl_c_ends_the_watching_and_not_the_run(fleet: RealFleet):
 
 
 def test_a_reader_that_goes_away_is_no_error(fleet: RealFleet):
-    fleet.ask("loud")
+    fleet.enqueue("loud")
     fleet.wait_for_states("loud", "succeeded")
     process = spawn(fleet.stack, "logs", "loud")
     assert process.stdout is not None and process.stderr is not None

@@ -167,7 +167,7 @@ def test_one_bad_address_among_good_ones_spoils_them_all(names):
 
 
 def test_a_name_is_asked_for_once_and_the_connection_goes_to_that_answer(names, receiver: Receiver):
-    """Rebinding: the second answer would lead elsewhere, but nobody asks for it."""
+    """Rebinding: the second answer has another address, and no second query is made."""
     fake = names(["127.0.0.1"], ["192.0.2.1"])
     reply = send(f"http://hooks.lan:{receiver.port}/x?y=1", "hooks.lan")
     assert (reply.status, fake.asked) == (200, ["hooks.lan"])
@@ -178,7 +178,7 @@ def test_a_name_is_asked_for_once_and_the_connection_goes_to_that_answer(names, 
 
 @pytest.mark.fault("F75")
 def test_a_judged_address_is_the_one_that_is_connected_to(names, monkeypatch):
-    """Where a good name leads, seen without calling anybody."""
+    """The address that a good name resolves to, without a connection."""
     seen: list[str] = []
 
     async def instead(_client, target, address, *_):

@@ -108,7 +108,7 @@ def facts(lines: list[LogLine] | tuple[LogLine, ...], *, terminal: bool) -> list
 
 @pytest.fixture
 def run_id(fleet: Fleet) -> int:
-    return fleet.start(fleet.ask(fleet.agent())).run_id
+    return fleet.start(fleet.enqueue(fleet.agent())).run_id
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def test_a_reader_that_waits_for_rows_reads_the_same_lines(run_id: int, pieces: 
 
 
 def test_a_transcript_that_another_worker_resumes_goes_on_with_the_numbers(fleet: Fleet):
-    job = fleet.start(fleet.ask(fleet.agent()))
+    job = fleet.start(fleet.enqueue(fleet.agent()))
     worker_id = Run.objects.values_list("worker", flat=True).get(pk=job.run_id)
     pieces = [(1, b"one\ntw"), (2, b"10%\r20"), (1, b"o\nthr"), (2, b"%\r"), (1, b"ee\n")]
     for number, (stream, data) in enumerate(pieces):

@@ -57,7 +57,7 @@ def test_a_removed_directory_disables_the_agent_and_keeps_its_history(
     directory = project.agent()
     project.sync()
     agent = the_agent()
-    fleet.finish(fleet.start(fleet.ask(agent)))
+    fleet.finish(fleet.start(fleet.enqueue(agent)))
     shutil.rmtree(directory)
     project.sync(at(60))
     agent.refresh_from_db()
@@ -176,7 +176,7 @@ def test_a_raised_scale_in_the_file_admits_queued_work(project: Project):
     project.sync()
     fleet = Fleet(Tenant.objects.get())
     for _ in range(3):
-        fleet.ask(the_agent())
+        fleet.enqueue(the_agent())
     project.agent(frontmatter="scale: 2")
     project.sync(at(60))
     assert work_states(the_agent()) == ["admitted", "admitted", "queued"]
@@ -215,7 +215,7 @@ def test_a_raised_cap_admits_queued_work_at_once(project: Project):
     project.sync()
     fleet = Fleet(Tenant.objects.get())
     for _ in range(3):
-        fleet.ask(the_agent())
+        fleet.enqueue(the_agent())
     project.config("scale = 2\n")
     project.sync(at(60))
     assert work_states(the_agent()) == ["admitted", "admitted", "queued"]

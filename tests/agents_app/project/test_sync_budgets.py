@@ -43,7 +43,7 @@ def test_a_raised_budget_admits_queued_work_at_once(fleet: Fleet, synced: Projec
     agent = the_agent()
     holds.record_usage(running(fleet, agent).pk, 150, 0, 0, 0, NOON)
     synced.agent(frontmatter=f"{cap}\nscale: 2")
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     assert item.state == "queued"
     synced.sync()
     item.refresh_from_db()
@@ -65,7 +65,7 @@ def test_a_raised_budget_of_the_project_admits_queued_work_at_once(fleet: Fleet,
     holds.record_usage(running(fleet, agent).pk, 0, 0, 0, 25, NOON)
     synced.agent(frontmatter="scale: 2")
     synced.sync()
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     assert item.state == "queued"
     synced.config('timezone = "UTC"\n[budget]\nusdPerMonth = 30\n')
     synced.sync()

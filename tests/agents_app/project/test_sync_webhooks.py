@@ -96,9 +96,9 @@ def test_filters_of_a_source_named_after_its_provider_are_checked_without_the_fi
 
 
 def test_filters_of_a_source_outside_the_file_are_not_checked(project: Project):
-    project.agent(frontmatter="webhooks:\n- source: somebody\n  anything: [x]")
+    project.agent(frontmatter="webhooks:\n- source: crm\n  anything: [x]")
     assert project.sync().errors == ()
-    assert the_agent().webhooks == [{"source": "somebody", "filters": {"anything": ["x"]}}]
+    assert the_agent().webhooks == [{"source": "crm", "filters": {"anything": ["x"]}}]
 
 
 def test_a_changed_type_makes_old_filters_an_error_and_the_old_definition_goes_on(

@@ -26,21 +26,23 @@ def rule_of(fleet: Fleet) -> RuleState:
 def test_texts_and_keys_that_look_like_a_cause_are_not_read(fleet: Fleet):
     delivery, rule = delivery_of(fleet), rule_of(fleet)
     agent = fleet.agent(scale=9)
-    run = live_run(fleet.ask(agent))
+    run = live_run(fleet.enqueue(agent))
     for values in (
         {"trigger": "webhook", "idempotency_key": f"delivery:{delivery.pk}:reporter"},
         {"trigger": "rule", "requested_by": f"rule {rule.name}"},
         {"requested_by": f"ann, rerun of run {run.pk}"},
     ):
-        found = read_cause_tree(live_run(fleet.ask(agent, **values)))
+        found = read_cause_tree(live_run(fleet.enqueue(agent, **values)))
         assert (found.table, found.key) == ("", 0), values
 
 
 def test_a_deleted_cause_becomes_null_and_the_text_remains(fleet: Fleet):
     delivery, rule = delivery_of(fleet), rule_of(fleet)
     agent = fleet.agent(scale=9)
-    of_delivery = fleet.ask(agent, trigger="webhook", delivery_id=delivery.pk, requested_by="gh")
-    of_rule = fleet.ask(agent, trigger="rule", rule_id=rule.pk, requested_by="rule keep")
+    of_delivery = fleet.enqueue(
+        agent, trigger="webhook", delivery_id=delivery.pk, requested_by="gh"
+    )
+    of_rule = fleet.enqueue(agent, trigger="rule", rule_id=rule.pk, requested_by="rule keep")
     delivery.delete()
     rule.delete()
     for item in (of_delivery, of_rule):
@@ -51,7 +53,7 @@ def test_a_deleted_cause_becomes_null_and_the_text_remains(fleet: Fleet):
 
 def test_retention_of_a_run_leaves_its_reruns_without_a_cause(fleet: Fleet):
     agent = fleet.agent(scale=2)
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     fleet.finish(job)
     again = dispatch.enqueue_rerun(Run.objects.get(pk=job.run_id), "ann", at(5))
     assert again.rerun_of_id == job.run_id

@@ -102,7 +102,7 @@ def test_a_run_survives_a_killed_engine_with_its_output(
     wait_for(lambda: run.sink.segments)
     fragile.kill()
     time.sleep(1)
-    assert not run.ended  # nobody can say yet
+    assert not run.ended  # the stopped engine cannot report the end
     fragile.start()
     run.join(30)
     assert run.outcome.kind == "lost"

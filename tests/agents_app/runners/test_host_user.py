@@ -20,7 +20,7 @@ RUNNER = RUNNERS["host-user"]
 
 @pytest.fixture
 def shim(users: Users, monkeypatch) -> Iterator[Path]:
-    """Where any user may read it; the checkout may be in somebody's private directory."""
+    """Where any user may read it; the checkout may be in a private directory."""
     public = users.public_directory()
     runners = Path(sudo.__file__).parent
     (public / "runners").mkdir(mode=0o755)
@@ -256,7 +256,7 @@ def test_no_data_of_the_run_is_on_a_command_line(users: Users, shim: Path):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("nobody-has-this-name", "no_such_user: "), ("root", "runs_as_root: ")],
+    [("no-such-user", "no_such_user: "), ("root", "runs_as_root: ")],
 )
 def test_an_unknown_user_and_root_are_refused(tmp_path, name, expected):
     runtime = Runtime(type="host-user", run_as=name)

@@ -203,9 +203,9 @@ def test_many_runs_at_once_with_strays_all_end_clean(tmp_path):
 
 def test_a_run_without_strays_reads_no_processes(tmp_path, monkeypatch):
     """Reading processes costs more than starting one: a single read shows that there is none."""
-    nobody = tmp_path / "children"
-    nobody.write_text("")
-    strays = StrayProcesses(str(nobody))
+    no_children = tmp_path / "children"
+    no_children.write_text("")
+    strays = StrayProcesses(str(no_children))
     looks = []
     monkeypatch.setattr(strays, "_living_strays", lambda: looks.append(1) or [])
     strays.begin_run(-2)

@@ -158,7 +158,7 @@ def test_of_several_beats_exactly_one_claims_a_due_schedule(durable_fleet: Fleet
 def test_a_run_whose_worker_lost_its_lease_is_queued_again_without_a_worker(fleet: Fleet):
     """ge2"""
     agent = fleet.agent(on_lost="retry")
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     fleet.start(item, worker=fleet.worker(lease_until=at(30)))
     Scheduler.objects.create(pk=1, last_reconcile_at=at(110))
     reconcile(at(120), "here")
@@ -172,7 +172,7 @@ def test_a_repeated_key_makes_one_work_item_and_a_repeated_instant_fires_once(fl
     """ge3"""
     agent = fleet.agent()
     first, second = (
-        fleet.ask(agent, trigger=Trigger.WEBHOOK, idempotency_key="k") for _ in range(2)
+        fleet.enqueue(agent, trigger=Trigger.WEBHOOK, idempotency_key="k") for _ in range(2)
     )
     assert first.pk == second.pk
     schedule = create(agent, "0 * * * *")
@@ -199,7 +199,7 @@ def test_at_the_projects_cap_no_run_starts_and_the_log_has_the_reason(fleet: Fle
     """ge5"""
     Tenant.objects.update(scale=5)
     for number in range(5):
-        fleet.start(fleet.ask(fleet.agent(f"busy-{number}")))
+        fleet.start(fleet.enqueue(fleet.agent(f"busy-{number}")))
     schedule = create(fleet.agent("idle"), "0 * * * *")
     tick(DUE)
     assert outcomes(schedule) == [(DUE, "skipped", "at_capacity")]
@@ -277,7 +277,7 @@ def test_a_schedule_whose_program_cannot_start_has_a_next_fire_time(fleet: Fleet
 def test_the_exit_code_and_the_end_of_a_run_are_recorded(fleet: Fleet, host: Host, code, state):
     """ge14"""
     agent = fleet.agent(command=shell(f"exit {code}"))
-    execute.execute(live_run(fleet.ask(agent)).pk, host)
+    execute.execute(live_run(fleet.enqueue(agent)).pk, host)
     done = agent.runs.get()
     assert (done.state, done.exit_code, done.finished_at) == (state, code, NOON)
     assert work_states(agent) == ["done" if code == 0 else "failed"]

@@ -53,10 +53,10 @@ def test_work_is_refused_with_the_remedy_or_waits(fleet: Fleet, block: Block):
     set_block(block)
     if block.refuses_work:
         with pytest.raises(Refused, match=f"^{block.text}: {block.remedy}$"):
-            fleet.ask(agent)
+            fleet.enqueue(agent)
         assert not WorkItem.objects.exists()
     else:
-        assert fleet.ask(agent).state == "queued"
+        assert fleet.enqueue(agent).state == "queued"
 
 
 def test_the_first_block_of_several_is_the_reason(fleet: Fleet):

@@ -19,7 +19,7 @@ def test_a_paused_agent_queues_work_that_starts_when_the_agent_is_resumed(fleet:
     agent = fleet.agent(scale=2)
     assert control.pause_agent(agent, "ann", NOON, "too loud")
     for _ in range(3):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     assert work_states(agent) == ["queued"] * 3
     assert control.resume_agent(agent, "bob", at(5))
     assert work_states(agent) == ["admitted", "admitted", "queued"]
@@ -33,7 +33,7 @@ def test_a_paused_tenant_queues_work_that_starts_when_the_tenant_is_resumed(flee
     agents = [fleet.agent("a"), fleet.agent("b")]
     assert control.pause_tenant(fleet.tenant, "ann", NOON)
     for agent in agents:
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     assert not Run.objects.exists()
     assert control.resume_tenant(fleet.tenant, "bob", at(5))
     assert [run_states(agent) for agent in agents] == [["pending"], ["pending"]]
@@ -47,7 +47,7 @@ def test_a_paused_agent_stays_paused_when_its_tenant_is_resumed(fleet: Fleet):
     agent = fleet.agent()
     control.pause_agent(agent, "ann", NOON)
     control.pause_tenant(fleet.tenant, "ann", NOON)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     control.resume_tenant(fleet.tenant, "ann", at(5))
     assert work_states(agent) == ["queued"]
 
@@ -63,7 +63,7 @@ def test_pausing_twice_is_one_pause_with_the_first_note(fleet: Fleet):
 
 def test_a_pause_does_not_stop_running_runs(fleet: Fleet):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     control.pause_agent(agent, "ann", NOON)
     fleet.finish(job)
     assert run_states(agent) == ["succeeded"]
@@ -112,9 +112,9 @@ def test_the_event_of_a_new_scale_names_the_user(fleet: Fleet):
 
 def test_stopping_an_agent_ends_pending_runs_and_requests_the_end_of_running_runs(fleet: Fleet):
     agent, other = fleet.agent(scale=2), fleet.agent("other")
-    fleet.start(fleet.ask(agent))
-    fleet.ask(agent)
-    fleet.ask(other)
+    fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent)
+    fleet.enqueue(other)
     assert control.stop_agent(agent, "ann", at(5)) == 2
     running, pending = agent.runs.order_by("id")
     assert (running.state, running.stop_requested_at) == ("running", at(5))
@@ -128,7 +128,7 @@ def test_stopping_an_agent_ends_pending_runs_and_requests_the_end_of_running_run
 
 def test_stopping_a_run_returns_whether_the_stop_was_new(fleet: Fleet):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     run = Run.objects.get(pk=job.run_id)
     assert control.stop_run(run, "ann", at(5))
     fleet.finish(job, "stopped")
@@ -143,8 +143,8 @@ def test_stopping_a_run_returns_whether_the_stop_was_new(fleet: Fleet):
 
 def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent))
-    fleet.ask(agent), fleet.ask(agent)
+    job = fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent), fleet.enqueue(agent)
     assert control.begin_shutdown("ann", at(5), keep_queue=False) == 2
     assert work_states(agent) == ["admitted", "cleared", "cleared"]
     assert event_details("scheduler.stopping") == ["ann: 2 cleared"]
@@ -154,7 +154,7 @@ def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
 
 def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
     agent = fleet.agent()
-    fleet.ask(agent), fleet.ask(agent)
+    fleet.enqueue(agent), fleet.enqueue(agent)
     assert control.begin_shutdown("ann", at(5), keep_queue=True) == 0
     assert work_states(agent) == ["admitted", "queued"]
     assert event_details("scheduler.stopping") == ["ann: queues kept"]
@@ -162,7 +162,7 @@ def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
 
 def test_only_the_default_tenant_sees_who_stopped_the_scheduler(fleet: Fleet):
     other = Fleet(Tenant.objects.create(name="other"))
-    other.ask(other.agent())
+    other.enqueue(other.agent())
     control.begin_shutdown("ann", at(5), keep_queue=False)
     theirs = RunEvent.objects.filter(tenant=other.tenant).values_list("detail", flat=True)
     assert not [detail for detail in theirs if "ann" in detail]
@@ -172,13 +172,13 @@ def test_only_the_default_tenant_sees_who_stopped_the_scheduler(fleet: Fleet):
 def test_work_requested_during_a_shutdown_is_queued_and_not_started(fleet: Fleet):
     agent = fleet.agent()
     control.begin_shutdown("ann", NOON, keep_queue=True)
-    assert fleet.ask(agent).state == "queued"
+    assert fleet.enqueue(agent).state == "queued"
 
 
 def test_cleared_work_is_restored_in_its_old_order(fleet: Fleet):
     agent = fleet.agent()
     control.begin_shutdown("ann", NOON, keep_queue=True)
-    items = [fleet.ask(agent) for _ in range(3)]
+    items = [fleet.enqueue(agent) for _ in range(3)]
     control.begin_shutdown("ann", at(1), keep_queue=False)
     control.set_scheduler_state(Scheduler.State.RUNNING)
     assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 3
@@ -188,7 +188,7 @@ def test_cleared_work_is_restored_in_its_old_order(fleet: Fleet):
 
 def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet):
     agent = fleet.agent()
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     assert control.begin_shutdown("ann", at(5), keep_queue=False) == 1
     assert (run_states(agent), work_states(agent)) == (["stopped"], ["cleared"])
     control.start_scheduler(at(8))
@@ -198,7 +198,7 @@ def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet
 
 def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
     agent = fleet.agent()
-    fleet.ask(agent), fleet.ask(agent)
+    fleet.enqueue(agent), fleet.enqueue(agent)
     control.begin_shutdown("ann", NOON, keep_queue=False)
     assert control.restore_cleared(Tenant.objects.create(name="other"), "ann", at(9)) == 0
     assert WorkItem.objects.filter(state="cleared").count() == 2
@@ -214,8 +214,8 @@ def test_a_beat_starts_a_stopped_scheduler_but_not_a_stopping_one(fleet: Fleet):
 
 def test_the_event_of_a_cleared_queue_names_the_user_and_the_queue_can_be_restored(fleet: Fleet):
     agent = fleet.agent()
-    fleet.start(fleet.ask(agent))
-    waiting = fleet.ask(agent)
+    fleet.start(fleet.enqueue(agent))
+    waiting = fleet.enqueue(agent)
     assert control.clear_queue(agent.work_items.all(), "ann", at(1)) == 1
     waiting.refresh_from_db()
     assert (waiting.state, waiting.reason) == ("cleared", "cleared by ann")
@@ -231,8 +231,8 @@ def test_the_event_of_a_cleared_queue_names_the_user_and_the_queue_can_be_restor
 def test_clearing_several_queues_records_one_event_for_each_tenant(fleet: Fleet):
     other = Fleet(Tenant.objects.create(name="other"))
     for agent in (fleet.agent("a", paused_at=NOON), fleet.agent("b", paused_at=NOON)):
-        fleet.ask(agent)
-    other.ask(other.agent(paused_at=NOON))
+        fleet.enqueue(agent)
+    other.enqueue(other.agent(paused_at=NOON))
     assert control.clear_queue(WorkItem.objects.all(), "ann", at(1)) == 3
     assert sorted(event_details("queue.cleared")) == [
         "ann: 1 of this queue",
@@ -242,7 +242,7 @@ def test_clearing_several_queues_records_one_event_for_each_tenant(fleet: Fleet)
 
 def test_a_restored_work_item_is_queued_and_its_event_names_the_user(fleet: Fleet):
     agent = fleet.agent(paused_at=NOON)
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     assert not control.restore_work(item, "ann", at(1))
     control.drop_work(item, "ann", at(1))
     item.refresh_from_db()
@@ -270,7 +270,7 @@ def test_a_run_requested_by_a_user_is_recorded_once_for_each_key(fleet: Fleet):
 
 def test_the_event_of_a_dropped_work_item_names_the_user(fleet: Fleet):
     agent = fleet.agent()
-    _, waiting = fleet.ask(agent), fleet.ask(agent)
+    _, waiting = fleet.enqueue(agent), fleet.enqueue(agent)
     assert control.drop_work(waiting, "ann", at(1))
     assert not control.drop_work(waiting, "bob", at(2))
     assert event_details("work.dropped") == [f"work item {waiting.pk}: dropped by ann"]

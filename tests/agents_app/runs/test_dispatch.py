@@ -12,7 +12,7 @@ from tests.agents_app.fleet import NOON, Fleet, live_run, work_states
 
 def test_work_is_admitted_immediately_if_a_slot_is_free(fleet: Fleet):
     agent = fleet.agent()
-    item = fleet.ask(agent, prompt="count the sheep", requested_by="ann")
+    item = fleet.enqueue(agent, prompt="count the sheep", requested_by="ann")
     run = live_run(item)
     assert (item.state, item.attempts) == ("admitted", 1)
     assert (run.state, run.slot, run.attempt) == ("pending", 0, 1)
@@ -22,14 +22,14 @@ def test_work_is_admitted_immediately_if_a_slot_is_free(fleet: Fleet):
 
 def test_work_is_queued_if_no_slot_is_free(fleet: Fleet):
     agent = fleet.agent(scale=2)
-    states = [fleet.ask(agent).state for _ in range(3)]
+    states = [fleet.enqueue(agent).state for _ in range(3)]
     assert states == ["admitted", "admitted", "queued"]
     assert set(agent.runs.values_list("slot", flat=True)) == {0, 1}
 
 
 def test_the_oldest_work_item_is_admitted_first(fleet: Fleet):
     agent = fleet.agent()
-    first, second, third = (fleet.ask(agent) for _ in range(3))
+    first, second, third = (fleet.enqueue(agent) for _ in range(3))
     fleet.finish(fleet.start(first))
     assert work_states(agent) == ["done", "admitted", "queued"]
     fleet.finish(fleet.start(second))
@@ -38,16 +38,16 @@ def test_the_oldest_work_item_is_admitted_first(fleet: Fleet):
 
 def test_the_same_key_makes_no_second_work_item(fleet: Fleet):
     agent = fleet.agent(scale=2)
-    first = fleet.ask(agent, idempotency_key="delivery 7", prompt="first")
-    again = fleet.ask(agent, idempotency_key="delivery 7", prompt="again")
+    first = fleet.enqueue(agent, idempotency_key="delivery 7", prompt="first")
+    again = fleet.enqueue(agent, idempotency_key="delivery 7", prompt="again")
     assert (again.pk, again.prompt) == (first.pk, "first")
     assert agent.runs.count() == 1
 
 
 def test_a_repeated_key_returns_the_current_state_of_the_work_item(fleet: Fleet):
     agent = fleet.agent()
-    fleet.finish(fleet.start(fleet.ask(agent, idempotency_key="k")))
-    again = fleet.ask(agent, idempotency_key="k")
+    fleet.finish(fleet.start(fleet.enqueue(agent, idempotency_key="k")))
+    again = fleet.enqueue(agent, idempotency_key="k")
     assert again.state == "done"
     assert agent.runs.count() == 1
 
@@ -63,7 +63,7 @@ def test_a_pause_queues_requested_work(fleet: Fleet, whose):
     paused = agent if whose == "agent" else fleet.tenant
     paused.paused_at = NOON
     paused.save()
-    assert fleet.ask(agent).state == "queued"
+    assert fleet.enqueue(agent).state == "queued"
 
 
 # --- a full queue ---------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_a_pause_queues_requested_work(fleet: Fleet, whose):
 
 def test_a_full_queue_drops_its_oldest_work_item_with_a_reason(fleet: Fleet):
     agent = fleet.agent(work_queue_size=2)
-    running, oldest, *_ = (fleet.ask(agent, prompt=str(number)) for number in range(4))
+    running, oldest, *_ = (fleet.enqueue(agent, prompt=str(number)) for number in range(4))
     oldest.refresh_from_db()
     assert work_states(agent) == ["admitted", "dropped", "queued", "queued"]
     assert oldest.reason == "overflow: more than 2 work items were queued"
@@ -81,7 +81,7 @@ def test_a_full_queue_drops_its_oldest_work_item_with_a_reason(fleet: Fleet):
 
 def test_a_dropped_item_is_logged(durable_fleet: Fleet, caplog):
     agent = durable_fleet.agent(work_queue_size=1)
-    _, dropped, _ = (durable_fleet.ask(agent) for _ in range(3))
+    _, dropped, _ = (durable_fleet.enqueue(agent) for _ in range(3))
     (line,) = [r for r in caplog.records if r.msg["event"] == "work.overflowed"]
     assert (line.levelname, line.msg["agent_id"]) == ("WARNING", agent.pk)
     assert line.msg["detail"].startswith(f"work item {dropped.pk}: overflow")
@@ -91,6 +91,6 @@ def test_a_dropped_item_is_logged(durable_fleet: Fleet, caplog):
 def test_a_queue_of_size_zero_keeps_the_newest_work_item(fleet: Fleet):
     agent = fleet.agent(work_queue_size=0)
     for _ in range(3):
-        newest = fleet.ask(agent)
+        newest = fleet.enqueue(agent)
     assert newest.state == "queued"
     assert work_states(agent) == ["admitted", "dropped", "queued"]

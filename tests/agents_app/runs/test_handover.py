@@ -23,9 +23,9 @@ LATER = at(30)
 def busy(fleet: Fleet, waiting: int = 2, **columns: Any) -> tuple[Agent, Job]:
     """An agent with a running run and queued work."""
     agent = fleet.agent(**columns)
-    job = fleet.start(fleet.ask(agent, prompt="first", requested_by="ann"))
+    job = fleet.start(fleet.enqueue(agent, prompt="first", requested_by="ann"))
     for number in range(waiting):
-        fleet.ask(agent, prompt=f"next {number}", context="c", requested_by=f"person {number}")
+        fleet.enqueue(agent, prompt=f"next {number}", context="c", requested_by=f"person {number}")
     return agent, job
 
 
@@ -63,7 +63,7 @@ def one_queued_work_item(fleet: Fleet) -> Job:
 
 def several_slots(fleet: Fleet) -> Job:
     agent = fleet.agent(scale=3)
-    jobs = [fleet.start(item) for item in [fleet.ask(agent) for _ in range(5)][:3]]
+    jobs = [fleet.start(item) for item in [fleet.enqueue(agent) for _ in range(5)][:3]]
     return jobs[1]
 
 
@@ -76,7 +76,7 @@ def next_work_has_a_schedule(fleet: Fleet) -> Job:
 def next_work_is_a_retry(fleet: Fleet) -> Job:
     agent, job = busy(fleet, waiting=0, retries=2)
     fleet.finish(job, "failed", NOON)
-    return fleet.start(fleet.ask(agent, at(1)), at(1))
+    return fleet.start(fleet.enqueue(agent, at(1)), at(1))
 
 
 def definition_changed(fleet: Fleet) -> Job:
@@ -87,7 +87,7 @@ def definition_changed(fleet: Fleet) -> Job:
 
 def next_work_was_called(fleet: Fleet) -> Job:
     agent, job = busy(fleet, waiting=0)
-    fleet.ask(agent, parent_run_id=job.run_id, depth=2, trace_id="c" * 32)
+    fleet.enqueue(agent, parent_run_id=job.run_id, depth=2, trace_id="c" * 32)
     return job
 
 
@@ -210,7 +210,7 @@ def test_the_statement_changes_no_row_while_more_runs_than_the_scale_are_unfinis
     fleet: Fleet, scale, slot
 ):
     agent = fleet.agent(scale=3)
-    items = [fleet.ask(agent) for _ in range(5)]
+    items = [fleet.enqueue(agent) for _ in range(5)]
     jobs = [fleet.start(item) for item in items[:3]]
     Agent.objects.update(scale=scale)
     before = rows()
@@ -233,7 +233,7 @@ def test_the_run_of_a_schedule_is_finished_by_lifecycle_which_updates_the_schedu
     schedule = fleet.schedule(agent)
     fleet.fire(schedule)
     job = fleet.start(agent.work_items.get())
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     assert hand_over_job(job) is None
     assert lifecycle.finish_run(job, WELL, LATER, worker_of(job), hand_over=True) is not None
     schedule.refresh_from_db()
@@ -279,7 +279,7 @@ def ended_together(
 
 def two_running(fleet: Fleet) -> tuple[Agent, list[Job]]:
     agent = fleet.agent(scale=2)
-    items = [fleet.ask(agent) for _ in range(6)]
+    items = [fleet.enqueue(agent) for _ in range(6)]
     return agent, [fleet.start(item, worker=fleet.worker()) for item in items[:2]]
 
 

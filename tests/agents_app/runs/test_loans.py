@@ -58,7 +58,7 @@ def test_a_loop_of_calls_runs_in_the_slot_of_the_waiting_run(fleet: Fleet):
 
 def test_a_slot_returns_to_its_lender_and_not_to_the_next_work_item(fleet: Fleet):
     first, second, back = loop(fleet)
-    stranger = fleet.ask(first.run.agent)
+    stranger = fleet.enqueue(first.run.agent)
     second.waits(back)
     third = called(fleet, back)
     assert third.ends(hand_over=True) is None
@@ -88,7 +88,7 @@ def test_a_run_whose_wait_is_too_old_lends_no_slot(fleet: Fleet):
 
 def test_work_that_was_not_called_never_runs_in_a_lent_slot(fleet: Fleet):
     first, _, _ = loop(fleet)
-    stranger = fleet.ask(first.run.agent)
+    stranger = fleet.enqueue(first.run.agent)
     assert not dispatch.admit_on_loan(stranger.pk, NOON)
     other = program(fleet, fleet.agent("c"))
     call = other.calls(first.run.agent)
@@ -201,7 +201,7 @@ ENDINGS = [_stop, _time_out, _lose]
 @pytest.mark.parametrize("end", ENDINGS)
 def test_the_borrower_keeps_the_slot_when_its_lender_ends(fleet: Fleet, end: Any):
     first, second, back = loop(fleet)
-    waiting = fleet.ask(first.run.agent)
+    waiting = fleet.enqueue(first.run.agent)
     second.waits(back)
     third = called(fleet, back)
     end(fleet, first)

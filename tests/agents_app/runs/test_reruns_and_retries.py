@@ -37,7 +37,7 @@ def test_a_scheduled_run_that_requests_a_rerun_runs_again_immediately(fleet: Fle
 
 def test_a_rerun_starts_before_queued_work(fleet: Fleet):
     agent = _scheduled(fleet)
-    scheduled, _ = agent.work_items.get(), fleet.ask(agent)
+    scheduled, _ = agent.work_items.get(), fleet.enqueue(agent)
     again = fleet.finish(fleet.start(scheduled), wants_rerun=True)
     assert again is not None
     assert again.work_item_id == scheduled.pk
@@ -61,7 +61,7 @@ def test_a_limit_of_zero_reruns_is_respected(fleet: Fleet):
 @pytest.mark.parametrize("trigger", [t for t in Trigger.values if t != "schedule"])
 def test_only_runs_of_schedules_are_rerun(fleet: Fleet, trigger):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent, trigger=trigger))
+    job = fleet.start(fleet.enqueue(agent, trigger=trigger))
     assert fleet.finish(job, wants_rerun=True) is None
     assert work_states(agent) == ["done"]
 
@@ -99,7 +99,7 @@ def test_a_rerun_takes_the_definition_that_is_valid_now(fleet: Fleet):
 
 def test_a_failed_run_is_retried_with_a_delay_that_doubles(fleet: Fleet):
     agent = fleet.agent(retries=3)
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     now = NOON
     for attempt, seconds in [(1, 10), (2, 20), (3, 40)]:
         job = fleet.start(item, now)
@@ -116,7 +116,7 @@ def test_a_failed_run_is_retried_with_a_delay_that_doubles(fleet: Fleet):
 
 def test_a_retry_is_a_new_run_with_the_next_attempt_number(fleet: Fleet):
     agent = fleet.agent(retries=1)
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     fleet.finish(fleet.start(item), "timed_out")
     dispatch.admit_waiting(agent.pk, at(10))
     assert [(run.attempt, run.state) for run in agent.runs.order_by("id")] == [
@@ -128,7 +128,7 @@ def test_a_retry_is_a_new_run_with_the_next_attempt_number(fleet: Fleet):
 @pytest.mark.parametrize("state", ["succeeded", "stopped"])
 def test_a_run_that_succeeded_or_was_stopped_is_not_retried(fleet: Fleet, state):
     agent = fleet.agent(retries=3)
-    fleet.finish(fleet.start(fleet.ask(agent)), state)
+    fleet.finish(fleet.start(fleet.enqueue(agent)), state)
     assert work_states(agent) == ["done" if state == "succeeded" else "failed"]
 
 
@@ -150,7 +150,7 @@ def _lose(fleet: Fleet, agent: Agent, now=NOON) -> None:
 
 def test_a_lost_run_fails_its_work_unless_on_lost_is_retry(fleet: Fleet):
     agent = fleet.agent(on_lost="fail", retries=3)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     _lose(fleet, agent, at(40))
     run, item = agent.runs.get(), agent.work_items.get()
     assert (run.state, run.slot, run.finished_at) == ("lost", None, at(40))
@@ -160,7 +160,7 @@ def test_a_lost_run_fails_its_work_unless_on_lost_is_retry(fleet: Fleet):
 
 def test_a_lost_run_is_retried_immediately_if_on_lost_is_retry(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     _lose(fleet, agent, at(40))
     assert dispatch.admit_waiting(agent.pk, at(40)) == 1
     assert [(run.attempt, run.state) for run in agent.runs.order_by("id")] == [
@@ -171,7 +171,7 @@ def test_a_lost_run_is_retried_immediately_if_on_lost_is_retry(fleet: Fleet):
 
 def test_a_run_that_is_lost_after_three_losses_is_dead(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     for hour in range(4):
         dispatch.admit_waiting(agent.pk, at(hours=hour))
         _lose(fleet, agent, at(hours=hour))
@@ -182,7 +182,7 @@ def test_a_run_that_is_lost_after_three_losses_is_dead(fleet: Fleet):
 
 def test_losses_outside_the_window_do_not_count(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     for hours in (0, 1, 2, 73.5):
         dispatch.admit_waiting(agent.pk, at(hours=hours))
         _lose(fleet, agent, at(hours=hours))
@@ -192,7 +192,7 @@ def test_losses_outside_the_window_do_not_count(fleet: Fleet):
 
 def test_a_work_item_that_kills_its_workers_does_not_prevent_other_work(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
-    poison, innocent = fleet.ask(agent), fleet.ask(agent)
+    poison, innocent = fleet.enqueue(agent), fleet.enqueue(agent)
     for _ in range(4):
         job = fleet.start(poison)
         lifecycle.lose_run(Run.objects.get(pk=job.run_id), NOON, "lost")
@@ -204,7 +204,7 @@ def test_a_work_item_that_kills_its_workers_does_not_prevent_other_work(fleet: F
 
 def test_a_run_that_has_ended_since_it_was_read_is_not_lost(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     as_seen_before = Run.objects.get(pk=job.run_id)
     fleet.finish(job)
     assert lifecycle.lose_run(as_seen_before, at(1), "lost") is False

@@ -40,7 +40,7 @@ def test_the_completion_of_a_cron_run_does_not_move_its_next_fire(fleet: Fleet):
 def test_a_manual_run_does_not_change_the_schedule(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, "1m", interval_seconds=60, next_fire_at=at(60))
-    fleet.finish(fleet.start(fleet.ask(agent)), now=at(30))
+    fleet.finish(fleet.start(fleet.enqueue(agent)), now=at(30))
     schedule.refresh_from_db()
     assert (schedule.last_completed_at, schedule.next_fire_at) == (None, at(60))
 

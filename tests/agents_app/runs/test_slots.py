@@ -50,15 +50,15 @@ def test_the_last_slot_of_a_large_scale_is_found_quickly():
 
 def test_a_slot_that_was_released_is_used_again(fleet: Fleet):
     agent = fleet.agent(scale=3)
-    items = [fleet.ask(agent) for _ in range(3)]
+    items = [fleet.enqueue(agent) for _ in range(3)]
     fleet.finish(fleet.start(items[1]))
-    assert live_run(fleet.ask(agent)).slot == 1
+    assert live_run(fleet.enqueue(agent)).slot == 1
 
 
 def test_after_a_lowered_scale_no_work_is_admitted_until_enough_runs_have_finished(fleet: Fleet):
     agent = fleet.agent(scale=3)
-    jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
-    waiting = [fleet.ask(agent) for _ in range(2)]
+    jobs = [fleet.start(fleet.enqueue(agent)) for _ in range(3)]
+    waiting = [fleet.enqueue(agent) for _ in range(2)]
     control.scale_agent(agent, 1, "ann", at(1))
     fleet.finish(jobs[0], now=at(2))
     fleet.finish(jobs[1], now=at(3))
@@ -71,15 +71,15 @@ def test_after_a_lowered_scale_no_work_is_admitted_until_enough_runs_have_finish
 def test_a_raised_scale_takes_effect_immediately(fleet: Fleet):
     agent = fleet.agent(scale=1)
     for _ in range(3):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     control.scale_agent(agent, 3, "ann", at(1))
     assert set(agent.runs.values_list("slot", flat=True)) == {0, 1, 2}
 
 
 def test_scale_zero_lets_running_runs_finish_and_starts_none(fleet: Fleet):
     agent = fleet.agent(scale=1)
-    job = fleet.start(fleet.ask(agent))
-    fleet.ask(agent)
+    job = fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent)
     control.scale_agent(agent, 0, "ann", at(1))
     assert fleet.finish(job, now=at(2)) is None
     assert work_states(agent) == ["done", "queued"]
@@ -88,9 +88,9 @@ def test_scale_zero_lets_running_runs_finish_and_starts_none(fleet: Fleet):
 
 def test_a_new_scale_never_gives_a_slot_twice(fleet: Fleet):
     agent = fleet.agent(scale=3)
-    jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
+    jobs = [fleet.start(fleet.enqueue(agent)) for _ in range(3)]
     for _ in range(4):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     fleet.finish(jobs[0])
     for scale in (1, 2, 5, 0, 3):
         control.scale_agent(agent, scale, "ann", at(1))
@@ -119,7 +119,7 @@ def _assert_copy_is_refused(run: Run, **changes: object) -> None:
 
 def test_two_runs_cannot_hold_one_slot(fleet: Fleet):
     agent = fleet.agent(scale=2)
-    first, second = fleet.ask(agent), fleet.ask(agent)
+    first, second = fleet.enqueue(agent), fleet.enqueue(agent)
     run = live_run(first)
     live_run(second).delete()
     _assert_copy_is_refused(run, work_item=second)
@@ -127,7 +127,7 @@ def test_two_runs_cannot_hold_one_slot(fleet: Fleet):
 
 def test_two_runs_cannot_hold_one_project_slot(fleet: Fleet):
     cap(fleet.tenant, 2)
-    first, second = fleet.ask(fleet.agent("a")), fleet.ask(fleet.agent("b"))
+    first, second = fleet.enqueue(fleet.agent("a")), fleet.enqueue(fleet.agent("b"))
     run = live_run(first)
     other = live_run(second)
     other.delete()
@@ -135,17 +135,17 @@ def test_two_runs_cannot_hold_one_project_slot(fleet: Fleet):
 
 
 def test_a_work_item_cannot_have_two_live_runs(fleet: Fleet):
-    _assert_copy_is_refused(live_run(fleet.ask(fleet.agent(scale=2))), slot=1)
+    _assert_copy_is_refused(live_run(fleet.enqueue(fleet.agent(scale=2))), slot=1)
 
 
 def test_an_unfinished_run_without_a_slot_cannot_be_written(fleet: Fleet):
-    run = live_run(fleet.ask(fleet.agent()))
+    run = live_run(fleet.enqueue(fleet.agent()))
     with pytest.raises(IntegrityError), transaction.atomic():
         Run.objects.filter(pk=run.pk).update(slot=None)
 
 
 def test_a_finished_run_that_keeps_its_slot_cannot_be_written(fleet: Fleet):
-    run = live_run(fleet.ask(fleet.agent()))
+    run = live_run(fleet.enqueue(fleet.agent()))
     with pytest.raises(IntegrityError), transaction.atomic():
         Run.objects.filter(pk=run.pk).update(state="succeeded")
 
@@ -158,16 +158,16 @@ def test_all_agents_together_stay_below_the_projects_cap(fleet: Fleet):
     agents = [fleet.agent(name, scale=5) for name in ("a", "b", "c")]
     for agent in agents:
         for _ in range(2):
-            fleet.ask(agent)
+            fleet.enqueue(agent)
     assert unfinished() == 2
     assert set(Run.objects.values_list("project_slot", flat=True)) == {0, 1}
 
 
 def test_a_cap_set_during_runs_counts_these_runs(fleet: Fleet):
     agent = fleet.agent(scale=5)
-    jobs = [fleet.start(fleet.ask(agent)) for _ in range(3)]
+    jobs = [fleet.start(fleet.enqueue(agent)) for _ in range(3)]
     cap(fleet.tenant, 2)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     assert unfinished() == 3
     for job in jobs[:2]:
         fleet.finish(job)
@@ -180,7 +180,7 @@ def test_after_a_cap_is_removed_all_queued_work_starts(fleet: Fleet):
     cap(fleet.tenant, 1)
     agent = fleet.agent(scale=3)
     for _ in range(3):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     cap(fleet.tenant, None)
     assert dispatch.admit_waiting(agent.pk, at(1)) == 2
 
@@ -189,7 +189,7 @@ def test_a_project_slot_goes_to_the_oldest_work_of_all_agents(fleet: Fleet):
     cap(fleet.tenant, 1)
     agents = [fleet.agent(name, scale=5) for name in ("a", "b", "c")]
     order = [agents[n] for n in (0, 0, 2, 1, 0)]
-    items = [fleet.ask(agent) for agent in order]
+    items = [fleet.enqueue(agent) for agent in order]
     for item in items:
         fleet.finish(fleet.start(item))
         dispatch.admit_under_cap(fleet.tenant.pk, at(1))
@@ -198,9 +198,9 @@ def test_a_project_slot_goes_to_the_oldest_work_of_all_agents(fleet: Fleet):
 
 def test_a_blocked_agent_does_not_keep_a_project_slot_from_younger_work(fleet: Fleet):
     cap(fleet.tenant, 1)
-    first = fleet.ask(fleet.agent("a"))
-    fleet.ask(fleet.agent("paused"))
-    third = fleet.ask(fleet.agent("c"))
+    first = fleet.enqueue(fleet.agent("a"))
+    fleet.enqueue(fleet.agent("paused"))
+    third = fleet.enqueue(fleet.agent("c"))
     Agent.objects.filter(name="paused").update(paused_at=NOON)
     fleet.finish(fleet.start(first))
     dispatch.admit_under_cap(fleet.tenant.pk, at(1))
@@ -210,7 +210,7 @@ def test_a_blocked_agent_does_not_keep_a_project_slot_from_younger_work(fleet: F
 def test_without_a_cap_the_oldest_work_of_the_tenant_is_not_read(
     fleet: Fleet, django_assert_num_queries
 ):
-    fleet.ask(fleet.agent())
+    fleet.enqueue(fleet.agent())
     with django_assert_num_queries(1):
         dispatch.admit_under_cap(fleet.tenant.pk, at(1))
 
@@ -221,7 +221,7 @@ def _two_paused_agents_with_queued_work(fleet: Fleet) -> tuple[Agent, Agent]:
     a, b = fleet.agent("a", scale=5), fleet.agent("b", scale=5)
     Tenant.objects.update(paused_at=NOON)
     for agent in (b, b, a, a):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     return a, b
 
 

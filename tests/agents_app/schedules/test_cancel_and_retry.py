@@ -51,7 +51,7 @@ def test_a_canceled_schedule_never_fires_again(fleet: Fleet):
 
 def test_a_cancel_does_not_drop_other_work_of_the_agent(fleet: Fleet):
     agent = fleet.agent()
-    fleet.ask(agent), fleet.ask(agent)
+    fleet.enqueue(agent), fleet.enqueue(agent)
     assert edit.cancel(create(agent, "@daily"), "ann", NOON) == 0
     assert work_states(agent) == ["admitted", "queued"]
 
@@ -87,7 +87,7 @@ def test_a_retry_enqueues_the_last_failed_work(fleet: Fleet):
 
 def test_a_skipped_firing_can_be_retried(fleet: Fleet):
     agent = fleet.agent()
-    busy = fleet.start(fleet.ask(agent))
+    busy = fleet.start(fleet.enqueue(agent))
     schedule = create(agent, "0 * * * *", prompt="sums")
     tick(at(hours=1))
     fleet.finish(busy, now=at(hours=1))

@@ -229,7 +229,7 @@ def test_an_interval_is_postponed_while_its_last_work_is_unfinished(fleet: Fleet
     agent = fleet.agent()
     schedule = fleet.schedule(agent, "1m", interval_seconds=60, overlap="queue")
     if waiting:
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     assert fleet.fire(schedule).outcome == ("queued" if waiting else "started")
     due.claim_due_schedules(at(60))
     schedule.refresh_from_db()
@@ -251,7 +251,7 @@ def test_an_interval_counts_from_the_completion_of_its_run(fleet: Fleet):
 def test_other_work_of_the_agent_does_not_postpone_an_interval(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, "1m", interval_seconds=60)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     due.claim_due_schedules(NOON)
     assert fired(schedule) == [NOON]
 

@@ -65,14 +65,14 @@ def test_a_firing_is_skipped_while_the_last_run_of_the_schedule_is_unfinished(fl
 
 def test_a_firing_is_skipped_when_other_work_holds_all_slots(fleet: Fleet):
     agent = fleet.agent()
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     firing = fleet.fire(fleet.schedule(agent))
     assert (firing.outcome, firing.reason) == ("skipped", "at_capacity")
 
 
 def test_a_firing_is_skipped_when_the_project_is_full(fleet: Fleet):
     _tenant(scale=1)(fleet)
-    fleet.ask(fleet.agent("busy"))
+    fleet.enqueue(fleet.agent("busy"))
     firing = fleet.fire(fleet.schedule(fleet.agent("idle")))
     assert (firing.outcome, firing.reason) == ("skipped", "at_capacity")
 
@@ -160,7 +160,7 @@ def test_overlap_cancel_other_replaces_a_run_that_no_worker_has_started(fleet: F
 def test_overlap_cancel_other_does_not_stop_other_work_of_the_agent(fleet: Fleet):
     agent = fleet.agent(scale=2)
     schedule = fleet.schedule(agent, overlap="cancel_other")
-    asked = fleet.ask(agent)
+    asked = fleet.enqueue(agent)
     fleet.fire(schedule)
     fleet.fire(schedule, at(60))
     assert live_run(asked).stop_requested_at is None
@@ -170,7 +170,7 @@ def test_overlap_cancel_other_does_not_stop_other_work_of_the_agent(fleet: Fleet
 @pytest.mark.parametrize("overlap", ["queue", "queue_one", "cancel_other"])
 def test_other_work_of_the_agent_queues_a_firing_unless_overlap_is_skip(fleet: Fleet, overlap):
     agent = fleet.agent()
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     assert fleet.fire(fleet.schedule(agent, overlap=overlap)).outcome == "queued"
 
 
@@ -179,7 +179,7 @@ def test_other_work_of_the_agent_queues_a_firing_unless_overlap_is_skip(fleet: F
 
 def test_a_pending_run_is_stopped_immediately(fleet: Fleet):
     agent = fleet.agent()
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     assert dispatch.request_stop([live_run(item)], at(5), "stopped by ann") == 1
     run = agent.runs.get()
     assert (run.state, run.error, run.finished_at) == ("stopped", "stopped by ann", at(5))
@@ -188,7 +188,7 @@ def test_a_pending_run_is_stopped_immediately(fleet: Fleet):
 
 def test_a_running_run_keeps_its_slot_until_its_worker_ends_it(fleet: Fleet):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     assert dispatch.request_stop(agent.runs.all(), at(5), "stopped by ann") == 1
     run = agent.runs.get()
     assert (run.state, run.slot, run.stop_requested_at) == ("running", 0, at(5))
@@ -198,7 +198,7 @@ def test_a_running_run_keeps_its_slot_until_its_worker_ends_it(fleet: Fleet):
 
 def test_a_repeated_stop_request_counts_once(fleet: Fleet):
     agent = fleet.agent()
-    fleet.start(fleet.ask(agent))
+    fleet.start(fleet.enqueue(agent))
     dispatch.request_stop(agent.runs.all(), at(5), "stopped by ann")
     assert dispatch.request_stop(agent.runs.all(), at(6), "stopped by bob") == 0
     assert agent.runs.get().error == "stopped by ann"
@@ -206,7 +206,7 @@ def test_a_repeated_stop_request_counts_once(fleet: Fleet):
 
 def test_a_finished_run_cannot_be_stopped(fleet: Fleet):
     agent = fleet.agent()
-    fleet.finish(fleet.start(fleet.ask(agent)))
+    fleet.finish(fleet.start(fleet.enqueue(agent)))
     assert dispatch.request_stop(agent.runs.all(), at(5), "too late") == 0
     run = agent.runs.get()
     assert (run.state, run.error, run.stop_requested_at) == ("succeeded", "", None)
@@ -214,7 +214,7 @@ def test_a_finished_run_cannot_be_stopped(fleet: Fleet):
 
 def test_the_slot_of_a_stopped_run_goes_to_queued_work(fleet: Fleet):
     agent = fleet.agent()
-    first, _ = fleet.ask(agent), fleet.ask(agent)
+    first, _ = fleet.enqueue(agent), fleet.enqueue(agent)
     dispatch.request_stop([live_run(first)], at(5), "stopped by ann")
     assert run_states(agent) == ["stopped", "pending"]
 
@@ -224,7 +224,7 @@ def test_the_slot_of_a_stopped_run_goes_to_queued_work(fleet: Fleet):
 
 def test_a_requested_rerun_is_new_work_with_the_same_input(fleet: Fleet):
     agent = fleet.agent()
-    item = fleet.ask(agent, trigger=Trigger.WEBHOOK, prompt="p", context="c")
+    item = fleet.enqueue(agent, trigger=Trigger.WEBHOOK, prompt="p", context="c")
     job = fleet.start(item)
     fleet.finish(job, "failed")
     again = dispatch.enqueue_rerun(Run.objects.get(pk=job.run_id), "ann", at(9))
@@ -250,7 +250,7 @@ def test_a_requested_rerun_does_not_belong_to_the_schedule(fleet: Fleet):
 def test_a_raised_scale_admits_as_much_work_as_there_are_slots(fleet: Fleet):
     agent = fleet.agent()
     for _ in range(5):
-        fleet.ask(agent)
+        fleet.enqueue(agent)
     type(agent).objects.update(scale=3)
     assert dispatch.admit_waiting(agent.pk, at(1)) == 2
     assert work_states(agent) == ["admitted"] * 3 + ["queued"] * 2
@@ -258,15 +258,15 @@ def test_a_raised_scale_admits_as_much_work_as_there_are_slots(fleet: Fleet):
 
 def test_work_is_not_admitted_before_it_is_available(fleet: Fleet):
     agent = fleet.agent(scale=2, retries=1)
-    fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
+    fleet.finish(fleet.start(fleet.enqueue(agent)), "failed", NOON)
     assert dispatch.admit_waiting(agent.pk, at(9)) == 0
     assert dispatch.admit_waiting(agent.pk, at(10)) == 1
 
 
 def test_work_that_is_not_available_yet_does_not_block_younger_work(fleet: Fleet):
     agent = fleet.agent(retries=1)
-    fleet.finish(fleet.start(fleet.ask(agent)), "failed", NOON)
-    assert fleet.ask(agent, at(1)).state == "admitted"
+    fleet.finish(fleet.start(fleet.enqueue(agent)), "failed", NOON)
+    assert fleet.enqueue(agent, at(1)).state == "admitted"
 
 
 def test_lifecycle_admits_nothing_without_queued_work(fleet: Fleet):

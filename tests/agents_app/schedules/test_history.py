@@ -70,10 +70,10 @@ def test_the_text_about_successful_work_names_the_run(fleet: Fleet):
 def test_the_text_about_queued_work_has_its_position(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, overlap="queue")
-    fleet.ask(agent)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
+    fleet.enqueue(agent)
     fleet.fire(schedule)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     outcome, outcome_text, work_text = read_firing(schedule)
     assert (outcome, outcome_text) == ("queued", "no slot was free, so its work was queued")
     assert work_text == "waits in the queue, 2 of 3"
@@ -96,7 +96,7 @@ def test_the_text_about_work_to_retry_has_the_earliest_time(fleet: Fleet):
 def test_the_text_about_dropped_work_has_the_reason(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent, overlap="queue")
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     fleet.fire(schedule)
     control.drop_work(WorkItem.objects.get(schedule=schedule), "ann", NOON)
     assert read_firing(schedule)[2] == "dropped: dropped by ann"

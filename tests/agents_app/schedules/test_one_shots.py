@@ -131,7 +131,7 @@ def test_a_lost_one_shot_is_retried_if_on_lost_is_retry(fleet: Fleet):
 
 def test_a_one_shot_whose_work_is_dropped_has_failed(fleet: Fleet):
     agent = fleet.agent()
-    fleet.start(fleet.ask(agent))
+    fleet.start(fleet.enqueue(agent))
     schedule = create(agent, SOON)
     tick(DUE)
     assert control.drop_work(last_work(schedule), "bob", AFTER)
@@ -140,16 +140,16 @@ def test_a_one_shot_whose_work_is_dropped_has_failed(fleet: Fleet):
 
 def test_a_one_shot_dropped_from_a_full_queue_has_failed(fleet: Fleet):
     agent = fleet.agent(work_queue_size=1)
-    fleet.start(fleet.ask(agent))
+    fleet.start(fleet.enqueue(agent))
     schedule = create(agent, SOON)
     tick(DUE)
-    fleet.ask(agent, AFTER)
+    fleet.enqueue(agent, AFTER)
     assert states(schedule) == ("failed", "dropped: overflow: more than 1 work items were queued")
 
 
 def test_restored_work_decides_how_its_one_shot_ends(fleet: Fleet):
     agent = fleet.agent()
-    busy = fleet.start(fleet.ask(agent))
+    busy = fleet.start(fleet.enqueue(agent))
     schedule = create(agent, SOON)
     tick(DUE)
     control.drop_work(last_work(schedule), "bob", AFTER)
@@ -190,7 +190,7 @@ def test_a_one_shot_that_is_blocked_has_failed_with_the_reason(fleet: Fleet, col
 
 def test_a_one_shot_with_overlap_skip_has_failed_if_no_slot_is_free(fleet: Fleet):
     agent = fleet.agent()
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     schedule = create(agent, SOON, overlap="skip")
     tick(DUE)
     assert states(schedule) == ("failed", "skipped: at_capacity")
@@ -215,7 +215,7 @@ def test_a_one_shot_whose_work_item_cannot_be_created_has_failed(durable_fleet: 
     agent = durable_fleet.agent()
     schedule = create(agent, SOON)
     due.claim_due_schedules(DUE)
-    other = durable_fleet.ask(agent)
+    other = durable_fleet.enqueue(agent)
     WorkItem.objects.filter(pk=other.pk).update(firing=schedule.firings.get())
     firings.decide_firings(DUE)
     assert outcomes(schedule) == [(DUE, "failed", "")]
@@ -266,7 +266,7 @@ def test_a_one_shot_that_drover_paused_fires_when_it_is_resumed(fleet: Fleet):
 
 def test_a_one_shot_waits_for_a_slot_by_default(fleet: Fleet):
     agent = fleet.agent()
-    busy = fleet.start(fleet.ask(agent))
+    busy = fleet.start(fleet.enqueue(agent))
     schedule = create(agent, SOON)
     tick(DUE)
     assert outcomes(schedule) == [(DUE, "queued", "")]

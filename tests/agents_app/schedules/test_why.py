@@ -143,7 +143,7 @@ def test_each_problem_of_the_agent_is_an_obstacle(
 def test_busy_slots_are_named_with_the_runs_that_hold_them(fleet: Fleet):
     agent = fleet.agent()
     schedule = fleet.schedule(agent)
-    run_id = fleet.start(fleet.ask(agent, requested_by="ann"), at(minutes=-5)).run_id
+    run_id = fleet.start(fleet.enqueue(agent, requested_by="ann"), at(minutes=-5)).run_id
     since = f"run {run_id} (running since Mon 02 Mar 2026 11:55 UTC, ann)"
     assert only_obstacle(schedule) == (
         "at_capacity",
@@ -155,7 +155,7 @@ def test_busy_slots_are_named_with_the_runs_that_hold_them(fleet: Fleet):
 
 def test_a_full_project_is_an_obstacle_even_if_the_agent_has_free_slots(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent(scale=2))
-    fleet.ask(fleet.agent("other"))
+    fleet.enqueue(fleet.agent("other"))
     Tenant.objects.update(scale=1)
     code, text = only_obstacle(schedule)
     assert code == "project_at_capacity"

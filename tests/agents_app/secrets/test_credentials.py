@@ -1,4 +1,4 @@
-"""Credentials: set by people, sealed in the rows, opened for a run, and seen by nobody else."""
+"""Credentials: set by people, sealed in the rows, opened for a run, and shown nowhere."""
 
 import json
 import logging
@@ -231,7 +231,7 @@ def test_a_log_line_says_no_secret_of_a_live_run(lines: list[str]):
         logging.getLogger("drover.canary").exception("failed for %s", json.dumps([CANARY]))
     finally:
         log_filter.remove_redactor(1)
-    logging.getLogger("drover.canary").warning("nobody holds %s any more", CANARY)
+    logging.getLogger("drover.canary").warning("no run holds %s any more", CANARY)
     assert "canary-of" not in lines[0] and lines[0].count("[redacted door]") == 2
     assert CANARY in lines[1]
 

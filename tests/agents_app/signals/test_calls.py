@@ -60,7 +60,7 @@ def test_a_loop_of_calls_is_refused_at_the_maximum_depth_with_the_chain(
 def test_a_missing_or_disabled_agent_cannot_be_called(fleet: Fleet, caller: Program):
     fleet.agent("gone", removed_at=NOON)
     fleet.agent("off", scale=0)
-    for name in ("nobody", "gone", "A", ""):
+    for name in ("unknown", "gone", "A", ""):
         with pytest.raises(NotFound):
             caller.says("call", agent=name)
     with pytest.raises(Refused, match="scale is 0"):
@@ -219,5 +219,5 @@ def test_a_tree_of_one_run_is_that_run(caller: Program):
 
 
 def test_errors_name_what_was_wrong(caller: Program):
-    with pytest.raises(DroverError, match="there is no agent 'nobody'"):
-        caller.says("call", agent="nobody")
+    with pytest.raises(DroverError, match="there is no agent 'unknown'"):
+        caller.says("call", agent="unknown")

@@ -79,7 +79,7 @@ def test_messages_beyond_the_size_of_the_pipe_stay_undelivered(shell: Shell):
 @pytest.mark.usefixtures("nothing_leaks")
 def test_a_message_left_in_the_pipe_is_undelivered(shell: Shell):
     """Guard: the kernel is asked what was fetched. Without that a message to a program that is
-    about to end is gone, and nobody knows."""
+    about to end is lost without a record."""
     program = hearing(shell("dd bs=4 count=1 status=none; until [ -e go ]; do sleep 0.1; done"))
     telling = program.control.stdin_messages
     for number, line in enumerate([b"one\n", b"two\n", b"three\n"]):
@@ -169,7 +169,7 @@ def test_a_message_to_a_running_run_arrives_once_and_counts_as_read(
     lease: Lease, durable_fleet: Fleet
 ):
     listener = durable_fleet.agent(command=["sh", "-c", UNTIL_STOP], messages_on_stdin=True)
-    run = live_run(durable_fleet.ask(listener))
+    run = live_run(durable_fleet.enqueue(listener))
     thread = threading.Thread(target=_execute, args=(run.pk, lease), daemon=True)
     thread.start()
     wait_for(lambda: Run.objects.get().state == "running")
@@ -188,7 +188,7 @@ def test_delivered_messages_are_recorded_and_others_freed_after_a_database_outag
     """The first message is read, and the pipe has room for a part of the second."""
     script = f"read -r line; until [ -e {tmp_path}/over ]; do sleep 0.02; done"
     listener = durable_fleet.agent(command=["sh", "-c", script], messages_on_stdin=True)
-    run = live_run(durable_fleet.ask(listener))
+    run = live_run(durable_fleet.enqueue(listener))
     thread = threading.Thread(target=_execute, args=(run.pk, lease), daemon=True)
     thread.start()
     wait_for(lambda: Run.objects.get().state == "running")
@@ -218,7 +218,7 @@ def test_delivered_messages_are_recorded_and_others_freed_after_a_database_outag
 def told(fleet: Fleet, *texts: str) -> tuple[Job, list[Message]]:
     """A run that goes on, and what its worker has taken to tell it."""
     listener = fleet.agent(scale=2, messages_on_stdin=True)
-    job = fleet.start(fleet.ask(listener))
+    job = fleet.start(fleet.enqueue(listener))
     for text in texts:
         messages.send(listener, text, "ann", NOON)
     return job, messages.take(Run.objects.get(pk=job.run_id))
@@ -234,7 +234,7 @@ def test_a_message_taken_and_not_delivered_is_freed(fleet: Fleet):
 
 def test_a_message_taken_for_one_run_is_not_read_by_another(fleet: Fleet):
     job, taken = told(fleet, "one", "two")
-    other = Run.objects.get(pk=fleet.start(fleet.ask(taken[0].agent)).run_id)
+    other = Run.objects.get(pk=fleet.start(fleet.enqueue(taken[0].agent)).run_id)
     assert messages.read(other, NOON) == messages.take(other) == []
     # Its own it may take again: the answer to the first time may have been lost.
     assert messages.take(Run.objects.get(pk=job.run_id)) == taken
@@ -260,7 +260,7 @@ def test_undelivered_messages_of_a_dead_worker_become_work_and_delivered_ones_do
 
 def test_another_run_of_the_agent_reads_the_messages_of_a_lost_run(fleet: Fleet):
     job, taken = told(fleet, "one")
-    other = Run.objects.get(pk=fleet.start(fleet.ask(taken[0].agent)).run_id)
+    other = Run.objects.get(pk=fleet.start(fleet.enqueue(taken[0].agent)).run_id)
     run = Run.objects.select_related("agent").get(pk=job.run_id)
     in_transaction(lambda: lifecycle.lose_run(run, at(2), "lost: its worker died"))
     assert messages.sweep(at(3)) == 0

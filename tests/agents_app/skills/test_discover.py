@@ -13,7 +13,7 @@ from agents_app.skills.specs import ProjectSpec
 from tests.agents_app.skills.conftest import ProjectDirectory
 from tests.parts.missing import missing
 
-NOBODY = 65534
+UNPRIVILEGED_UID = 65534
 
 
 def names(discovery) -> list[str]:
@@ -265,7 +265,7 @@ def an_ordinary_user():
     if os.geteuid() != 0:
         yield
         return
-    os.seteuid(NOBODY)
+    os.seteuid(UNPRIVILEGED_UID)
     try:
         yield
     finally:

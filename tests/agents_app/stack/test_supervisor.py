@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents_app.stack import backoff, keeper
+from agents_app.stack import backoff, role_process
 from agents_app.stack.console import Console
 from agents_app.stack.role import Role
 from agents_app.stack.supervisor import Callbacks, Supervisor
@@ -138,7 +138,7 @@ def test_a_program_that_does_not_exist_is_named() -> None:
 def test_a_role_that_never_gets_ready_ends_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "READY_WITHIN_SECONDS", 0.3)
+    monkeypatch.setattr(role_process, "READY_WITHIN_SECONDS", 0.3)
     code, screen = supervise(role("slow", SLEEPS, ready_file=tmp_path / "never"))
     assert code == 1
     assert "slow waited 0.3 s and was never ready" in screen.getvalue()

@@ -37,7 +37,7 @@ from tests.agents_app.triggers.phrases import (
 repeatable = settings(
     derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
-# The first is this machine's own, the second nobody's.
+# `localtime` is the zone of this machine and `Factory` is a placeholder.
 ZONES = tuple(sorted(available_timezones() - {"localtime", "Factory"}))
 zones = st.sampled_from(ZONES).map(ZoneInfo)
 policies = st.tuples(st.sampled_from(GAPS), st.sampled_from(OVERLAP_HOURS))

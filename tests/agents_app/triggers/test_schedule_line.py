@@ -51,7 +51,7 @@ def refused(text: str) -> str:
         ("/schedule 2030-06-01T12:00:30+02:00: go", "2030-06-01T12:00:30+02:00", "go"),
         ("/schedule in 1 hour: two\nlines", "in 1 hour", "two\nlines"),
         ("/schedule\tdaily: \u00fcber", "daily", "\u00fcber"),
-        # Whether it is past is for somebody with a clock to say.
+        # The parser has no clock: its caller refuses a time in the past.
         ("/schedule on 2020-01-01: go", "on 2020-01-01", "go"),
     ],
 )
@@ -141,7 +141,7 @@ OUTPUT = """I will look again.
 ``` and `this` is no fence
 /schedule cancel 42
 ```
-/schedule in 7 hours: in a block that nobody closed"""
+/schedule in 7 hours: in a block that is never closed"""
 
 
 def test_writs_start_a_line_outside_fenced_blocks():

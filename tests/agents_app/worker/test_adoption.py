@@ -137,16 +137,16 @@ def conclude(job: Job, ending: Ending, now: datetime, worker_id: int) -> None:
 
 def test_work_without_an_engine_waits_with_the_reason_and_keeps_its_attempts(fleet: Fleet):
     agent = fleet.agent(runtime=BOX)
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     for number in range(3):
         now = at(10 * number)
         job = fleet.start(item, now)
         worker_id = fleet.workers[0].pk
-        ending = Ending("unavailable", error="docker_unavailable: nobody there")
+        ending = Ending("unavailable", error="docker_unavailable: no answer")
         conclude(job, ending, now, worker_id)
         item.refresh_from_db()
         assert (item.state, item.attempts) == (WorkItem.State.QUEUED, 0)
-        assert item.reason == "docker_unavailable: nobody there"
+        assert item.reason == "docker_unavailable: no answer"
         assert item.available_at == now + timedelta(seconds=1)
         assert Run.objects.filter(slot__isnull=False).count() == 0
         assert dispatch.admit_waiting(agent.pk, now) == 0
@@ -160,9 +160,9 @@ def test_work_without_an_engine_waits_with_the_reason_and_keeps_its_attempts(fle
 
 
 def test_a_worker_that_no_longer_owns_a_run_does_not_return_it_to_the_queue(fleet: Fleet):
-    item = fleet.ask(fleet.agent())
+    item = fleet.enqueue(fleet.agent())
     job = fleet.start(item)
-    ending = Ending("unavailable", error="docker_unavailable: nobody there")
+    ending = Ending("unavailable", error="docker_unavailable: no answer")
     other = fleet.worker().pk
     conclude(job, ending, NOON, other)
     item.refresh_from_db()
@@ -172,7 +172,7 @@ def test_a_worker_that_no_longer_owns_a_run_does_not_return_it_to_the_queue(flee
 
 def test_a_run_whose_container_vanished_is_lost_by_its_own_worker(fleet: Fleet):
     agent = fleet.agent(runtime=BOX, on_lost="retry")
-    job = fleet.start(fleet.ask(agent))
+    job = fleet.start(fleet.enqueue(agent))
     ending = Ending("lost", error="lost: the container was removed, but not by Drover")
     conclude(job, ending, NOON, fleet.workers[0].pk)
     assert Run.objects.get().state == "lost"
@@ -181,7 +181,7 @@ def test_a_run_whose_container_vanished_is_lost_by_its_own_worker(fleet: Fleet):
 
 def test_an_unavailable_engine_does_not_stop_the_worker(fleet: Fleet, host: Host, monkeypatch):
     def away(*_: object) -> None:
-        raise EngineUnavailable("nobody there")
+        raise EngineUnavailable("no answer")
 
     monkeypatch.setattr(adoption.DOCKER, "find", away)
     fleet.agent(runtime=BOX)

@@ -48,7 +48,7 @@ def test_a_program_that_cannot_start_fails_the_run_and_frees_its_slot(
     fleet: Fleet, host: Host, command, errno
 ):
     agent = fleet.agent(command=command)
-    first, _ = fleet.ask(agent), fleet.ask(agent)
+    first, _ = fleet.enqueue(agent), fleet.enqueue(agent)
     assert execute.execute(live_run(first).pk, host) == 2
     assert run_states(agent) == ["failed", "failed"]
     for run in agent.runs.all():
@@ -71,7 +71,7 @@ def test_after_an_exception_the_run_ends_and_its_slot_is_free(fleet: Fleet, host
 
 def test_the_end_of_a_run_is_recorded_after_a_database_outage(fleet: Fleet, host: Host):
     """Reading the definition fails after the start: only this worker can end the run."""
-    run = live_run(fleet.ask(fleet.agent()))
+    run = live_run(fleet.enqueue(fleet.agent()))
     failures = [OperationalError("the server closed the connection")]
 
     def fail_once(execute_sql, sql, *rest):
@@ -88,7 +88,7 @@ def test_the_end_of_a_run_is_recorded_after_a_database_outage(fleet: Fleet, host
 
 def test_a_run_that_another_worker_started_is_not_executed(fleet: Fleet, host: Host, tmp_path):
     agent = fleet.agent(command=["touch", str(tmp_path / "ran")])
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     job = fleet.start(item, worker=fleet.worker())
     assert execute.execute(job.run_id, host) == 0
     assert not (tmp_path / "ran").exists()

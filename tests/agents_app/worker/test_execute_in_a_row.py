@@ -22,7 +22,7 @@ from tests.parts.waiting import wait_for
 
 def test_one_thread_executes_runs_while_its_slot_has_work(fleet: Fleet, host: Host):
     agent = fleet.agent()
-    first, *_ = (fleet.ask(agent) for _ in range(4))
+    first, *_ = (fleet.enqueue(agent) for _ in range(4))
     assert execute.execute(live_run(first).pk, host) == 4
     assert work_states(agent) == ["done"] * 4
     assert event_names(agent.runs.latest("id").pk) == [
@@ -37,7 +37,7 @@ def test_after_some_runs_in_a_row_the_slot_goes_back_through_the_queue(
 ):
     monkeypatch.setattr(execute, "MAX_RUNS_IN_A_ROW", 3)
     agent = fleet.agent()
-    first, *_ = (fleet.ask(agent) for _ in range(5))
+    first, *_ = (fleet.enqueue(agent) for _ in range(5))
     assert execute.execute(live_run(first).pk, host) == 3
     assert run_states(agent) == ["succeeded"] * 3 + ["pending"]
 
@@ -47,7 +47,7 @@ def test_after_some_time_in_a_row_the_slot_goes_back_through_the_queue(
 ):
     monkeypatch.setattr(execute, "MAX_SECONDS_IN_A_ROW", 0.0)
     agent = fleet.agent()
-    first, *_ = (fleet.ask(agent) for _ in range(3))
+    first, *_ = (fleet.enqueue(agent) for _ in range(3))
     assert execute.execute(live_run(first).pk, host) == 1
     assert run_states(agent) == ["succeeded", "pending"]
 
@@ -55,7 +55,7 @@ def test_after_some_time_in_a_row_the_slot_goes_back_through_the_queue(
 def test_under_a_cap_of_the_project_a_finished_run_admits_the_oldest_work(fleet: Fleet, host: Host):
     Tenant.objects.update(scale=1)
     a, b = fleet.agent("a"), fleet.agent("b")
-    first, oldest, _ = fleet.ask(a), fleet.ask(b), fleet.ask(a)
+    first, oldest, _ = fleet.enqueue(a), fleet.enqueue(b), fleet.enqueue(a)
     assert execute.execute(live_run(first).pk, host) == 1
     assert live_run(oldest).state == "pending"
     assert work_states(a) == ["done", "queued"]
@@ -82,7 +82,7 @@ def test_exit_42_of_a_run_a_person_asked_for_is_plain_success(fleet: Fleet, host
 
 def test_a_draining_worker_finishes_its_run_and_begins_no_other(fleet: Fleet, host: Host):
     agent = fleet.agent()
-    first, _ = fleet.ask(agent), fleet.ask(agent)
+    first, _ = fleet.enqueue(agent), fleet.enqueue(agent)
     run = live_run(first)
     clocked = Host(host.worker_id, lambda: _drain_then(host, NOON), host.live, host.draining)
     assert execute.execute(run.pk, clocked) == 1
@@ -96,7 +96,7 @@ def _drain_then(host: Host, now):
 
 def test_a_hint_that_reaches_a_draining_worker_begins_nothing(fleet: Fleet, host: Host):
     agent = fleet.agent()
-    run = live_run(fleet.ask(agent))
+    run = live_run(fleet.enqueue(agent))
     host.draining.set()
     assert execute.execute(run.pk, host) == 0
     assert run_states(agent) == ["pending"]
@@ -182,7 +182,7 @@ def test_a_thread_that_hands_over_sends_the_hint_itself(
     agent = durable_fleet.agent(command=_until(tmp_path / "go", "true"))
     going_on = executing(agent)
     broker.client().flushall()
-    waiting = durable_fleet.ask(agent)
+    waiting = durable_fleet.enqueue(agent)
     (tmp_path / "go").touch()
     assert going_on.ended()
     assert live_run(waiting).state == "pending"
@@ -192,7 +192,7 @@ def test_a_thread_that_hands_over_sends_the_hint_itself(
 def test_nothing_of_a_run_is_left_behind(durable_fleet: Fleet, executing, tmp_path):
     agent = durable_fleet.agent(command=shell(f"sleep 60 & echo $! > {tmp_path}/pid; exit 0"))
     descriptors = len(os.listdir("/proc/self/fd"))
-    run = live_run(durable_fleet.ask(agent))
+    run = live_run(durable_fleet.enqueue(agent))
     host = Host(durable_fleet.worker().pk, lambda: NOON)
     execute.execute(run.pk, host)
     pid = int((tmp_path / "pid").read_text())

@@ -52,7 +52,7 @@ def test_only_a_renewed_lease_is_reported_to_the_guard(lease: Lease, monkeypatch
 
 def _running(fleet: Fleet, lease: Lease) -> tuple[Run, RunControl]:
     worker = Worker.objects.get(pk=lease.host.worker_id)
-    job = fleet.start(fleet.ask(fleet.agent()), worker=worker)
+    job = fleet.start(fleet.enqueue(fleet.agent()), worker=worker)
     control = RunControl()
     lease.host.live[job.run_id] = control
     return Run.objects.get(pk=job.run_id), control

@@ -2,7 +2,7 @@
 
 from agents_app.conf import CONF, database_settings
 
-SECRET_KEY = "not a secret: it serves nobody but a benchmark"
+SECRET_KEY = "not a secret: only a benchmark uses it"
 ALLOWED_HOSTS = ["127.0.0.1"]
 ROOT_URLCONF = "tests.benchmarks.peer.site"
 USE_TZ = True

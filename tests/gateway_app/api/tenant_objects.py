@@ -48,8 +48,8 @@ def create_objects(fleet: Fleet, mark: str) -> TenantObjects:
         tenant=fleet.tenant, worker=fleet.workers[0], run_id=job.run_id, state="busy", at=NOON
     )
     fleet.finish(job, "failed", error=mark)
-    fleet.start(fleet.ask(agent, prompt=mark, requested_by=mark))
-    item = fleet.ask(agent, prompt=mark, requested_by=mark)
+    fleet.start(fleet.enqueue(agent, prompt=mark, requested_by=mark))
+    item = fleet.enqueue(agent, prompt=mark, requested_by=mark)
     token = create_token(fleet.tenant, mark, "read", mark, NOON).row
     note = journal.JournalEntry("agent.scaled", NOON, fleet.tenant.pk, agent.pk, detail=mark)
     in_transaction(lambda: journal.record(note))

@@ -14,9 +14,9 @@ def details_of(name: str) -> list[str]:
 def test_an_agent_shows_its_runs_queue_and_next_fire(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=2, description="Reports")
     fleet.schedule(agent)
-    fleet.start(fleet.ask(agent))
-    pending = fleet.ask(agent).runs.get()
-    fleet.ask(agent)
+    fleet.start(fleet.enqueue(agent))
+    pending = fleet.enqueue(agent).runs.get()
+    fleet.enqueue(agent)
     shown = reader.get("/agents/reporter").json
     assert (shown["state"], shown["scale"], shown["description"]) == ("enabled", 2, "Reports")
     assert (shown["running"], shown["pending"], shown["queue_depth"]) == (1, 1, 1)
@@ -32,8 +32,8 @@ def test_the_secrets_of_an_agent_are_not_shown(fleet: Fleet, reader: Api):
 
 def test_the_scale_is_changed_at_once(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=1)
-    fleet.ask(agent)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
+    fleet.enqueue(agent)
     assert api.post("/agents/reporter/scale", {"scale": 2}).json["pending"] == 2
     assert details_of("agent.scaled") == ["token ci: 2"]
 
@@ -42,7 +42,7 @@ def test_an_agent_is_paused_with_a_note_and_resumed(fleet: Fleet, api: Api):
     agent = fleet.agent()
     shown = api.post("/agents/reporter/pause", {"note": "too loud"}).json
     assert (shown["state"], shown["pause_note"]) == ("paused", "too loud")
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     assert work_states(agent) == ["queued"]
     assert api.post("/agents/reporter/resume").json["state"] == "enabled"
     assert work_states(agent) == ["admitted"]
@@ -58,8 +58,8 @@ def test_pausing_twice_is_not_an_error_and_keeps_the_first_note(fleet: Fleet, ap
 
 def test_a_stop_request_stops_all_runs_of_the_agent(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=2)
-    fleet.start(fleet.ask(agent))
-    fleet.ask(agent)
+    fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent)
     assert api.post("/agents/reporter/stop").json == {"stopping": 2}
     assert run_states(agent) == ["running", "stopped"]
     assert api.post("/agents/reporter/stop").json == {"stopping": 0}

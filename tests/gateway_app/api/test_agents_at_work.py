@@ -9,7 +9,7 @@ from tests.gateway_app.api.calling import Api
 
 def running_program(fleet: Fleet, name: str = "a") -> Program:
     agent, now = fleet.agent(name), utc_now()
-    return Program(fleet, fleet.start(fleet.ask(agent, now), now))
+    return Program(fleet, fleet.start(fleet.enqueue(agent, now), now))
 
 
 def test_the_tree_of_calls_is_shown_from_any_of_its_runs(fleet: Fleet, reader: Api):

@@ -15,7 +15,7 @@ OUT, ERR = 1, 2
 
 @pytest.fixture
 def run_id(fleet: Fleet) -> int:
-    return fleet.start(fleet.ask(fleet.agent())).run_id
+    return fleet.start(fleet.enqueue(fleet.agent())).run_id
 
 
 def texts(reply: Reply) -> list[str]:
@@ -39,7 +39,7 @@ def test_lines_have_a_number_a_time_and_a_stream(reader: Api, run_id: int):
 
 
 def test_a_line_is_shown_when_it_is_complete_or_the_run_has_ended(fleet: Fleet, reader: Api):
-    job = fleet.start(fleet.ask(fleet.agent()))
+    job = fleet.start(fleet.enqueue(fleet.agent()))
     tell(job.run_id, b"half")
     assert texts(reader.get(f"/runs/{job.run_id}/logs")) == []
     tell(job.run_id, b" a line\nthe end")
@@ -51,7 +51,7 @@ def test_a_line_is_shown_when_it_is_complete_or_the_run_has_ended(fleet: Fleet, 
 
 
 def test_offset_and_limit_give_a_part_and_the_next_offset(fleet: Fleet, reader: Api):
-    job = fleet.start(fleet.ask(fleet.agent()))
+    job = fleet.start(fleet.enqueue(fleet.agent()))
     tell(job.run_id, b"".join(b"line %d\n" % number for number in range(10)))
     fleet.finish(job)
     seen, offset, complete = [], 0, False
@@ -70,7 +70,7 @@ def test_bytes_that_are_not_text_are_made_safe_to_show(reader: Api, run_id: int)
 
 
 def test_a_part_of_a_log_has_the_same_line_numbers_as_the_whole(fleet: Fleet, reader: Api):
-    job = fleet.start(fleet.ask(fleet.agent()))
+    job = fleet.start(fleet.enqueue(fleet.agent()))
     for piece in (b"10%\r50%\r100%\nsecond ", b"line\nthe \xe2\x82", b"\xac\nlast"):
         tell(job.run_id, piece)
     fleet.finish(job)

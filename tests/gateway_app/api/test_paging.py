@@ -33,9 +33,9 @@ def test_the_pages_together_are_the_whole_list(fleet: Fleet, reader: Api, limit:
 
 def test_new_rows_do_not_shift_the_next_page(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=100)
-    runs = [fleet.ask(agent).runs.get().pk for _ in range(6)]
+    runs = [fleet.enqueue(agent).runs.get().pk for _ in range(6)]
     first = reader.get("/runs", limit=3).json
-    later = fleet.ask(agent).runs.get().pk
+    later = fleet.enqueue(agent).runs.get().pk
     second = reader.get("/runs", limit=3, cursor=first["next_cursor"]).json
     seen = [run["id"] for page in (first, second) for run in page["runs"]]
     assert seen == runs[::-1]

@@ -11,9 +11,9 @@ from tests.gateway_app.api.calling import Api
 def waiting(fleet: Fleet) -> list[WorkItem]:
     """Two work items that wait for a slot, and one of a paused agent."""
     agent, paused = fleet.agent(scale=1), fleet.agent("paused", paused_at=NOON)
-    fleet.start(fleet.ask(agent))
-    items = [fleet.ask(agent, prompt=f"number {number}") for number in range(2)]
-    return [*items, fleet.ask(paused)]
+    fleet.start(fleet.enqueue(agent))
+    items = [fleet.enqueue(agent, prompt=f"number {number}") for number in range(2)]
+    return [*items, fleet.enqueue(paused)]
 
 
 def ids(api: Api, **query: str) -> list[int]:
@@ -51,7 +51,7 @@ def test_a_tenant_clears_only_its_own_queue(
     fleet: Fleet, others: Fleet, api: Api, waiting: list[WorkItem]
 ):
     theirs = others.agent(paused_at=NOON)
-    others.ask(theirs)
+    others.enqueue(theirs)
     assert api.post("/queue/clear").json == {"cleared": 3}
     assert work_states(theirs) == ["queued"]
     WorkItem.objects.update(state="cleared")
@@ -64,9 +64,9 @@ def test_a_tenant_clears_only_its_own_queue(
 
 def test_events_are_found_by_name_agent_run_and_time(fleet: Fleet, reader: Api):
     one, two = fleet.agent("one"), fleet.agent("two")
-    job = fleet.start(fleet.ask(one))
+    job = fleet.start(fleet.enqueue(one))
     fleet.finish(job, "failed", at(60), error="no luck")
-    fleet.ask(two, at(120))
+    fleet.enqueue(two, at(120))
 
     def names(**query: object) -> list[str]:
         return [event["name"] for event in reader.get("/events", **query).json["events"]]

@@ -16,7 +16,7 @@ def ids(page: Any) -> list[int]:
 
 def test_a_run_shows_its_requester_its_times_and_its_end(fleet: Fleet, reader: Api):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent, requested_by="ann"))
+    job = fleet.start(fleet.enqueue(agent, requested_by="ann"))
     ended = at(90.25)
     fleet.finish(job, "failed", ended, error="exit code 1", exit_code=1)
     shown = reader.get(f"/runs/{job.run_id}").json
@@ -36,8 +36,8 @@ def test_a_run_shows_its_requester_its_times_and_its_end(fleet: Fleet, reader: A
 
 def test_since_finds_runs_that_started_then_or_later(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=9)
-    started = [fleet.start(fleet.ask(agent, at(n)), at(n)).run_id for n in range(4)]
-    pending = fleet.ask(agent, at(9)).runs.get().pk
+    started = [fleet.start(fleet.enqueue(agent, at(n)), at(n)).run_id for n in range(4)]
+    pending = fleet.enqueue(agent, at(9)).runs.get().pk
     since = int(at(2).timestamp())
     assert ids(reader.get("/runs", since=since).json) == [started[3], started[2]]
     assert ids(reader.get("/runs").json) == [pending, *reversed(started)]
@@ -45,7 +45,7 @@ def test_since_finds_runs_that_started_then_or_later(fleet: Fleet, reader: Api):
 
 def test_at_most_two_hundred_runs_are_listed_at_once(fleet: Fleet, reader: Api):
     agent = fleet.agent(scale=300)
-    item = fleet.ask(agent)
+    item = fleet.enqueue(agent)
     template = item.runs.get()
     Run.objects.filter(pk=template.pk).update(
         state="succeeded", slot=None, started_at=NOON, finished_at=NOON
@@ -69,7 +69,7 @@ def test_runs_are_found_by_state_agent_trigger_and_schedule(fleet: Fleet, reader
     schedule = fleet.schedule(one)
     fleet.fire(schedule)
     scheduled = Run.objects.get()
-    manual = fleet.start(fleet.ask(two)).run_id
+    manual = fleet.start(fleet.enqueue(two)).run_id
     assert ids(reader.get("/runs", state="running").json) == [manual]
     assert ids(reader.get("/runs", agent="one").json) == [scheduled.pk]
     assert ids(reader.get("/runs", trigger="schedule").json) == [scheduled.pk]
@@ -80,7 +80,7 @@ def test_runs_are_found_by_state_agent_trigger_and_schedule(fleet: Fleet, reader
 
 def test_a_run_is_stopped_once(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=2)
-    running, pending = fleet.start(fleet.ask(agent)).run_id, fleet.ask(agent).runs.get().pk
+    running, pending = fleet.start(fleet.enqueue(agent)).run_id, fleet.enqueue(agent).runs.get().pk
     shown = api.post(f"/runs/{running}/stop").json
     assert (shown["state"], shown["error"]) == ("running", "stopped by token ci")
     assert shown["stop_requested_at"] is not None
@@ -92,7 +92,7 @@ def test_a_run_is_stopped_once(fleet: Fleet, api: Api):
 
 def test_a_rerun_has_the_same_input(fleet: Fleet, api: Api):
     agent = fleet.agent()
-    job = fleet.start(fleet.ask(agent, prompt="the same"))
+    job = fleet.start(fleet.enqueue(agent, prompt="the same"))
     fleet.finish(job, "failed")
     reply = api.post(f"/runs/{job.run_id}/rerun")
     assert reply.status == 202
@@ -103,7 +103,7 @@ def test_a_rerun_has_the_same_input(fleet: Fleet, api: Api):
 
 @pytest.mark.parametrize("cost", ["0", "1.5", "0.000001", "999999.999999"])
 def test_the_cost_of_a_run_is_a_number(fleet: Fleet, reader: Api, cost: str):
-    run = fleet.ask(fleet.agent()).runs.get()
+    run = fleet.enqueue(fleet.agent()).runs.get()
     Run.objects.update(cost_usd=cost, tokens_in=5)
     shown = reader.get(f"/runs/{run.pk}").json
     assert (shown["cost_usd"], shown["tokens_in"]) == (float(cost), 5)
@@ -111,7 +111,7 @@ def test_the_cost_of_a_run_is_a_number(fleet: Fleet, reader: Api, cost: str):
 
 def test_a_run_that_has_not_begun_has_no_times(fleet: Fleet, reader: Api):
     now = NOON + timedelta(hours=1)
-    run = fleet.ask(fleet.agent(), now).runs.get()
+    run = fleet.enqueue(fleet.agent(), now).runs.get()
     shown = reader.get(f"/runs/{run.pk}").json
     assert shown["created_at"] == now.timestamp()
     assert (shown["started_at"], shown["duration_seconds"]) == (None, None)

@@ -14,7 +14,7 @@ MONDAYS = {"schedule": "every monday at 09:00", "message": "summarise", "agent":
 
 def test_a_schedule_is_deleted_with_its_runs_and_output(fleet: Fleet, api: Api):
     agent = fleet.agent()
-    kept = fleet.ask(agent)
+    kept = fleet.enqueue(agent)
     fleet.finish(fleet.start(kept))
     key = api.post("/schedules", MONDAYS).json["id"]
     run = fire_now(Schedule.objects.get())
@@ -34,7 +34,7 @@ def test_a_schedule_is_deleted_with_its_runs_and_output(fleet: Fleet, api: Api):
 
 def test_queued_work_of_a_deleted_schedule_never_starts(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=1)
-    busy = fleet.start(fleet.ask(agent))
+    busy = fleet.start(fleet.enqueue(agent))
     schedule = fleet.schedule(agent, overlap="queue", next_fire_at=utc_now())
     fleet.fire(schedule, utc_now())
     assert WorkItem.objects.filter(state="queued").count() == 1

@@ -22,8 +22,8 @@ def test_the_status_counts_checks_triggers_and_runs(fleet: Fleet, reader: Api):
     )
     one, two = fleet.agent("one", scale=2), fleet.agent("two")
     for agent in (one, one, two):
-        fleet.start(fleet.ask(agent))
-    fleet.ask(two)
+        fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(two)
     shown = reader.get("/scheduler").json
     assert (shown["state"], shown["check_count"], shown["trigger_count"]) == ("running", 7, 3)
     assert shown["started_at"] == shown["last_check_at"] == NOON.timestamp()
@@ -40,8 +40,8 @@ def test_a_pause_holds_the_work_of_one_tenant_only(fleet: Fleet, others: Fleet, 
     mine, theirs = fleet.agent(), others.agent()
     shown = api.post("/scheduler/pause", {"note": "release"}).json
     assert (shown["paused"], shown["pause_note"]) == (True, "release")
-    fleet.ask(mine)
-    others.ask(theirs)
+    fleet.enqueue(mine)
+    others.enqueue(theirs)
     assert (work_states(mine), work_states(theirs)) == (["queued"], ["admitted"])
     assert api.post("/scheduler/resume").json["paused"] is False
     assert work_states(mine) == ["admitted"]
@@ -50,8 +50,8 @@ def test_a_pause_holds_the_work_of_one_tenant_only(fleet: Fleet, others: Fleet, 
 def test_the_scale_of_the_project_is_set_and_removed(fleet: Fleet, api: Api):
     agent = fleet.agent(scale=5)
     assert api.post("/project/scale", {"scale": 1}).json["scale"] == 1
-    fleet.ask(agent)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
+    fleet.enqueue(agent)
     assert work_states(agent) == ["admitted", "queued"]
     assert api.post("/project/scale", {"scale": None}).json["scale"] is None
     assert work_states(agent) == ["admitted", "admitted"]
@@ -69,8 +69,8 @@ def test_an_invalid_scale_of_the_project_is_refused(
 
 def test_a_stop_by_an_operator_clears_the_queue(fleet: Fleet, admin: Api, stopped: list[str]):
     agent = fleet.agent(scale=1)
-    fleet.start(fleet.ask(agent))
-    fleet.ask(agent)
+    fleet.start(fleet.enqueue(agent))
+    fleet.enqueue(agent)
     reply = admin.post("/scheduler/stop")
     assert (reply.status, reply.json) == (202, {"state": "stopping", "cleared": 1})
     assert work_states(agent) == ["admitted", "cleared"]
@@ -79,7 +79,7 @@ def test_a_stop_by_an_operator_clears_the_queue(fleet: Fleet, admin: Api, stoppe
 
 def test_a_stop_with_keep_queue_keeps_the_queue(fleet: Fleet, admin: Api, stopped: list[str]):
     agent = fleet.agent(paused_at=NOON)
-    fleet.ask(agent)
+    fleet.enqueue(agent)
     assert admin.post("/scheduler/stop", {"keep_queue": True}).json["cleared"] == 0
     assert work_states(agent) == ["queued"]
 

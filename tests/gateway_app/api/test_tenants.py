@@ -83,7 +83,7 @@ def test_a_tenant_is_deleted_with_all_its_objects(fleet: Fleet, others: Fleet, a
 
 
 def test_a_tenant_whose_runs_have_not_ended_is_not_deleted_yet(others: Fleet, admin: Api):
-    job = others.start(others.ask(others.agent()))
+    job = others.start(others.enqueue(others.agent()))
     reply = admin.delete("/tenants/acme")
     assert (reply.status, reply.message) == (409, "a run is still ending: ask again in a moment")
     assert admin.get("/tenants/acme").json["state"] == "disabled"

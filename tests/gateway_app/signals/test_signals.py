@@ -80,7 +80,7 @@ def client() -> Client:
 
 def speaking(fleet: Fleet, name: str = "a", **columns: Any) -> Program:
     agent, now = fleet.agent(name, **columns), utc_now()
-    return Program(fleet, fleet.start(fleet.ask(agent, now), now))
+    return Program(fleet, fleet.start(fleet.enqueue(agent, now), now))
 
 
 @pytest.fixture

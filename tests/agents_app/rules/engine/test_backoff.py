@@ -114,7 +114,7 @@ def test_a_change_of_other_agents_does_not_end_the_backoff(rules: Rules, fleet: 
     fleet.agent("forge", scale=0)
     rules.save("[a] every 1m => summon forge")
     rules.ticks(at("12:00"), at("12:04"))
-    fleet.ask(fleet.agent("beacon"))
+    fleet.enqueue(fleet.agent("beacon"))
     rules.tick(at("12:04:10"))
     assert row("a").failures == 3
 

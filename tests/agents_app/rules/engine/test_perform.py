@@ -185,10 +185,10 @@ def test_a_rule_can_pause_and_scale_an_agent(
 def test_a_rule_resumes_a_paused_agent(rules: Rules, fleet: Fleet):
     fleet.agent("forge", paused_at=at("11:00"), pause_note="ann")
     rules.save("[a] every 1m if queue(forge) > 1 => resume forge")
-    fleet.ask(Agent.objects.get())
+    fleet.enqueue(Agent.objects.get())
     rules.ticks(at("12:00"), at("12:01"))
     assert status("a") == ("skip", "1 queued for forge")
-    fleet.ask(Agent.objects.get())
+    fleet.enqueue(Agent.objects.get())
     rules.ticks(at("12:01:10"), at("12:02"))
     assert Agent.objects.get().paused_at is None
     assert event_details("agent.resumed") == ["rule a"]

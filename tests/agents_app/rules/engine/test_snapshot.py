@@ -57,7 +57,7 @@ def test_an_agent_is_idle_since_the_last_activity_of_any_of_its_runs(fleet: Flee
 
 
 def test_a_run_that_no_worker_has_started_makes_its_agent_alive(fleet: Fleet):
-    fleet.ask(fleet.agent("forge"), at("12:09"))
+    fleet.enqueue(fleet.agent("forge"), at("12:09"))
     fleet.agent("beacon")
     states = look(fleet, needs=NOTHING)
     assert (states["forge"].alive, states["beacon"].alive) == (True, False)
@@ -66,9 +66,9 @@ def test_a_run_that_no_worker_has_started_makes_its_agent_alive(fleet: Fleet):
 def test_failures_are_counted_by_window_and_queued_work_is_counted(fleet: Fleet):
     agent = fleet.agent("forge", work_queue_size=100)
     for clock in ("11:00", "11:30", "12:09:30"):
-        fleet.finish(fleet.start(fleet.ask(agent, at(clock)), at(clock)), "failed", at(clock))
+        fleet.finish(fleet.start(fleet.enqueue(agent, at(clock)), at(clock)), "failed", at(clock))
     for _ in range(3):
-        fleet.ask(agent, at("12:09"))
+        fleet.enqueue(agent, at("12:09"))
     state = look(fleet)["forge"]
     assert dict(state.failed) == {60: 1, 3600: 2}
     assert state.queued == 2  # one of the three has the slot
@@ -77,7 +77,7 @@ def test_failures_are_counted_by_window_and_queued_work_is_counted(fleet: Fleet)
 def test_failures_are_counted_for_more_windows_than_a_query_has_columns(fleet: Fleet):
     agent = fleet.agent("forge")
     for clock in ("11:40", "12:09:30"):
-        fleet.finish(fleet.start(fleet.ask(agent, at(clock)), at(clock)), "failed", at(clock))
+        fleet.finish(fleet.start(fleet.enqueue(agent, at(clock)), at(clock)), "failed", at(clock))
     windows = tuple(range(1, 2101))
     failed = look(fleet, needs=replace(NOTHING, failed_within=windows))["forge"].failed
     # The runs ended 30 and 1800 seconds ago; a run exactly that old is outside the window.

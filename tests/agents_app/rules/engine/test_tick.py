@@ -90,7 +90,7 @@ def test_a_condition_that_does_not_hold_skips_the_rule(rules: Rules, fleet: Flee
 def test_rules_of_one_tick_are_evaluated_against_one_snapshot_in_the_order_of_the_file(
     rules: Rules, fleet: Fleet
 ):
-    fleet.ask(fleet.agent("forge"))
+    fleet.enqueue(fleet.agent("forge"))
     rules.save(
         "[z] every 1m if alive(forge) => release forge",
         "[a] every 1m if alive(forge) => msg forge hello".replace("hello", '"hello"'),

@@ -21,7 +21,7 @@ class StartError(DroverError):
     code = "start_failed"
 
 
-class Keeper:
+class RoleProcess:
     """Keeps one role running until `release` is called."""
 
     def __init__(self, role: Role, console: Console, keep_fds: tuple[int, ...]) -> None:
