@@ -156,7 +156,9 @@ def test_a_lock_is_taken_and_released_once(output: ContainerOutput) -> None:
     ((code, lock),) = output.answers("lock")
     assert (code, lock["ok"]) == (0, True)
     (given, _), (again, refused) = output.answers("unlock")
-    assert (given, again, refused["error"]["code"]) == (0, 2, "not_found")
+    assert given == 0
+    # The other container may hold the lock by now.
+    assert (again, refused["error"]["code"]) in {(2, "not_found"), (1, "locked")}
 
 
 def test_two_containers_hold_the_lock_one_after_the_other(

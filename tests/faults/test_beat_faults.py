@@ -30,6 +30,8 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
         far_away = {"type": "cron", "expression": FAR_AWAY, "overlap": "queue"}
         fleet.agent(name, scale=10, schedules={"main": far_away})
     fleet.sync()
+    # Else a full ten minutes during the other tests of this file would be a firing.
+    make_due(fleet, datetime.now(UTC) + timedelta(days=1), "missed")
     fleet.ensure("redis")
     return fleet
 

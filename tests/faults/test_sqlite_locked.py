@@ -46,7 +46,7 @@ def test_changes_during_a_lock_of_the_file_are_recorded_late_but_complete(
     fleet.stack.rows(
         "UPDATE drover_schedule SET next_fire_at = ? WHERE name = 'default'", seconds_ago(0)
     )
-    asking = threading.Thread(target=fleet.ask, args=("asked", 3))
+    asking = threading.Thread(target=fleet.enqueue, args=("asked", 3))
     with locked(fleet):
         locked_at = time.monotonic()
         asking.start()

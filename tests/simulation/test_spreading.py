@@ -84,7 +84,8 @@ def test_a_hundred_instants_of_one_schedule_are_spread_evenly(fleet: Fleet):
     seconds = [(moment - now).total_seconds() for moment in decided_at()[:-1]]
     thirds = [sum(low <= second < low + 10 for second in seconds) for low in (0, 10, 20)]
     assert sum(thirds) == 99
-    assert min(thirds) > 20
+    # The times are hashes of the schedule's id: 33 of 99 on average, 10 is five deviations below.
+    assert min(thirds) > 10
 
 
 def test_a_repeated_claim_spreads_firings_to_the_same_times(fleet: Fleet):
