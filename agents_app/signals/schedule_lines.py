@@ -247,7 +247,7 @@ def _carry_out(agent_id: int, run_id: int, line: str, at: float) -> str:
         agent = Agent.objects.get(pk=agent_id)
         return run_schedule_line(agent, line, datetime.fromtimestamp(at, UTC), f"run {run_id}").text
     except Exception as error:
-        log.exception("writ.not_obeyed", run_id=run_id)
+        log.exception("schedule_line.failed", run_id=run_id)
         return answer_block(line, f"ERR: it could not be done ({type(error).__name__}); ask again")
     finally:
         connection.close()

@@ -65,6 +65,6 @@ class ExtraThreads:
             execute_called(run_id, self.host)
         except Exception:
             # As in the pool: the sweep finds a run whose start failed.
-            log.exception("spares.failed", run_id=run_id)
+            log.exception("extra_thread.failed", run_id=run_id)
         finally:
             connections.close_all()

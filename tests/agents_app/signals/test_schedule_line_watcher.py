@@ -141,7 +141,7 @@ def test_the_same_schedule_lines_are_found_however_the_output_is_split(
     monkeypatch: pytest.MonkeyPatch, size: int
 ):
     """Guard: most of an output is not cut into lines at all. Drop its last one and this is red."""
-    monkeypatch.setattr(schedule_lines, "_carry_out", lambda _agent, _run, writ, _at: f"<{writ}>")
+    monkeypatch.setattr(schedule_lines, "_carry_out", lambda _agent, _run, line, _at: f"<{line}>")
     fenced = b"```\n/schedule 2\nd\n```\n\n"
     output = b"a\nb\n/schedule 1\nc\n%s/schedule 3\r\ne\n x/schedule 4\n/schedule 5" % fenced
     log = Log()
