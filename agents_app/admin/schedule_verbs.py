@@ -49,8 +49,6 @@ def _resume_now(schedule: Schedule, act: Act) -> str:
 
 
 def _cancel(schedule: Schedule, act: Act) -> str:
-    if is_from_file(schedule):
-        raise Refused("defined in the agent's SKILL.md: remove it there, or pause it here")
     dropped = edit.cancel(schedule, act.by, act.now)
     rest = f"; {dropped} queued work item{'' if dropped == 1 else 's'} dropped" if dropped else ""
     return f"{schedule} canceled{rest}"

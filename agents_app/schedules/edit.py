@@ -6,12 +6,14 @@ from copy import copy
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from agents_app.clock import HOST_ZONE
+from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
@@ -94,6 +96,7 @@ def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) ->
         schedule = Schedule.objects.select_related("agent").get(pk=known.pk)
         if schedule.state not in {S.ACTIVE, S.PAUSED}:
             raise Refused(f"a {schedule.state} schedule cannot be edited: create a new one")
+        _refuse_if_defined_in_file(schedule, "change it")
         for column, value in changes.items():
             setattr(schedule, column, value)
         columns = set(changes)
@@ -136,10 +139,14 @@ def resume(known: Schedule, by: str, now: datetime, *, at_once: bool = False) ->
 
 
 def cancel(known: Schedule, by: str, now: datetime) -> int:
-    """Cancel the schedule with its undecided firings and queued work; returns their number."""
+    """Cancel the schedule with its undecided firings and queued work; returns their number.
+
+    Refuses a schedule that a file defines: the next change of the file would bring it back.
+    """
 
     def write() -> int:
         schedule = _lock_and_read(known)
+        _refuse_if_defined_in_file(schedule, "remove it")
         if not schedule_states.cancel_schedule(schedule.pk, schedule.state):
             raise Refused(f"{schedule.name} was canceled already")
         _record_event("schedule.canceled", schedule, by, now)
@@ -173,7 +180,27 @@ def retry(known: Schedule, by: str, now: datetime) -> WorkItem:
 def _lock_and_read(known: Schedule) -> Schedule:
     """Lock the agent, then read the schedule."""
     lock_agents([known.agent_id])
-    return Schedule.objects.get(pk=known.pk)
+    return Schedule.objects.select_related("agent").get(pk=known.pk)
+
+
+def is_defined_in_file(schedule: Schedule) -> bool:
+    """Whether a file of the project defines the schedule now; its agent must have been read."""
+    in_use = schedule.state in {S.ACTIVE, S.PAUSED} and schedule.agent.removed_at is None
+    return in_use and schedule.source == Schedule.Source.FILE
+
+
+def _refuse_if_defined_in_file(schedule: Schedule, verb: str) -> None:
+    if not is_defined_in_file(schedule):
+        return
+    agent = schedule.agent
+    directory = Path(agent.directory or f"agents/{agent.name}")
+    if directory.is_relative_to(CONF.project):
+        directory = directory.relative_to(CONF.project)
+    file = f"{directory.as_posix()}/SKILL.md"
+    raise Refused(
+        f"{schedule.name} is defined in {file} or the config.toml beside it: {verb} there, "
+        "or pause the schedule"
+    )
 
 
 def _check(schedule: Schedule) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from threading import Lock
 from typing import Protocol
 
 import structlog
@@ -174,6 +176,37 @@ class RemarkSink(OutputSink, Protocol):
     def remark(self, text: str, at: float) -> None: ...
 
 
+class LineSequence:
+    """Carries out the lines of one run on the shared threads, each after the line before it.
+
+    A line gives its thread back before the next line begins, so that runs share the threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: deque[tuple[Future[str], Callable[[], str]]] = deque()
+        self._busy = False
+
+    def submit(self, work: Callable[[], str]) -> Future[str]:
+        future: Future[str] = Future()
+        with self._lock:
+            self._waiting.append((future, work))
+            idle, self._busy = not self._busy, True
+        if idle:
+            _threads.submit(self._carry_out_first)
+        return future
+
+    def _carry_out_first(self) -> None:
+        future, work = self._waiting.popleft()
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+        with self._lock:
+            more = self._busy = bool(self._waiting)
+        if more:
+            _threads.submit(self._carry_out_first)
+
+
 class ScheduleLineWatcher:
     """A sink that passes all output on, carries out the schedule lines in stdout and writes the
     answers to the log of the run. It never raises.
@@ -188,6 +221,7 @@ class ScheduleLineWatcher:
         self._finder = ScheduleLineFinder()
         self._count = 0
         self._answers: deque[tuple[Future[str], float]] = deque()
+        self._sequence = LineSequence()
         self._inside_line = False
         self._last_at = 0.0
 
@@ -215,8 +249,8 @@ class ScheduleLineWatcher:
             return
         self._count += 1
         if self._count <= MAX_LINES_PER_RUN:
-            future = _threads.submit(_carry_out, self._agent_id, self._run_id, line, at)
-            self._answers.append((future, at))
+            work = partial(_carry_out, self._agent_id, self._run_id, line, at)
+            self._answers.append((self._sequence.submit(work), at))
         elif self._count == MAX_LINES_PER_RUN + 1:
             problem = f"ERR: a run may write at most {MAX_LINES_PER_RUN} schedule lines"
             self._write(answer_block(line, problem), at)

@@ -188,7 +188,10 @@ def create_schedule(
 
 @router.patch("/schedules/{int:schedule_id}", response=answers(ScheduleShape), auth=TO_OPERATE)
 def change_schedule(request: HttpRequest, schedule_id: int, body: ScheduleChanges) -> ScheduleShape:
-    """All changes or none; counts and history stay. A resumed schedule fires at its next time."""
+    """All changes or none; counts and history stay. A resumed schedule fires at its next time.
+
+    A schedule that a file defines can be paused and resumed; other changes are refused.
+    """
     caller, now = caller_of(request), utc_now()
     schedule = find_schedule(caller.tenant, schedule_id)
     if body.status != "paused" and (body.pause_note or body.pause_until is not None):
@@ -207,7 +210,10 @@ def change_schedule(request: HttpRequest, schedule_id: int, body: ScheduleChange
 
 @router.delete("/schedules/{int:schedule_id}", response=answers(DeletedShape), auth=TO_OPERATE)
 def delete_schedule(request: HttpRequest, schedule_id: int) -> DeletedShape:
-    """Deletes the schedule with its runs and their output; running runs are stopped first."""
+    """Deletes the schedule with its runs and their output; running runs are stopped first.
+
+    A schedule that a file defines is refused: remove it in the file.
+    """
     caller, now = caller_of(request), utc_now()
     schedule = find_schedule(caller.tenant, schedule_id)
     wait_until_ended(removal.close_schedule(schedule, caller.by, now))

@@ -156,8 +156,6 @@ class Command(EnqueueCommand):
         schedule.refresh_from_db()
         for run in Run.objects.filter(schedule=schedule, slot__isnull=False):
             self.remark(f"run {run.pk} continues (stop it with manage.py stop run:{run.pk})")
-        if schedule.source == Schedule.Source.FILE:
-            self.remark("the schedule is defined in SKILL.md and returns when the file changes")
         text = f"{cell(schedule)} canceled; queued work items dropped: {dropped}"
         self._done(text, schedule, {"called_off": dropped}, json=json)
 

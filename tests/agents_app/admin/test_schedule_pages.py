@@ -195,7 +195,7 @@ def test_the_list_acts_by_the_same_verbs(boss: Client, fleet: Fleet):
     assert act_on_selected(boss, "retry", *schedules).count("nothing to retry") == 2
     said = act_on_selected(boss, "cancel", *schedules, file)
     assert said.count(" canceled") == 2
-    assert "reporter/c: defined in the agent's SKILL.md" in said
+    assert "reporter/c: c is defined in agents/reporter/SKILL.md" in said
     assert list(agent.schedules.order_by("name").values_list("state", flat=True)) == [
         *("canceled", "canceled", "active")
     ]

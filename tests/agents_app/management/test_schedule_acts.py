@@ -233,9 +233,13 @@ def test_a_run_that_goes_on_is_left_to_end_and_named(durable_fleet: Fleet):
     assert said.err == f"run {run_id} continues (stop it with manage.py stop run:{run_id})\n"
 
 
-def test_a_canceled_schedule_of_a_file_may_come_back_and_people_are_told(fleet: Fleet):
-    fleet.schedule(fleet.agent(), source="file")
-    assert "the schedule is defined in SKILL.md" in do("cancel", "main").err
+def test_a_schedule_of_a_file_is_not_canceled_and_the_error_names_the_file(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), source="file")
+    said = do("cancel", "main")
+    assert said.code == 1
+    assert "main is defined in agents/reporter/SKILL.md" in said.err
+    schedule.refresh_from_db()
+    assert schedule.state == "active"
 
 
 # --- retry ----------------------------------------------------------------------------------

@@ -74,6 +74,45 @@ def test_a_run_may_write_twenty_schedule_lines(durable_fleet: Fleet):
     assert answer.count("ERR: a run may write at most 20 schedule lines") == 1
 
 
+def test_the_lines_of_a_run_are_carried_out_in_their_order(durable_fleet: Fleet):
+    """Guard: one line begins after the line before it. On two threads the resume of a pair can
+    come before its pause, and the schedule stays paused."""
+    agent = durable_fleet.agent("research", timezone="UTC")
+    schedule = durable_fleet.schedule(agent)
+    pair = f"/schedule pause {schedule.pk}\n/schedule resume {schedule.pk}"
+    agent.command = shell(f"cat <<'END'\n{chr(10).join([pair] * 10)}\nEND")
+    agent.save()
+    answer = printed(finished(durable_fleet, agent).pk, 0)
+    said = [line.split()[1] for line in answer.splitlines() if line.startswith(("OK", "ERR"))]
+    assert said == ["paused", "resumed"] * 10, answer
+    schedule.refresh_from_db()
+    assert schedule.state == "active"
+
+
+def test_a_slow_line_of_one_run_delays_only_the_later_lines_of_this_run(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Guard: each run has a sequence of its own, and a sequence uses one thread at a time."""
+    go_on = threading.Event()
+    done: list[str] = []
+
+    def carry_out(_agent: int, run_id: int, line: str, _at: float) -> str:
+        if line.endswith("slow"):
+            assert go_on.wait(20)
+        done.append(f"{run_id} {line.split()[-1]}")
+        return f"[{line}]\n"
+
+    monkeypatch.setattr(schedule_lines, "_carry_out", carry_out)
+    first, second = ScheduleLineWatcher(Log(), 1, 1), ScheduleLineWatcher(Log(), 1, 2)
+    first.feed(1, b"/schedule slow\n/schedule a\n/schedule b\n", 0)
+    second.feed(1, b"/schedule c\n/schedule d\n", 0)
+    second.finish()
+    assert done == ["2 c", "2 d"]
+    go_on.set()
+    first.finish()
+    assert done[2:] == ["1 slow", "1 a", "1 b"]
+
+
 def test_a_line_on_stderr_is_not_a_schedule_line(durable_fleet: Fleet):
     agent = durable_fleet.agent(command=shell("echo '/schedule in 1 hour: x' >&2"))
     run = finished(durable_fleet, agent)

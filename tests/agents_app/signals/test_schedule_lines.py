@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from agents_app.conf import CONF
 from agents_app.models import Agent, RunEvent, Schedule, Tenant
 from agents_app.signals import schedule_lines
 from agents_app.signals.schedule_lines import ScheduleLineAnswer, run_schedule_line
@@ -140,3 +141,24 @@ def test_the_number_of_open_schedules_of_an_agent_is_limited(research: Agent, mo
     # Those of others, and those that are over, do not count.
     assert said(research, f"cancel {answers[0].schedule_id}").ok
     assert said(research, "in 1 hour: again").ok
+
+
+def test_a_schedule_that_a_file_defines_is_not_canceled_and_the_answer_names_the_file(
+    fleet: Fleet, research: Agent
+):
+    research.directory = f"{CONF.project}/agents/research"
+    research.save()
+    schedule = fleet.schedule(research, source="file")
+    answer = said(research, f"cancel {schedule.pk}")
+    assert answer.ok is False
+    assert "ERR: main is defined in agents/research/SKILL.md or the config.toml" in answer.text
+    schedule.refresh_from_db()
+    assert schedule.state == "active"
+    assert said(research, f"pause {schedule.pk}").ok
+    assert said(research, f"resume {schedule.pk}").ok
+
+
+def test_a_schedule_whose_file_is_gone_can_be_canceled(fleet: Fleet, research: Agent):
+    schedule = fleet.schedule(research, source="file")
+    Agent.objects.filter(pk=research.pk).update(removed_at=NOON)
+    assert said(research, f"cancel {schedule.pk}").ok

@@ -152,6 +152,20 @@ def test_a_canceled_schedule_stays_canceled(api: Api, schedule: Schedule):
     assert api.patch(f"/schedules/{schedule.pk}", {"message": "m"}).status == 409
 
 
+def test_a_schedule_that_a_file_defines_is_only_paused_and_resumed(api: Api, schedule: Schedule):
+    Schedule.objects.filter(pk=schedule.pk).update(source="file")
+    at = f"/schedules/{schedule.pk}"
+    for refused in (
+        api.patch(at, {"status": "canceled"}),
+        api.patch(at, {"message": "other"}),
+        api.delete(at),
+    ):
+        assert (refused.status, refused.error["code"]) == (409, "refused")
+        assert "main is defined in agents/reporter/SKILL.md" in refused.message
+    assert changed(api, schedule, status="paused")["status"] == "paused"
+    assert changed(api, schedule, status="active")["status"] == "active"
+
+
 def test_the_status_completed_cannot_be_set(api: Api, schedule: Schedule):
     for status in ("completed", "failed"):
         reply = api.patch(f"/schedules/{schedule.pk}", {"status": status})
