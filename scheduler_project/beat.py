@@ -17,13 +17,15 @@ from agents_app.database import in_transaction
 from agents_app.events import relay
 from agents_app.maintenance import DUTIES, RULES, BeatStatus
 from agents_app.project import sync_project, watch_project
-from agents_app.runs import control
+from agents_app.runs import control, shutdown
 from agents_app.schedules import due, firings
 
 log = structlog.get_logger("drover.beat")
 LONGEST_SLEEP_SECONDS = 1.0
 SHORTEST_SLEEP_SECONDS = 0.005
 RETRY_SECONDS = 1.0
+# How often beat looks for a drain that a command, the API or another host has begun.
+FOLLOW_DRAIN_SECONDS = 1.0
 # Smaller corrections of the clock are normal.
 SET_BACK = timedelta(seconds=5)
 
@@ -43,6 +45,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         self.status = BeatStatus()
         self.duties = DutyRunner()
         self.duties_at = 0.0
+        self.follow_drain_at = 0.0
         self.latest: datetime | None = None
         super().__init__(*args, **kwargs)
 
@@ -70,6 +73,9 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         self.latest = now
         claimed = self._fire(now) if _is_due(due.next_due_at(), now) else 0
         self.status.record_check(now, claimed)
+        if time.monotonic() >= self.follow_drain_at:
+            self.follow_drain_at = time.monotonic() + FOLLOW_DRAIN_SECONDS
+            shutdown.follow_drain(now)
         if time.monotonic() >= self.duties_at:
             self.duties_at = time.monotonic() + super().tick()
         return self._sleep_seconds()

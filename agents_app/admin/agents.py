@@ -17,7 +17,7 @@ from agents_app.admin.formatting import link_to
 from agents_app.admin.summaries import AgentSummary, with_counts
 from agents_app.errors import Refused
 from agents_app.models import Agent, WorkItem
-from agents_app.runs import control
+from agents_app.runs import control, why_waiting
 
 # --- verbs ----------------------------------------------------------------------------------
 
@@ -25,7 +25,7 @@ from agents_app.runs import control
 def _run(agent: Agent, act: Act) -> str:
     item = control.run_agent(agent, act.by, act.now, prompt=act.text)
     if item.state == WorkItem.State.QUEUED:
-        return f"{agent}: queued, starts as soon as a slot is free and the agent is not paused"
+        return f"{agent}: work item {item.pk} is queued: {why_waiting(item)}"
     return format_html("{}: started {}", agent, link_to(item.runs.latest("id")))
 
 

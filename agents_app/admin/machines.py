@@ -15,7 +15,7 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents_app.admin.base import RecordAdmin, may_see, utc_now
+from agents_app.admin.base import Act, RecordAdmin, Verb, may_see, utc_now
 from agents_app.admin.formatting import badge, link_to, when
 from agents_app.admin.line_charts import LineChart, Point, chart
 from agents_app.admin.summaries import RunSummary, count_by, run_summaries
@@ -23,6 +23,7 @@ from agents_app.admin.timeline import CHOICES, TimelineWindow, window_of
 from agents_app.conf import CONF
 from agents_app.installation import is_loopback
 from agents_app.models import MachineSnapshot, Run, Scheduler, Worker
+from agents_app.runs import shutdown
 
 LISTED_ROWS = 10
 # Runs that ended on a worker are searched among this many latest runs: no index finds them.
@@ -153,8 +154,25 @@ def _bar(percent: float, text: str) -> SafeString:
     return format_html(bar, min(100, round(percent)), text)
 
 
+def _drain(_row: Scheduler, act: Act) -> str:
+    shutdown.begin_drain(act.by, act.now, keep_queue=True)
+    return "Draining: no new run starts, queued work is kept, Drover exits after the last run"
+
+
+DRAIN = Verb(
+    "drain",
+    "Drain and stop",
+    "stop_circle",
+    _drain,
+    lambda row: row.state == Scheduler.State.RUNNING,
+    danger=True,
+    effect="Lets running runs finish, then stops all processes.",
+)
+
+
 @admin.register(Scheduler)
 class SchedulerAdmin(RecordAdmin):
+    verbs = (DRAIN,)
     list_display = ["shown_state", "started", "last_check", "check_count", "trigger_count"]
 
     @admin.display(description="State")

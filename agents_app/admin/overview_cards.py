@@ -15,6 +15,7 @@ from agents_app.models import (
     RuleBook,
     Run,
     Schedule,
+    Scheduler,
     Tenant,
     Usage,
     Worker,
@@ -109,13 +110,17 @@ _MISSING = {
     "worker": "No worker is running, so no run can start.",
     "beat": "Beat is not running, so no schedule fires.",
 }
+_DRAINING = "Drover is draining: no new run starts, and it exits when the last run has ended."
 MOST_OF_A_KIND = 5
 
 
 def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], bool]) -> list[str]:
     """Missing processes are shown to every user, quoted rows to users who may see them."""
     start = "Start Drover with: python manage.py up"
-    texts = [f"{_MISSING[part]} {start}" for part in missing_processes(now)]
+    if Scheduler.objects.filter(pk=1, state=Scheduler.State.DRAINING).exists():
+        texts = [_DRAINING]  # a drain stops beat first
+    else:
+        texts = [f"{_MISSING[part]} {start}" for part in missing_processes(now)]
     if sees("tenant"):
         texts += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
         texts += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])

@@ -7,7 +7,7 @@ from agents_app.cli.command import INTERRUPTED, DroverCommand
 from agents_app.models import Run, WorkItem
 from agents_app.output import runs_of_work_item, text_until_end
 from agents_app.reports import last_run
-from agents_app.runs import lock_agent, missing_processes
+from agents_app.runs import missing_processes, why_waiting
 
 TIMED_OUT = 124
 
@@ -83,16 +83,6 @@ def described(item: WorkItem, run: Run | None) -> dict[str, object]:
         "last_run": last_run(run),
         "waits_because": why_waiting(item) if item.state == WorkItem.State.QUEUED else None,
     }
-
-
-def why_waiting(item: WorkItem) -> str:
-    gate = lock_agent(item.agent_id)
-    if gate is not None and gate.block:
-        return gate.block.text
-    before = WorkItem.objects.filter(
-        agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
-    ).count()
-    return f"no slot is free, {before} queued before it"
 
 
 def ending_of(run: Run) -> str:

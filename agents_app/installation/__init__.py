@@ -27,13 +27,15 @@ from agents_app.installation.redis_server import (
     server_argv,
 )
 from agents_app.installation.secret_key import read_secret_key
-from agents_app.installation.up_lock import hold_lock, running_up
+from agents_app.installation.up_lock import DRAIN_SIGNAL, drain_up, hold_lock, running_up
 
 __all__ = [
+    "DRAIN_SIGNAL",
     "SOCKET_MODE",
     "client_url",
     "create_private_directory",
     "create_private_file",
+    "drain_up",
     "find_server",
     "gateway_socket_path",
     "hold_lock",

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from agents_app.installation.private_files import open_private_file
 
 # The processes of a killed `up` end too, and the gateway and Redis need seconds to close.
 _CLOSING_SECONDS = 10.0
+# On this signal `up` drains; a repeated signal changes nothing, unlike a second SIGTERM.
+DRAIN_SIGNAL = signal.SIGUSR1
 
 
 def lock_path(data: Path) -> Path:
@@ -47,6 +50,18 @@ def running_up(data: Path) -> int | None:
         return None if _try_lock(descriptor, fcntl.LOCK_SH) else _living_holder(descriptor)
     finally:
         os.close(descriptor)
+
+
+def drain_up(data: Path) -> bool:
+    """Ask the `up` of this data directory to drain; False: there is none that may be asked."""
+    process = running_up(data)
+    if process is None:
+        return False
+    try:
+        os.kill(process, DRAIN_SIGNAL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def _open(path: Path) -> int:

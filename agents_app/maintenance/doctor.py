@@ -33,7 +33,7 @@ from agents_app.models import (
     Tenant,
     Worker,
 )
-from agents_app.runs import SILENT_BEAT_SECONDS
+from agents_app.runs import SILENT_BEAT_SECONDS, shutdown
 from agents_app.skills import discover_project
 from agents_app.worker import boot_id, this_host
 
@@ -141,8 +141,11 @@ def check_database(_: datetime) -> CheckResults:
 
 def check_scheduler(_: datetime) -> CheckResults:
     state = Scheduler.objects.filter(pk=1).values_list("state", flat=True).first()
-    if state == Scheduler.State.STOPPING:
-        yield WARNING, "is stopping: no new run starts", "wait for the stop: manage.py stop"
+    if state == Scheduler.State.DRAINING:
+        count = shutdown.count_running()
+        runs = "1 run is" if count == 1 else f"{count} runs are"
+        advice = "Drover exits when the last run has ended; then start it: manage.py up"
+        yield WARNING, f"is draining: no new run starts, {runs} still running", advice
     else:
         yield OK, f"is {state or Scheduler.State.STOPPED}", ""
     for tenant in Tenant.objects.filter(paused_at__isnull=False):
@@ -160,7 +163,10 @@ def check_workers(now: datetime) -> CheckResults:
 
 
 def check_beat(now: datetime) -> CheckResults:
-    last = Scheduler.objects.filter(pk=1).values_list("last_check_at", flat=True).first()
+    row = Scheduler.objects.filter(pk=1).first() or Scheduler()
+    last = row.last_check_at
+    if row.state == Scheduler.State.DRAINING:
+        return  # a drain stops beat first
     if last is None:
         yield WRONG, "has never searched for due schedules", START
     elif now - last > timedelta(seconds=SILENT_BEAT_SECONDS):

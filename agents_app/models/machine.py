@@ -8,11 +8,12 @@ from django.db.models import Q
 
 
 class Scheduler(models.Model):
-    """The only row: whether this installation is running, stopping or stopped."""
+    """The only row: whether this installation is running, draining or stopped."""
 
     class State(models.TextChoices):
         RUNNING = "running"
-        STOPPING = "stopping"
+        # No run starts; when the last run has ended, all processes exit.
+        DRAINING = "draining"
         STOPPED = "stopped"
 
     state = models.CharField(max_length=8, choices=State.choices, default=State.RUNNING)

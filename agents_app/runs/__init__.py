@@ -16,7 +16,7 @@ from agents_app.runs.block_reasons import (
 from agents_app.runs.dispatch import Request, enqueue_in_transaction, request_stop
 from agents_app.runs.job import TOKEN_PREFIX, Ending, Job, secret_hash
 from agents_app.runs.loans import LONGEST_WAIT
-from agents_app.runs.readiness import SILENT_BEAT_SECONDS, missing_processes
+from agents_app.runs.readiness import SILENT_BEAT_SECONDS, missing_processes, why_waiting
 from agents_app.runs.slots import (
     AgentGate,
     find_free_slots,
@@ -52,4 +52,5 @@ __all__ = [
     "schedule_states",
     "secret_hash",
     "shutdown",
+    "why_waiting",
 ]

@@ -64,9 +64,9 @@ class Block:
 # In order of priority: the first block that holds is the reason.
 BLOCKS = (
     Block(
-        *("scheduler_stopping", R.STOPPING, "scheduler", "state"),
-        *("the scheduler is stopping", "start it"),
-        value=Scheduler.State.STOPPING.value,
+        *("scheduler_draining", R.STOPPING, "scheduler", "state"),
+        *("the scheduler is draining", "start it again when it has stopped"),
+        value=Scheduler.State.DRAINING.value,
     ),
     Block(
         *("scheduler_stopped", R.STOPPING, "scheduler", "state"),
@@ -129,7 +129,7 @@ SKIP_REASON_TEXTS: Mapping[str, str] = {
     R.BUDGET: "the budget was used up",
     R.TENANT_DISABLED: "the tenant was disabled",
     R.MISSED: "Drover did not run at that time, and the firing was not caught up",
-    R.STOPPING: "the scheduler was stopping",
+    R.STOPPING: "the scheduler was draining or stopped",
 }
 # The reason stored with a firing whose schedule was paused or canceled after it was recorded.
 SCHEDULE_BLOCKS: Mapping[str, str] = {

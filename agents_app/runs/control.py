@@ -4,7 +4,7 @@ Each commits its change together with its event. Commands for a schedule are in 
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -158,19 +158,41 @@ def stop_agent(agent: Agent, by: str, now: datetime) -> int:
     return in_transaction(change)
 
 
-def begin_shutdown(by: str, now: datetime, *, keep_queue: bool) -> int:
-    """Keep new runs from starting; returns the number of cleared work items."""
+def begin_drain(by: str, now: datetime, *, keep_queue: bool) -> int:
+    """Keep new runs from starting; returns the number of cleared work items.
+
+    `shutdown.begin_drain` also lets the processes exit when the last run has ended.
+    """
 
     def change() -> int:
-        Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.STOPPING})
+        Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.DRAINING})
         cleared = 0 if keep_queue else _clear_all(now, "the scheduler was stopped")
-        # All tenants are affected, but only the default tenant may see who stopped the scheduler.
-        owner, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
         about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"
-        journal.record(journal.JournalEntry("scheduler.stopping", now, owner.pk, detail=about))
+        journal.record(
+            journal.JournalEntry("scheduler.stopping", now, _own_tenant().pk, detail=about)
+        )
         return cleared
 
     return in_transaction(change)
+
+
+def record_stopped(now: datetime, *, was: Collection[str]) -> bool:
+    """Record the end of a drain, if the scheduler is in one of the given states."""
+    ending = Scheduler.objects.filter(pk=1, state__in=was)
+
+    def change() -> bool:
+        stopped = bool(ending.update(state=Scheduler.State.STOPPED))
+        if stopped:
+            journal.record(journal.JournalEntry("scheduler.stopped", now, _own_tenant().pk))
+        return stopped
+
+    return in_transaction(change)
+
+
+def _own_tenant() -> Tenant:
+    """All tenants are affected, but only the default tenant may see who stopped the scheduler."""
+    tenant, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+    return tenant
 
 
 # --- the queue ------------------------------------------------------------------------------

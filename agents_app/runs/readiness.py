@@ -1,8 +1,9 @@
-"""Checks for the processes that every run requires: a worker and beat."""
+"""What a run requires before it starts: a worker, beat, and an agent that nothing blocks."""
 
 from datetime import datetime, timedelta
 
-from agents_app.models import Scheduler, Worker
+from agents_app.models import Scheduler, Worker, WorkItem
+from agents_app.runs.slots import read_agent_gate
 
 SILENT_BEAT_SECONDS = 30
 
@@ -16,3 +17,14 @@ def missing_processes(now: datetime) -> list[str]:
     if not Scheduler.objects.filter(pk=1, last_check_at__gt=recent).exists():
         missing.append("beat")
     return missing
+
+
+def why_waiting(item: WorkItem) -> str:
+    """Why a queued work item does not start yet."""
+    gate = read_agent_gate(item.agent_id)
+    if gate is not None and gate.block:
+        return gate.block.text
+    before = WorkItem.objects.filter(
+        agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
+    ).count()
+    return f"no slot is free, {before} queued before it"

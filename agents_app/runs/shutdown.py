@@ -1,14 +1,12 @@
-"""The steps of a shutdown after control.begin_shutdown: wait for runs, then end the processes."""
+"""A drain: no run starts, running runs finish, then all processes exit."""
 
-import os
-import signal
 from collections.abc import Callable
 from datetime import UTC, datetime
 from time import monotonic, sleep
 
 from agents_app.conf import CONF
 from agents_app.errors import Refused, SchedulerShutdownError
-from agents_app.installation import running_up
+from agents_app.installation import drain_up, running_up
 from agents_app.models import Run, Scheduler
 from agents_app.runs import control
 
@@ -16,6 +14,29 @@ POLL_SECONDS = 0.2
 REPORT_SECONDS = 5.0
 # The time that `up` has to end its processes after the last run.
 CLOSE_SECONDS = 30.0
+S = Scheduler.State
+
+
+def begin_drain(by: str, now: datetime, *, keep_queue: bool) -> int:
+    """Commit the state `draining` and ask `up` to exit when the last run has ended.
+
+    Returns the number of cleared work items. The `up` of another host is asked by its beat.
+    """
+    cleared = control.begin_drain(by, now, keep_queue=keep_queue)
+    drain_up(CONF.data)
+    return cleared
+
+
+def follow_drain(now: datetime) -> None:
+    """Called by beat: pass a drain on to the `up` of this host.
+
+    Without `up` nothing exits, and the drain is over when no run is running.
+    """
+    state = Scheduler.objects.filter(pk=1).values_list("state", flat=True).first()
+    if state in {None, S.RUNNING} or drain_up(CONF.data):
+        return
+    if state == S.DRAINING and not count_running():
+        control.record_stopped(now, was=[S.DRAINING])
 
 
 def wait_until_idle(seconds: float | None, report: Callable[[str], None]) -> None:
@@ -25,8 +46,9 @@ def wait_until_idle(seconds: float | None, report: Callable[[str], None]) -> Non
         passed = monotonic() - began
         if seconds is not None and passed >= seconds:
             raise SchedulerShutdownError(
-                f"after {seconds:g} s {_runs(count)} still running: stop again to wait longer, "
-                "or end them (manage.py stop AGENT)",
+                f"after {seconds:g} s {_runs(count)} still running: the drain goes on, and Drover "
+                "exits when they have ended (wait with manage.py stop, or end them with "
+                "manage.py stop AGENT)",
                 timed_out=True,
                 running_job_count=count,
             )
@@ -43,12 +65,9 @@ def count_running() -> int:
     return owned.filter(worker__lease_until__gt=now).count()
 
 
-def stop_processes() -> None:
-    """Send SIGTERM to the `up` of this data directory and wait until it has ended."""
-    control.set_scheduler_state(Scheduler.State.STOPPED)
+def wait_until_stopped(now: datetime) -> None:
+    """Wait until the `up` of this data directory has exited; without `up` the drain is over."""
     give_up_at = monotonic() + CLOSE_SECONDS
-    if process := running_up(CONF.data):
-        os.kill(process, signal.SIGTERM)
     while process := running_up(CONF.data):
         if monotonic() >= give_up_at:
             raise SchedulerShutdownError(
@@ -58,6 +77,7 @@ def stop_processes() -> None:
                 running_job_count=0,
             )
         sleep(POLL_SECONDS)
+    control.record_stopped(now, was=[S.DRAINING])
 
 
 def wait_for_runs(run_ids: list[int], seconds: float) -> None:

@@ -6,12 +6,12 @@ Does not belong here: rules about agents or runs.
 
 from agents_app.stack.banner import STARTED_AT
 from agents_app.stack.roles import ONLY_FOR_UP
-from agents_app.stack.supervisor import STOP_SIGNALS
+from agents_app.stack.supervisor import HANDLED_SIGNALS
 
 __all__ = [
+    "HANDLED_SIGNALS",
     "ONLY_FOR_UP",
     "STARTED_AT",
-    "STOP_SIGNALS",
     "first_start",
     "preflight",
 ]  # `first_start` and `preflight` need Django: they are imported by name

@@ -1,11 +1,13 @@
 """The supervisor process of `manage.py up`, which starts and watches all other processes.
 
-Django is loaded only at a stop, which needs the number of runs: it would cost 40 MB while idle.
+Django is loaded only at a stop, which records the state of the scheduler and needs the number of
+runs: it would cost 40 MB while idle.
 """
 
 import asyncio
 import os
 import sys
+from types import ModuleType
 
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
@@ -23,8 +25,10 @@ async def supervise(lock_fd: int) -> int:
         console,
         Callbacks(
             on_ready=lambda: console.say(banner(CONF)),
-            running=_count_running,
-            interrupt=_interrupt_running,
+            running=lambda: int(_machine_runs().count_running()),
+            interrupt=lambda: _machine_runs().interrupt_running(),
+            record_draining=lambda: _machine_runs().record_draining(),
+            record_stopped=lambda: _machine_runs().record_stopped(),
         ),
         keep_fds=(lock_fd,),
         # A worker notices the request within a second, then waits for the grace period.
@@ -33,25 +37,15 @@ async def supervise(lock_fd: int) -> int:
     return await supervisor.run()
 
 
-def _count_running() -> int:
-    _load_django()
-    from agents_app.stack.machine_runs import count_running
-
-    return count_running()
-
-
-def _interrupt_running() -> None:
-    _load_django()
-    from agents_app.stack.machine_runs import interrupt_running
-
-    interrupt_running()
-
-
-def _load_django() -> None:
+def _machine_runs() -> ModuleType:
+    """The module that needs Django, which is loaded here."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduler_project.settings")
     import django
 
     django.setup()
+    from agents_app.stack import machine_runs
+
+    return machine_runs
 
 
 if __name__ == "__main__":

@@ -4,18 +4,23 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from agents_app.installation import DRAIN_SIGNAL
 from agents_app.stack.child import SupervisedProcess, watch_children_without_threads
 from agents_app.stack.console import Console
 from agents_app.stack.role import Role
 from agents_app.stack.role_process import RoleProcess, StartError
 
 STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+HANDLED_SIGNALS = STOP_SIGNALS | {DRAIN_SIGNAL}
 # Seconds between the kill signal of a role and SIGKILL.
 _KILL_SECONDS = 5.0
+# A stop waits so long until its state is recorded: the database may be away.
+_RECORD_SECONDS = 10.0
 
 
 def _no_runs() -> int:
@@ -28,12 +33,15 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
-    """Functions of the caller; `running` and `interrupt` may block and run on a thread."""
+    """Functions of the caller; all but `on_ready` may block and run on a thread."""
 
     on_ready: Callable[[], None] = _nothing
     # The number of running runs, and a function that stops them.
     running: Callable[[], int] = _no_runs
     interrupt: Callable[[], None] = _nothing
+    # Record the state: before the first process is stopped, and after the exit of the last.
+    record_draining: Callable[[], None] = _nothing
+    record_stopped: Callable[[], None] = _nothing
 
 
 class Supervisor:
@@ -58,6 +66,8 @@ class Supervisor:
         self._kill_requested = asyncio.Event()
         self._interrupting: asyncio.Task[None] | None = None
         self._killed: list[str] = []
+        # One thread: the states are recorded in their order.
+        self._recorder = ThreadPoolExecutor(1, thread_name_prefix="record")
 
     async def run(self) -> int:
         """Run until a stop is requested; returns the exit code."""
@@ -76,7 +86,7 @@ class Supervisor:
         """First request: drain. Second: stop running runs. Third: kill."""
         self._stop_requests += 1
         if self._stop_requests == 1:
-            self._console.say("stopping; press Ctrl-C again to stop running agents")
+            self._console.say("draining; press Ctrl-C again to stop running agents")
             self._stop_requested.set()
         elif self._stop_requests == 2:
             self._console.say("stopping running agents; press Ctrl-C again to kill them")
@@ -84,15 +94,21 @@ class Supervisor:
         else:
             self._kill_requested.set()
 
+    def request_drain(self) -> None:
+        """The first stop request; does nothing after another one, so that it ends no run."""
+        if self._stop_requests == 0:
+            self.request_stop()
+
     @contextlib.contextmanager
     def _stop_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         # Under nohup SIGHUP is ignored and must stay so.
-        caught = {each for each in STOP_SIGNALS if signal.getsignal(each) != signal.SIG_IGN}
+        caught = {each for each in HANDLED_SIGNALS if signal.getsignal(each) != signal.SIG_IGN}
         for signum in caught:
-            loop.add_signal_handler(signum, self.request_stop)
+            drains = signum == DRAIN_SIGNAL
+            loop.add_signal_handler(signum, self.request_drain if drains else self.request_stop)
         # `up` blocks these signals until here; children must not inherit the mask.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED_SIGNALS)
         try:
             yield
         finally:
@@ -126,6 +142,7 @@ class Supervisor:
             await asyncio.gather(work, return_exceptions=True)
 
     async def _drain(self) -> None:
+        await self._record("draining", self._callbacks.record_draining)
         for stage in _stages(self._processes, lambda process: process.role.stop_stage):
             async with self._progress(stage):
                 await asyncio.gather(*(self._stop(process) for process in stage))
@@ -133,7 +150,24 @@ class Supervisor:
             await self._interrupting
         if self._killed:
             self._console.say(f"killed: {', '.join(self._killed)}")
+        await self._record("stopped", self._callbacks.record_stopped)
         self._console.say("stopped")
+
+    async def _record(self, state: str, record: Callable[[], None]) -> None:
+        """Record the state on a thread; an error or a slow database must not prevent the stop."""
+
+        def attempt() -> None:
+            try:
+                record()
+            except Exception as error:
+                self._console.say(f"could not record the state {state}: {error}")
+
+        recorded = asyncio.get_running_loop().run_in_executor(self._recorder, attempt)
+        # A second Ctrl-C does not wait for the state of the first.
+        urgent = asyncio.create_task(self._interrupt_requested.wait())
+        waits: set[asyncio.Future[Any]] = {recorded} if state == "stopped" else {recorded, urgent}
+        await asyncio.wait(waits, timeout=_RECORD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        urgent.cancel()
 
     async def _stop(self, process: RoleProcess) -> None:
         child = process.release()

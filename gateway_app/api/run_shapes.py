@@ -5,6 +5,7 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from agents_app.models import Run, WorkItem
+from agents_app.runs import why_waiting
 from agents_app.signals import Branch
 from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
 
@@ -121,6 +122,7 @@ class AcceptedWorkShape(Shape):
     run_id: int | None
     agent: str
     state: WorkState
+    waits_because: str | None = Field(description="Why queued work does not start yet.")
     trace_id: str
     repeated: bool = Field(description="The Idempotency-Key was used before: nothing was done.")
 
@@ -132,6 +134,7 @@ def accepted_work(item: WorkItem, *, repeated: bool = False) -> AcceptedWorkShap
         run_id=run.pk if run else None,
         agent=item.agent.name,
         state=cast("WorkState", item.state),
+        waits_because=why_waiting(item) if item.state == WorkItem.State.QUEUED else None,
         trace_id=item.trace_id,
         repeated=repeated,
     )

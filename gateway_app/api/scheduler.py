@@ -10,15 +10,14 @@ from pydantic import Field
 
 from agents_app.accounts import tenants
 from agents_app.models import Run, Tenant, WorkItem
-from agents_app.runs import control
+from agents_app.runs import control, shutdown
 from gateway_app.access import TO_ADMINISTER, TO_OPERATE, TO_READ, answers, caller_of, operator_of
 from gateway_app.api.agents import NO_NOTE, PauseRequest
 from gateway_app.api.fields import Epoch, Payload, Shape, Whole, epoch_or_none, utc_now
 from gateway_app.api.tenant_rows import runs_of, the_scheduler, work_of
-from gateway_app.api.waiting import stop_when_idle
 
 router = Router(tags=["scheduler"])
-State = Literal["running", "stopping", "stopped"]
+State = Literal["running", "draining", "stopped"]
 
 
 class SchedulerShape(Shape):
@@ -42,7 +41,7 @@ class ProjectScale(Payload):
 
 
 class StopRequest(Payload):
-    keep_queue: bool = Field(default=False, description="If false, queued work is cleared.")
+    keep_queue: bool = Field(default=True, description="If false, queued work is cleared.")
 
 
 class StoppingSchedulerShape(Shape):
@@ -50,7 +49,7 @@ class StoppingSchedulerShape(Shape):
     cleared: int
 
 
-CLEARING = StopRequest()
+KEEPING = StopRequest()
 
 
 @router.get("/scheduler", response=answers(SchedulerShape), auth=TO_READ)
@@ -75,12 +74,14 @@ def resume_scheduler(request: HttpRequest) -> SchedulerShape:
 
 @router.post("/scheduler/stop", response=answers(StoppingSchedulerShape, 202), auth=TO_ADMINISTER)
 def stop_scheduler(
-    request: HttpRequest, body: StopRequest = CLEARING
+    request: HttpRequest, body: StopRequest = KEEPING
 ) -> Answer[StoppingSchedulerShape]:
-    """For all tenants: nothing new starts, running runs finish, then all processes exit."""
+    """Drains, for all tenants: nothing new starts, running runs finish, then all processes exit.
+
+    Work that is requested meanwhile is queued.
+    """
     caller = operator_of(request)
-    cleared = control.begin_shutdown(caller.by, utc_now(), keep_queue=body.keep_queue)
-    stop_when_idle()
+    cleared = shutdown.begin_drain(caller.by, utc_now(), keep_queue=body.keep_queue)
     return Answer(202, StoppingSchedulerShape(state=_state(), cleared=cleared))
 
 

@@ -72,15 +72,15 @@ def test_ctrl_c_drains_a_second_ctrl_c_ends_the_runs_and_queued_work_is_kept(
     up.send_signal(signal.SIGINT)
     fleet.stack.wait_for_rows("SELECT 1 FROM drover_worker WHERE state = 'draining'")
     wait_for(lambda: "waiting for 1 run to finish" in fleet.stack.log("up"), 15)
+    fleet.stack.wait_for_rows("SELECT 1 FROM drover_scheduler WHERE state = 'draining'")
     assert gateway_answers(fleet)
     fleet.let_finish("patient")
     assert exit_status(fleet) == 0
     assert all_gone(pids)
-    assert fleet.states("patient")[0] == "succeeded"
-    assert "lost" not in fleet.states("patient")
+    assert fleet.states("patient") == ["succeeded"]
     assert len(fleet.notes("patient", "start")) == 1
-    assert fleet.work("patient") == ["done", "admitted", "queued"]
-
+    assert fleet.work("patient") == ["done", "queued", "queued"]
+    assert fleet.scheduler_state() == "stopped"
     up = fleet.stack.up()
     fleet.wait_for_states("patient", "succeeded", "succeeded", "succeeded")
     fleet.enqueue("stubborn", 2)
@@ -116,12 +116,12 @@ def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(fleet: Re
     assert fleet.notes("orphaned", "overlap") == []
 
 
-def test_the_stop_command_lets_runs_finish_and_its_cleared_queue_can_be_restored(
+def test_after_a_stop_with_a_time_limit_drover_exits_by_itself_and_the_queue_can_be_restored(
     fleet: RealFleet,
 ) -> None:
-    """Guard: a stopping scheduler admits no work, and cleared work is marked. If work were
-    admitted, the second run would start when the first ends; if it were deleted, it could not be
-    restored."""
+    """Guard: a draining scheduler admits no work, cleared work is marked, and `up` drains. If work
+    were admitted, the second run would start when the first ends; if it were deleted, it could not
+    be restored; if `up` did not drain, the stack would stay until a second stop."""
     add_agent(fleet, "stopped", WHEN_TOLD)
     fleet.enqueue("stopped", 3)
     fleet.wait_until_running("stopped")
@@ -130,19 +130,22 @@ def test_the_stop_command_lets_runs_finish_and_its_cleared_queue_can_be_restored
     late = fleet.stack.manage("stop", "--timeout", "1")
     assert late.returncode == 1
     assert "after 1 s 1 run is still running" in late.stderr
+    assert fleet.scheduler_state() == "draining"
     assert fleet.work("stopped") == ["admitted", "cleared", "cleared"]
+    assert gateway_answers(fleet)
 
-    fleet.enqueue("stopped")
+    asked = fleet.stack.manage("run", "stopped")
+    assert "queued: the scheduler is draining" in asked.stdout
     fleet.let_finish("stopped")
-    fleet.wait_for_states("stopped", "succeeded")
-    assert fleet.work("stopped") == ["done", "cleared", "cleared", "queued"]
-    done = fleet.stack.manage("stop")
-    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
     assert exit_status(fleet) == 0
     wait_for(lambda: all_gone(pids), 5, "the stack is still there")
+    assert fleet.scheduler_state() == "stopped"
     assert fleet.states("stopped") == ["succeeded"]
-    assert fleet.work("stopped") == ["done", "cleared", "cleared", "cleared"]
+    assert fleet.work("stopped") == ["done", "cleared", "cleared", "queued"]
 
+    done = fleet.stack.manage("stop")
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+    assert fleet.work("stopped") == ["done", "cleared", "cleared", "cleared"]
     assert fleet.stack.manage_json("queue", "restore") == {"restored": 3}
     fleet.stack.up()
     fleet.wait_for_states("stopped", *["succeeded"] * 4)

@@ -160,6 +160,10 @@ class RealFleet:
         )
         return [row["state"] for row in self.stack.rows(sql, agent)]
 
+    def scheduler_state(self) -> str:
+        (row,) = self.stack.rows("SELECT state FROM drover_scheduler")
+        return str(row["state"])
+
     def wait_for_states(self, agent: str, *states: str, seconds: float = 20) -> list[Row]:
         """Until the agent's runs, oldest first, are in exactly these states."""
         self._until(lambda: self.states(agent) == list(states), seconds, agent, f"runs {states}")

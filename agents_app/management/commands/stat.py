@@ -102,8 +102,10 @@ def fleet_parts(fleet: Fleet, now: datetime) -> Sequence[Part]:
 
 def scheduler_line(scheduler: SchedulerStatus) -> str:
     parts = [f"scheduler {scheduler.state}"]
-    if scheduler.started_at and scheduler.state != "stopped":
+    if scheduler.started_at and scheduler.state == "running":
         parts[0] += f" since {local(scheduler.started_at)}"
+    if scheduler.state == "draining":
+        parts[0] += ": no new run starts, exits when the last run has ended"
     if scheduler.paused_at:
         note = f" ({scheduler.pause_note})" if scheduler.pause_note else ""
         parts.append(f"paused since {local(scheduler.paused_at)}{note}")

@@ -15,7 +15,7 @@ class Command(DroverCommand):
     examples = (
         ("stop reporter", "Stop its runs."),
         ("stop run:42 --timeout 30", "Stop run 42 and wait for its end."),
-        ("stop", "Shut down the scheduler and wait for current runs."),
+        ("stop", "Let current runs finish, then stop all processes."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,7 +25,7 @@ class Command(DroverCommand):
             "--timeout",
             metavar="SECONDS",
             default="",
-            help="Wait at most this long, then exit with an error.",
+            help="Wait at most this long, then exit with an error; a drain goes on.",
         )
         parser.add_argument("--keep-queue", action="store_true", help="Keep queued work items.")
 
@@ -64,15 +64,15 @@ class Command(DroverCommand):
         return runs, f"{agent.name}: stopping {len(runs)} run{'' if len(runs) == 1 else 's'}"
 
     def _shut_down(self, seconds: float | None, *, keep_queue: bool, json: bool) -> None:
-        cleared = control.begin_shutdown(self.by, self.now, keep_queue=keep_queue)
+        cleared = shutdown.begin_drain(self.by, self.now, keep_queue=keep_queue)
         if cleared:
             self.remark(f"cleared {_items(cleared)} (manage.py queue restore puts them back)")
         try:
             shutdown.wait_until_idle(seconds, self.remark)
         except KeyboardInterrupt:
-            self.remark("no new runs start; run manage.py stop again to wait for the end")
+            self.remark("the drain goes on: Drover exits when the last run has ended")
             raise
-        shutdown.stop_processes()
+        shutdown.wait_until_stopped(self.now)
         value = {"state": "stopped", "cleared": cleared}
         self.result("stopped", value, json=json)
 

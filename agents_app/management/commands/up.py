@@ -14,12 +14,12 @@ from django.db import connections
 from agents_app.accounts import ensure_bootstrap_token
 from agents_app.conf import CONF, ROOT, read_conf
 from agents_app.errors import ConfigError
-from agents_app.installation import hold_lock
+from agents_app.installation import DRAIN_SIGNAL, hold_lock
 from agents_app.models import DEFAULT_TENANT, Tenant
 from agents_app.project import sync_project
 from agents_app.runs import control
 from agents_app.skills import discover_project
-from agents_app.stack import ONLY_FOR_UP, STARTED_AT, STOP_SIGNALS, first_start, preflight
+from agents_app.stack import HANDLED_SIGNALS, ONLY_FOR_UP, STARTED_AT, first_start, preflight
 
 
 class Command(BaseCommand):
@@ -29,6 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         started_at = time.time()
+        # Without a handler the signal would end this process; the supervisor has one.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {DRAIN_SIGNAL})
         try:
             preflight.ensure_project(CONF.project)
             preflight.ensure_data(CONF.data)
@@ -93,6 +95,6 @@ def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:
     sys.stdout.flush()
     os.chdir(ROOT)
     # A Ctrl-C during the start of the supervisor is delivered when it can handle it.
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED_SIGNALS)
     program = [sys.executable, "-m", "agents_app.stack", str(lock_fd)]
     os.execve(sys.executable, program, env)  # noqa: S606

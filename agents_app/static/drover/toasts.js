@@ -17,7 +17,7 @@
     "notify.given_up": ["wait", "Notification not delivered"],
     "scheduler.paused": ["wait", "Scheduler paused"],
     "scheduler.resumed": ["good", "Scheduler resumed"],
-    "scheduler.stopping": ["wait", "Drover is stopping: no new runs start"],
+    "scheduler.stopping": ["wait", "Drover is draining: no new runs start"],
   };
   const MOST = 4, LONGEST_DETAIL = 140, STAYS_MS = 10_000;
   const shown = new Map(); // event and agent -> {toast, count, timer}

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
-from agents_app.models import Agent, Run, RunEvent, Schedule, WorkItem
+from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, WorkItem
 from tests.agents_app.fleet import NOON, Fleet, live_run, run_states, work_states
 
 
@@ -191,6 +191,21 @@ def test_a_tenant_is_paused_and_resumed(boss: Client, fleet: Fleet):
     assert fleet.tenant.pause_note == "night"
     assert "resumed" in act(boss, fleet.tenant, "resume")
     assert fleet.tenant.paused_at is None
+
+
+def test_the_scheduler_drains_and_the_pages_say_so(boss: Client, fleet: Fleet):
+    scheduler = Scheduler.objects.create(pk=1)
+    agent = fleet.agent()
+    assert "Draining: no new run starts" in act(boss, scheduler, "drain")
+    assert scheduler.state == Scheduler.State.DRAINING
+    assert told("scheduler.stopping") == ["ann: queues kept"]
+    assert "is queued: the scheduler is draining" in act(boss, agent, "run")
+    shown = boss.get(reverse("admin:index")).context["warnings"]
+    assert [text for text in shown if "draining" in text] == shown != []
+    listed = boss.get(reverse("admin:agents_app_scheduler_changelist")).content.decode()
+    assert "dv-draining" in listed
+    page = boss.get(reverse("admin:agents_app_scheduler_change", args=[scheduler.pk]))
+    assert page.context["act_buttons"] == []
 
 
 def test_a_duty_is_switched_off_and_on_again(boss: Client):

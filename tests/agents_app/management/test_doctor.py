@@ -166,9 +166,9 @@ def test_a_worker_from_before_the_reboot_is_found(fleet: Fleet):
 def test_a_pause_is_no_fault_but_said(fleet: Fleet):
     assert findings(doctor.check_scheduler) == [("ok", "is stopped")]
     Tenant.objects.update(paused_at=NOON, pause_note="release")
-    Scheduler.objects.create(pk=1, state="stopping")
+    Scheduler.objects.create(pk=1, state="draining")
     assert findings(doctor.check_scheduler) == [
-        ("warning", "is stopping: no new run starts"),
+        ("warning", "is draining: no new run starts, 0 runs are still running"),
         ("warning", "is paused for default (release)"),
     ]
 

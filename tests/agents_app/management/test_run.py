@@ -27,8 +27,8 @@ def test_a_request_that_must_wait_says_why(durable_fleet: Fleet):
     assert call("run", "reporter").out.endswith("queued: no slot is free, 1 queued before it\n")
     control.pause_agent(agent, "ann", NOON)
     assert call("run", "reporter").out.endswith("queued: the agent is paused\n")
-    control.begin_shutdown("ann", NOON, keep_queue=True)
-    assert call("run", "reporter").out.endswith("queued: the scheduler is stopping\n")
+    control.begin_drain("ann", NOON, keep_queue=True)
+    assert call("run", "reporter").out.endswith("queued: the scheduler is draining\n")
 
 
 def test_json_has_the_numbers_of_both(durable_fleet: Fleet):

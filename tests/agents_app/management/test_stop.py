@@ -9,7 +9,7 @@ import pytest
 
 from agents_app.conf import CONF
 from agents_app.errors import SchedulerShutdownError
-from agents_app.installation.up_lock import hold_lock, running_up
+from agents_app.installation.up_lock import DRAIN_SIGNAL, hold_lock, running_up
 from agents_app.models import Run, Scheduler, Worker
 from agents_app.runs import shutdown
 from tests.agents_app.fleet import Fleet, live_run, run_states, work_states
@@ -114,7 +114,7 @@ def test_a_shutdown_waits_for_what_runs(durable_fleet: Fleet, monkeypatch):
     monkeypatch.setattr("agents_app.runs.shutdown.sleep", meanwhile)
     said = call("stop")
     assert (said.code, said.out) == (0, "stopped\n")
-    assert seen == ["stopping"]
+    assert seen == ["draining"]
     assert Run.objects.get().state == "succeeded"
 
 
@@ -125,7 +125,8 @@ def test_at_its_time_limit_it_says_how_many_still_run(durable_fleet: Fleet):
     said = call("stop", "--timeout", "0.1")
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("after 0.1 s 2 runs are still running: ")
-    assert Scheduler.objects.get().state == "stopping"
+    assert "the drain goes on" in said.err
+    assert Scheduler.objects.get().state == "draining"
     with pytest.raises(SchedulerShutdownError) as caught:
         shutdown.wait_until_idle(0, lambda _: None)
     assert (caught.value.timed_out, caught.value.running_job_count) == (True, 2)
@@ -135,9 +136,9 @@ def test_at_its_time_limit_it_says_how_many_still_run(durable_fleet: Fleet):
 def told():
     """The signals that reach this process, which holds the lock as `up` does."""
     received: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
+    before = signal.signal(DRAIN_SIGNAL, lambda number, _: received.append(number))
     yield received
-    signal.signal(signal.SIGTERM, before)
+    signal.signal(DRAIN_SIGNAL, before)
 
 
 def test_it_ends_up_and_waits_until_it_is_gone(durable_fleet: Fleet, monkeypatch, told):
@@ -145,13 +146,23 @@ def test_it_ends_up_and_waits_until_it_is_gone(durable_fleet: Fleet, monkeypatch
     held.enter_context(hold_lock(CONF.data))
 
     def meanwhile(_: float) -> None:
-        assert Scheduler.objects.get().state == "stopped"
+        assert Scheduler.objects.get().state == "draining"
         held.close()
 
     monkeypatch.setattr("agents_app.runs.shutdown.sleep", meanwhile)
     assert call("stop").out == "stopped\n"
     assert running_up(CONF.data) is None
-    assert told == [signal.SIGTERM]
+    assert told == [DRAIN_SIGNAL]
+    assert Scheduler.objects.get().state == "stopped"
+
+
+def test_a_second_stop_does_not_end_the_runs_that_the_first_lets_finish(durable_fleet: Fleet, told):
+    """Guard: `up` is asked with a signal of its own. A second SIGTERM would stop the runs."""
+    worker = _alive(durable_fleet)
+    durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent()), worker=worker)
+    with hold_lock(CONF.data):
+        assert [call("stop", "--timeout", "0").code for _ in range(2)] == [1, 1]
+    assert told == [DRAIN_SIGNAL] * 2
 
 
 @pytest.mark.usefixtures("told")
@@ -177,4 +188,4 @@ def test_while_it_stops_nothing_new_starts(durable_fleet: Fleet):
     agent = durable_fleet.agent(scale=2)
     durable_fleet.start(durable_fleet.enqueue(agent), worker=_alive(durable_fleet))
     call("stop", "--timeout", "0")
-    assert "queued: the scheduler is stopping" in call("run", "reporter").out
+    assert "queued: the scheduler is draining" in call("run", "reporter").out

@@ -118,7 +118,7 @@ def test_a_shutdown_waits_for_what_runs_and_fails_at_its_limit(fleet: RealFleet)
     refused = stack.manage("stop", "--timeout", "1")
     assert refused.returncode == 1
     assert "after 1 s 2 runs are still running" in refused.stderr
-    assert stack.rows("SELECT state FROM drover_scheduler") == [{"state": "stopping"}]
+    assert stack.rows("SELECT state FROM drover_scheduler") == [{"state": "draining"}]
     stack.manage("stop", "shut-down", "--timeout", "10")
     assert stack.manage_json("stop")["state"] == "stopped"
     assert fleet.work("shut-down") == ["failed", "failed", "cleared"]

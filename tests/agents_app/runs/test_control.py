@@ -145,7 +145,7 @@ def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
     agent = fleet.agent()
     job = fleet.start(fleet.enqueue(agent))
     fleet.enqueue(agent), fleet.enqueue(agent)
-    assert control.begin_shutdown("ann", at(5), keep_queue=False) == 2
+    assert control.begin_drain("ann", at(5), keep_queue=False) == 2
     assert work_states(agent) == ["admitted", "cleared", "cleared"]
     assert event_details("scheduler.stopping") == ["ann: 2 cleared"]
     assert fleet.finish(job, hand_over=True) is None
@@ -155,7 +155,7 @@ def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
 def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
     agent = fleet.agent()
     fleet.enqueue(agent), fleet.enqueue(agent)
-    assert control.begin_shutdown("ann", at(5), keep_queue=True) == 0
+    assert control.begin_drain("ann", at(5), keep_queue=True) == 0
     assert work_states(agent) == ["admitted", "queued"]
     assert event_details("scheduler.stopping") == ["ann: queues kept"]
 
@@ -163,7 +163,7 @@ def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
 def test_only_the_default_tenant_sees_who_stopped_the_scheduler(fleet: Fleet):
     other = Fleet(Tenant.objects.create(name="other"))
     other.enqueue(other.agent())
-    control.begin_shutdown("ann", at(5), keep_queue=False)
+    control.begin_drain("ann", at(5), keep_queue=False)
     theirs = RunEvent.objects.filter(tenant=other.tenant).values_list("detail", flat=True)
     assert not [detail for detail in theirs if "ann" in detail]
     assert WorkItem.objects.get(state="cleared").reason == "the scheduler was stopped"
@@ -171,15 +171,15 @@ def test_only_the_default_tenant_sees_who_stopped_the_scheduler(fleet: Fleet):
 
 def test_work_requested_during_a_shutdown_is_queued_and_not_started(fleet: Fleet):
     agent = fleet.agent()
-    control.begin_shutdown("ann", NOON, keep_queue=True)
+    control.begin_drain("ann", NOON, keep_queue=True)
     assert fleet.enqueue(agent).state == "queued"
 
 
 def test_cleared_work_is_restored_in_its_old_order(fleet: Fleet):
     agent = fleet.agent()
-    control.begin_shutdown("ann", NOON, keep_queue=True)
+    control.begin_drain("ann", NOON, keep_queue=True)
     items = [fleet.enqueue(agent) for _ in range(3)]
-    control.begin_shutdown("ann", at(1), keep_queue=False)
+    control.begin_drain("ann", at(1), keep_queue=False)
     control.set_scheduler_state(Scheduler.State.RUNNING)
     assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 3
     assert live_run(items[0]).state == "pending"
@@ -189,7 +189,7 @@ def test_cleared_work_is_restored_in_its_old_order(fleet: Fleet):
 def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet):
     agent = fleet.agent()
     item = fleet.enqueue(agent)
-    assert control.begin_shutdown("ann", at(5), keep_queue=False) == 1
+    assert control.begin_drain("ann", at(5), keep_queue=False) == 1
     assert (run_states(agent), work_states(agent)) == (["stopped"], ["cleared"])
     control.start_scheduler(at(8))
     assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 1
@@ -199,17 +199,17 @@ def test_a_run_that_no_worker_has_started_is_cleared_with_the_queue(fleet: Fleet
 def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
     agent = fleet.agent()
     fleet.enqueue(agent), fleet.enqueue(agent)
-    control.begin_shutdown("ann", NOON, keep_queue=False)
+    control.begin_drain("ann", NOON, keep_queue=False)
     assert control.restore_cleared(Tenant.objects.create(name="other"), "ann", at(9)) == 0
     assert WorkItem.objects.filter(state="cleared").count() == 2
 
 
-def test_a_beat_starts_a_stopped_scheduler_but_not_a_stopping_one(fleet: Fleet):
+def test_a_beat_starts_a_stopped_scheduler_but_not_a_draining_one(fleet: Fleet):
     control.start_scheduler_if_stopped(NOON)
     assert Scheduler.objects.get().state == "running"
-    control.begin_shutdown("ann", at(1), keep_queue=True)
+    control.begin_drain("ann", at(1), keep_queue=True)
     control.start_scheduler_if_stopped(at(2))
-    assert Scheduler.objects.get().state == "stopping"
+    assert Scheduler.objects.get().state == "draining"
 
 
 def test_the_event_of_a_cleared_queue_names_the_user_and_the_queue_can_be_restored(fleet: Fleet):

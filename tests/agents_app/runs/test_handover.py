@@ -184,7 +184,7 @@ def tenants(**columns: Any) -> Callable[[], object]:
         tenants(paused_at=NOON),
         tenants(disabled_at=NOON),
         tenants(scale=5),
-        lambda: Scheduler.objects.create(pk=1, state="stopping"),
+        lambda: Scheduler.objects.create(pk=1, state="draining"),
         lambda: WorkItem.objects.filter(state="queued").delete(),
         lambda: WorkItem.objects.filter(state="queued").update(available_at=at(31)),
         lambda: WorkItem.objects.filter(state="queued").update(state="dropped"),
@@ -193,7 +193,7 @@ def tenants(**columns: Any) -> Callable[[], object]:
     ],
     ids=[
         *("agent paused", "agent removed", "no slots", "tenant paused", "tenant disabled"),
-        *("capped", "stopping", "nothing waits", "not yet", "dropped", "not owned", "ended"),
+        *("capped", "draining", "nothing waits", "not yet", "dropped", "not owned", "ended"),
     ],
 )
 def test_the_statement_changes_no_row_in_cases_that_lifecycle_must_handle(fleet: Fleet, change):

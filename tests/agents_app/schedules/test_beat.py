@@ -2,13 +2,15 @@
 
 import threading
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
+from agents_app.conf import CONF
 from agents_app.maintenance.beat_status import BeatStatus
-from agents_app.models import Scheduler
+from agents_app.models import RunEvent, Scheduler, WorkItem
 from scheduler_project import beat
 from scheduler_project.beat import DroverScheduler, DutyRunner, claim_duty
 from scheduler_project.celery import app
@@ -48,6 +50,51 @@ def test_a_beat_never_sleeps_past_a_fire_nor_longer_than_a_second(
     assert scheduler.tick() == 1.0
     fleet.schedule(fleet.agent(), next_fire_at=at(0.7))
     assert scheduler.tick() == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("state", ["draining", "stopped"])
+def test_a_beat_asks_the_up_of_its_host_to_drain(
+    fleet: Fleet, scheduler: DroverScheduler, monkeypatch: pytest.MonkeyPatch, state: str
+):
+    """Guard: a drain that another host began is in the row alone."""
+    asked: list[Path] = []
+
+    def drain_up(data: Path) -> bool:
+        asked.append(data)
+        return True
+
+    monkeypatch.setattr("agents_app.runs.shutdown.drain_up", drain_up)
+    Scheduler.objects.create(pk=1)
+    scheduler.tick()
+    assert asked == []
+    Scheduler.objects.update(state=state)
+    scheduler.follow_drain_at = 0.0
+    scheduler.tick()
+    assert asked == [CONF.data]
+    assert Scheduler.objects.get().state == state
+
+
+def test_without_up_beat_ends_a_drain_after_the_last_run(fleet: Fleet, scheduler: DroverScheduler):
+    Scheduler.objects.create(pk=1, state="draining")
+    worker = fleet.worker(lease_until=datetime.now(UTC) + timedelta(minutes=1))
+    job = fleet.start(_admitted(fleet), worker=worker)
+    states = []
+    for ended in (False, True):
+        if ended:
+            fleet.finish(job)
+        scheduler.follow_drain_at = 0.0
+        scheduler.tick()
+        states.append(Scheduler.objects.get().state)
+    assert states == ["draining", "stopped"]
+    assert RunEvent.objects.filter(name="scheduler.stopped").count() == 1
+
+
+def _admitted(fleet: Fleet) -> WorkItem:
+    """Work that was admitted before the drain began."""
+    Scheduler.objects.update(state="running")
+    item = fleet.enqueue(fleet.agent())
+    Scheduler.objects.update(state="draining")
+    return item
 
 
 def test_of_several_beats_one_performs_a_duty(duty: PeriodicTask):

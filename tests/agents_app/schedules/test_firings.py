@@ -11,8 +11,8 @@ from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_s
 # --- skipped firings ------------------------------------------------------------------------
 
 
-def _stopping(fleet: Fleet) -> None:
-    Scheduler.objects.create(pk=1, state="stopping")
+def _draining(fleet: Fleet) -> None:
+    Scheduler.objects.create(pk=1, state="draining")
 
 
 def _tenant(**columns: object):
@@ -31,7 +31,7 @@ def _nothing(_: Fleet) -> None:
         ({"paused_at": NOON}, _nothing, "paused"),
         ({}, _tenant(paused_at=NOON), "paused"),
         ({}, _tenant(disabled_at=NOON), "tenant_disabled"),
-        ({}, _stopping, "stopping"),
+        ({}, _draining, "stopping"),
         # Several blocks: the reason with the widest scope is stored.
         ({"scale": 0, "paused_at": NOON}, _tenant(disabled_at=NOON), "tenant_disabled"),
         ({"scale": 0, "paused_at": NOON}, _nothing, "disabled"),

@@ -162,7 +162,7 @@ def test_restored_work_decides_how_its_one_shot_ends(fleet: Fleet):
 def test_a_one_shot_whose_work_was_cleared_continues_when_the_work_is_restored(fleet: Fleet):
     schedule = create(fleet.agent(), SOON)
     tick(DUE)
-    control.begin_shutdown("ann", AFTER, keep_queue=False)
+    control.begin_drain("ann", AFTER, keep_queue=False)
     assert states(schedule) == ("active", "")
     assert violations(at(hours=1)) == []
     control.start_scheduler(at(hours=2))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents_app.installation import DRAIN_SIGNAL
 from tests.agents_app.stack.toys import IGNORES_TERM, SLEEPS, ToyStack, ends_slowly, python
 from tests.parts.processes import all_gone
 from tests.parts.waiting import wait_for
@@ -49,6 +50,42 @@ def test_term_and_hangup_drain_like_ctrl_c(tmp_path: Path, signum: signal.Signal
         assert all_gone(children)
 
 
+def test_a_repeated_request_to_drain_ends_no_run(tmp_path: Path) -> None:
+    """Guard: the signal of `manage.py stop` and of beat, which is sent again and again."""
+    drains = role("worker", ends_slowly(1.5), stop_timeout_seconds=None)
+    with ToyStack(tmp_path, drains) as stack:
+        stack.wait_for_text("listening")
+        for _ in range(3):
+            stack.signal(DRAIN_SIGNAL)
+            stack.wait_for_text("draining")
+            time.sleep(0.1)
+        assert stack.exit_code() == 0
+    assert not (tmp_path / "interrupted").exists()
+
+
+def test_the_state_is_recorded_before_the_first_stop_and_after_the_last_exit(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "states"
+    with ToyStack(tmp_path, role("worker", ends_slowly(0.3, log))) as stack:
+        stack.wait_for_text("listening")
+        assert not log.exists()
+        stack.signal(signal.SIGTERM)
+        assert stack.exit_code() == 0
+    assert log.read_text().split("\n")[:4] == [
+        *("draining", "asked worker", "ended worker", "stopped")
+    ]
+
+
+def test_a_state_that_cannot_be_recorded_does_not_prevent_the_stop(tmp_path: Path) -> None:
+    (tmp_path / "unreachable").touch()
+    with ToyStack(tmp_path, role("a", SLEEPS)) as stack:
+        stack.wait_for_text("everything is ready")
+        stack.signal(signal.SIGTERM)
+        assert stack.exit_code() == 0
+        assert "could not record the state draining: no database" in stack.output()
+
+
 def test_a_drain_has_no_time_limit_and_prints_the_number_of_runs(tmp_path: Path) -> None:
     drains = role("worker", ends_slowly(1.5), stop_timeout_seconds=None)
     with ToyStack(tmp_path, drains) as stack:
@@ -79,7 +116,7 @@ def test_runs_that_end_after_the_second_ctrl_c_make_a_clean_stop(tmp_path: Path)
     with ToyStack(tmp_path, slow, redis) as stack:
         wait_for(lambda: stack.output().count("listening") == 2)
         stack.signal(signal.SIGINT)
-        stack.wait_for_text("stopping")
+        stack.wait_for_text("draining")
         stack.signal(signal.SIGINT)
         assert stack.exit_code() == 0, stack.output()
 
@@ -88,7 +125,7 @@ def test_a_third_ctrl_c_kills_without_delay(tmp_path: Path) -> None:
     deaf = role("worker", IGNORES_TERM, stop_timeout_seconds=None)
     with ToyStack(tmp_path, deaf) as stack:
         stack.wait_for_text("deaf")
-        for word in ("stopping", "stopping running agents", "killed: "):
+        for word in ("draining", "stopping running agents", "killed: "):
             stack.signal(signal.SIGINT)
             stack.wait_for_text(word, seconds=1.5)
         assert stack.exit_code() == 1

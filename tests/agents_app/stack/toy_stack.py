@@ -23,6 +23,14 @@ def role_of(fields: dict[str, Any]) -> Role:
     return Role(env=dict(os.environ), **fields)
 
 
+def _record(path: Path, state: str) -> None:
+    """Fails if a file says so, as an unreachable database would."""
+    if path.with_name("unreachable").exists():
+        raise OSError("no database")
+    with path.with_name("states").open("a") as states:
+        states.write(f"{state}\n")
+
+
 async def supervise(path: Path) -> int:
     roles = [role_of(fields) for fields in json.loads(path.read_text())]
     console = Console(sys.stdout, tuple(role.name for role in roles))
@@ -30,6 +38,8 @@ async def supervise(path: Path) -> int:
         on_ready=lambda: console.say("everything is ready"),
         running=lambda: 3,
         interrupt=lambda: path.with_name("interrupted").touch(),
+        record_draining=lambda: _record(path, "draining"),
+        record_stopped=lambda: _record(path, "stopped"),
     )
     supervisor = Supervisor(roles, console, callbacks, grace_seconds=2, progress_seconds=0.2)
     return await supervisor.run()

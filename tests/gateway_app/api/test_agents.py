@@ -78,6 +78,7 @@ def test_an_agent_is_run_with_a_prompt(fleet: Fleet, api: Api):
         "run_id": item.runs.get().pk,
         "agent": "reporter",
         "state": "admitted",
+        "waits_because": None,
         "trace_id": item.trace_id,
         "repeated": False,
     }

@@ -10,7 +10,6 @@ import pytest
 
 from agents_app.accounts.tokens import create_token
 from agents_app.models import Agent, Run, RunEvent, Tenant, WorkItem
-from gateway_app.api import scheduler
 from gateway_app.api.app import API
 from tests.agents_app.fleet import NOON, Fleet
 from tests.gateway_app.api.calling import Api
@@ -65,8 +64,7 @@ def changes() -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture
-def mine(fleet: Fleet, others: Fleet, monkeypatch: pytest.MonkeyPatch) -> TenantObjects:
-    monkeypatch.setattr(scheduler, "stop_when_idle", lambda: None)
+def mine(fleet: Fleet, others: Fleet) -> TenantObjects:
     create_token(others.tenant, "old", "read", "another user", NOON)
     return create_objects(fleet, "mine")
 

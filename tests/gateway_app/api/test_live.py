@@ -110,6 +110,6 @@ def test_a_stop_by_the_api_ends_all_processes_when_nothing_runs(new_stack: NewSt
     up = stack.up()
     server = LiveServer(stack)
     status, shown = server.request("POST", "/scheduler/stop")
-    assert (status, shown["state"]) == (202, "stopping")
+    assert (status, shown["state"]) == (202, "draining")
     up.wait(30)
     assert stack.rows("SELECT state FROM drover_scheduler") == [{"state": "stopped"}]

@@ -1,19 +1,13 @@
 """/v1/scheduler and /v1/project: status, pause, scale of the project, stop."""
 
+from pathlib import Path
+
 import pytest
 
+from agents_app.conf import CONF
 from agents_app.models import RunEvent, Scheduler, Tenant
-from gateway_app.api import scheduler
 from tests.agents_app.fleet import NOON, Fleet, work_states
 from tests.gateway_app.api.calling import Api, api_of
-
-
-@pytest.fixture
-def stopped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replaces the thread that stops all processes, and records its calls."""
-    calls: list[str] = []
-    monkeypatch.setattr(scheduler, "stop_when_idle", lambda: calls.append("stop"))
-    return calls
 
 
 def test_the_status_counts_checks_triggers_and_runs(fleet: Fleet, reader: Api):
@@ -67,28 +61,45 @@ def test_an_invalid_scale_of_the_project_is_refused(
     assert Tenant.objects.get().scale is None
 
 
-def test_a_stop_by_an_operator_clears_the_queue(fleet: Fleet, admin: Api, stopped: list[str]):
+def test_a_stop_by_an_operator_drains_and_can_clear_the_queue(fleet: Fleet, admin: Api):
     agent = fleet.agent(scale=1)
     fleet.start(fleet.enqueue(agent))
     fleet.enqueue(agent)
-    reply = admin.post("/scheduler/stop")
-    assert (reply.status, reply.json) == (202, {"state": "stopping", "cleared": 1})
+    reply = admin.post("/scheduler/stop", {"keep_queue": False})
+    assert (reply.status, reply.json) == (202, {"state": "draining", "cleared": 1})
     assert work_states(agent) == ["admitted", "cleared"]
-    assert stopped == ["stop"]
 
 
-def test_a_stop_with_keep_queue_keeps_the_queue(fleet: Fleet, admin: Api, stopped: list[str]):
+def test_a_stop_asks_the_up_of_this_host_to_drain(
+    fleet: Fleet, admin: Api, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[Path] = []
+    monkeypatch.setattr("agents_app.runs.shutdown.drain_up", asked.append)
+    assert admin.post("/scheduler/stop").status == 202
+    assert asked == [CONF.data]
+
+
+def test_while_it_drains_work_is_queued_and_the_answer_gives_the_reason(fleet: Fleet, admin: Api):
+    agent = fleet.agent(scale=2)
+    run_id = fleet.start(fleet.enqueue(agent)).run_id
+    admin.post("/scheduler/stop")
+    assert admin.get("/scheduler").json["state"] == "draining"
+    for path in ("/agents/reporter/run", f"/runs/{run_id}/rerun"):
+        reply = admin.post(path)
+        assert (reply.status, reply.json["state"], reply.json["run_id"]) == (202, "queued", None)
+        assert reply.json["waits_because"] == "the scheduler is draining"
+    assert work_states(agent) == ["admitted", "queued", "queued"]
+
+
+def test_a_stop_keeps_the_queue(fleet: Fleet, admin: Api):
     agent = fleet.agent(paused_at=NOON)
     fleet.enqueue(agent)
-    assert admin.post("/scheduler/stop", {"keep_queue": True}).json["cleared"] == 0
+    assert admin.post("/scheduler/stop").json["cleared"] == 0
     assert work_states(agent) == ["queued"]
 
 
-def test_only_an_operator_can_stop_the_scheduler(
-    fleet: Fleet, others: Fleet, api: Api, stopped: list[str]
-):
+def test_only_an_operator_can_stop_the_scheduler(fleet: Fleet, others: Fleet, api: Api):
     assert api.post("/scheduler/stop").status == 403
     reply = api_of(others.tenant, "admin").post("/scheduler/stop")
     assert (reply.status, reply.error["code"]) == (403, "forbidden")
-    assert not stopped
     assert not Scheduler.objects.exists()
