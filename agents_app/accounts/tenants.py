@@ -123,11 +123,12 @@ def _rearm(seen: Schedule, now: datetime) -> None:
     try:
         if schedule.state == S.PAUSED:
             upcoming = next_fire_after_pause(schedule, now)
-            schedule_states.resume_schedule(schedule.pk, S.PAUSED, upcoming)
+            schedule_states.resume_schedule(schedule.pk, now, S.PAUSED, upcoming)
         elif schedule.next_fire_at is not None:
             # Compare and set: beat may have claimed it meanwhile.
             same = Schedule.objects.filter(pk=schedule.pk, next_fire_at=schedule.next_fire_at)
-            same.update(next_fire_at=_next_regular_fire(schedule, schedule.next_fire_at, now))
+            upcoming = _next_regular_fire(schedule, schedule.next_fire_at, now)
+            same.update(next_fire_at=upcoming, updated_at=now)
     except (TriggerParseError, OverflowError):
         return  # the claim reports what is wrong with the schedule
 

@@ -52,6 +52,7 @@ class ScheduleAdmin(DroverAdmin):
     record = [
         *("expression", "one_shot", "state", "pause_note", "pause_until", "source"),
         *("next_fire_at", "last_fire_at", "last_completed_at", "created_at", "updated_at"),
+        *("run_count", "last_error"),
     ]
     readonly_fields = record
     add_fieldsets = [

@@ -5,9 +5,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from agents_app.cli.schedule_values import (
     COLUMNS,
     FIRE_COLUMNS,
+    FIRING_COLUMNS,
     HISTORY_COLUMNS,
     details,
     entry_described,
@@ -22,8 +25,14 @@ from agents_app.cli.schedule_values import (
 from agents_app.cli.screen import Screen
 from agents_app.cli.tables import cell
 from agents_app.clock import iso_local
-from agents_app.models import Schedule
-from agents_app.schedules import HistoryEntry, Work, read_history, read_retried_work
+from agents_app.models import Firing, Schedule
+from agents_app.schedules import (
+    HistoryEntry,
+    Work,
+    read_firings,
+    read_history,
+    read_retried_work,
+)
 from agents_app.schedules.why import Explanation, PastExplanation
 from agents_app.text import relative
 from agents_app.triggers import zone
@@ -94,6 +103,19 @@ def show_history(screen: Screen, schedule: Schedule, limit: int, json: bool) -> 
         screen.json(_named(schedule) | _ledger_described(schedule, firings, again))
     else:
         _say_ledger(screen, firings, again)
+
+
+def show_firings(screen: Screen, firings: QuerySet[Firing], json: bool) -> None:
+    """The firings of several schedules."""
+    found = read_firings(firings)
+    if json:
+        described = [_named(schedule) | entry_described(e, schedule) for schedule, e in found]
+        screen.json({"firings": described})
+    elif found:
+        rows = [(str(schedule), *entry_row(entry)) for schedule, entry in found]
+        screen.table(FIRING_COLUMNS, rows)
+    else:
+        screen.say("no firings")
 
 
 # --- why ------------------------------------------------------------------------------------

@@ -17,13 +17,15 @@ S = Schedule.State
 COLUMNS = ("#", "schedule", "state", "when", "next fire", "note")
 FIRE_COLUMNS = ("local", "utc", "from now", "remark")
 HISTORY_COLUMNS = ("due", "outcome", "late", "reason", "result")
+FIRING_COLUMNS = ("schedule", *HISTORY_COLUMNS)
 _SAME = (
     *("name", "state", "source", "text", "expression", "one_shot", "timezone", "prompt"),
     *("overlap", "catch_up", "catch_up_window_seconds", "jitter_percent", "jitter_seconds"),
     *("gap", "overlap_hour", "anchor", "pause_after_failures", "pause_note"),
-    *("fire_count", "skipped_count", "missed_count", "late_count", "failure_count"),
+    *("run_count", "fire_count", "skipped_count", "missed_count", "late_count", "failure_count"),
+    "last_error",
 )
-_TIMES = ("next_fire", "pause_until", "last_fire", "last_completed", "created")
+_TIMES = ("next_fire", "pause_until", "last_fire", "last_completed", "created", "updated")
 
 
 def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
@@ -127,6 +129,8 @@ def details(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
             label = name.removesuffix("_at").replace("_", " ")
             yield label, with_distance(moment, schedule, now)
     yield "counters", counters(schedule)
+    if schedule.last_error:
+        yield "last error", schedule.last_error
     if schedule.prompt:
         yield "prompt", schedule.prompt
 
@@ -148,7 +152,8 @@ def policies(schedule: Schedule) -> Iterator[str]:
 
 def counters(schedule: Schedule) -> str:
     return (
-        f"{schedule.fire_count} fired, {schedule.skipped_count} skipped, "
-        f"{schedule.missed_count} missed, {schedule.late_count} late, "
+        f"{schedule.run_count} runs, {schedule.fire_count} fired, "
+        f"{schedule.skipped_count} skipped, {schedule.missed_count} missed, "
+        f"{schedule.late_count} late, "
         f"{schedule.failure_count} failures in a row"
     )

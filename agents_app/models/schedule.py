@@ -100,12 +100,17 @@ class Schedule(models.Model):
     last_fire_at = models.DateTimeField(null=True, blank=True)
     last_completed_at = models.DateTimeField(null=True, blank=True)
     fire_count = models.PositiveIntegerField(default=0)
+    # Runs, with retries and reruns; skipped firings are counted in skipped_count.
+    run_count = models.PositiveIntegerField(default=0, db_default=0)
     missed_count = models.PositiveIntegerField(default=0)
     skipped_count = models.PositiveIntegerField(default=0)
     late_count = models.PositiveIntegerField(default=0)
     # Since the last success.
     failure_count = models.PositiveIntegerField(default=0)
+    # Of the last work that failed; empty after a success.
+    last_error = models.CharField(max_length=500, blank=True, db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
+    # Moves with every change of the row, also by a firing or a run.
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

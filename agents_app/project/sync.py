@@ -77,7 +77,7 @@ def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None
     for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
         Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
         for schedule in agent.schedules.filter(state=S.ACTIVE):
-            schedule_states.pause_schedule(schedule.pk, AGENT_MISSING)
+            schedule_states.pause_schedule(schedule.pk, now, AGENT_MISSING)
         log.info("agent.removed", agent=agent.name)
 
 
@@ -190,7 +190,7 @@ def _sync_schedules(agent: Agent, spec: AgentSpec, now: datetime) -> None:
     # A finished one-time schedule is not canceled: if it returns, it must not fire again.
     in_use = agent.schedules.filter(source=Schedule.Source.FILE, state__in=[S.ACTIVE, S.PAUSED])
     for gone in in_use.exclude(name__in=named):
-        schedule_states.cancel_schedule(gone.pk, gone.state)
+        schedule_states.cancel_schedule(gone.pk, now, gone.state)
 
 
 def _sync_schedule(agent: Agent, spec: ScheduleSpec, now: datetime) -> None:
@@ -230,7 +230,7 @@ def _sync_schedule_state(
     over = renewed and schedule.state in {S.COMPLETED, S.FAILED}
     disabled_in_file = schedule.state == S.PAUSED and schedule.pause_note == DISABLED_IN_FILE
     if not spec.enabled:
-        schedule_states.pause_schedule(schedule.pk, DISABLED_IN_FILE)
+        schedule_states.pause_schedule(schedule.pk, now, DISABLED_IN_FILE)
     elif over or schedule.state == S.CANCELED or disabled_in_file:
         _resume(schedule, now)
 
@@ -241,9 +241,9 @@ def _resume(schedule: Schedule, now: datetime) -> None:
     else:
         set_next_fire(schedule, now)
         if _has_fired_then(schedule):
-            Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=None)
+            Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=None, updated_at=now)
             return
-    schedule_states.resume_schedule(schedule.pk, schedule.state, schedule.next_fire_at)
+    schedule_states.resume_schedule(schedule.pk, now, schedule.state, schedule.next_fire_at)
 
 
 def _has_fired_then(schedule: Schedule) -> bool:

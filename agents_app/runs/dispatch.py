@@ -73,7 +73,7 @@ def enqueue_in_transaction(request: Request, now: datetime) -> WorkItem:
         raise Refused(gate.block.refusal)
     item, created = _write(request, now)
     if created:
-        _admit(request.agent_id, now, at_most=1)
+        _admit(request.agent_id, now, at_most=1, gate=gate)
         _drop_overflow(request.agent_id, now)
         item.refresh_from_db()
     return item

@@ -57,6 +57,9 @@ WITH gate AS (
         %(now)s + gate.timeout_seconds * interval '1 second', a.trace_id, a.depth,
         a.parent_run_id, %(token)s, '', '', '', 0, 0, 0, 0, 0, 0
     FROM admitted a, gate RETURNING id
+), counted AS (
+    UPDATE drover_schedule s SET run_count = s.run_count + 1, updated_at = %(now)s
+    FROM admitted a, started WHERE s.id = a.schedule_id
 ), recorded AS (
     INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail)
     SELECT %(tenant)s, %(agent)s, event.run_id, event.name, %(now)s, ''

@@ -21,6 +21,7 @@ from agents_app.events import journal
 from agents_app.models import Run, Trigger, WorkItem
 from agents_app.runners import Outcome, verdict
 from agents_app.runs import handover, loans, statements
+from agents_app.runs.entries import run_entry, start_entries
 from agents_app.runs.job import Ending, Job, new_secret
 from agents_app.runs.loans import Loan
 from agents_app.runs.schedule_states import end_one_shot, settle_schedule
@@ -107,7 +108,7 @@ def admit_oldest_work(agent_id: int, gate: AgentGate, slots: SlotPair, now: date
     """Admit the agent's oldest due work item to the slot; the run waits for a worker."""
     job = _admit_oldest(agent_id, gate, slots, now, None)
     if job is not None:
-        journal.record(*_start_entries(job, now, started=False))
+        journal.record(*start_entries(job, now, started=False))
     return job
 
 
@@ -128,7 +129,7 @@ def admit_called_work(work_item_id: int, gate: AgentGate, loan: Loan, now: datet
     loans.take_slots(loan)
     job = _insert_run(_as_defined(Job(*row), gate), loan.slots, now, None)
     loans.record_debt(job.run_id, loan)
-    journal.record(_entry("run.admitted", job, now, loan.detail))
+    journal.record(run_entry("run.admitted", job, now, loan.detail))
     return job
 
 
@@ -141,7 +142,7 @@ def start_run(run_id: int, worker_id: int, now: datetime) -> Job | None:
     columns = _start_columns(job, now) | {"worker_id": worker_id}
     if not _move_run(run_id, R.PENDING, R.RUNNING, columns):
         return None
-    journal.record(_entry("run.started", job, now))
+    journal.record(run_entry("run.started", job, now))
     return job
 
 
@@ -162,8 +163,8 @@ def finish_run(
     held.return_slots()
     following = _fill_slot(job, ending, gate, now, worker_id if hand_over else None)
     _release(held, now)
-    entry = _entry(f"run.{ending.state}", job, now, ending.error)
-    journal.record(entry, *(_start_entries(following, now, hand_over) if following else ()))
+    entry = run_entry(f"run.{ending.state}", job, now, ending.error)
+    journal.record(entry, *(start_entries(following, now, hand_over) if following else ()))
     return following
 
 
@@ -178,8 +179,8 @@ def hand_over_in_one_statement(
         return None
     following = handover.hand_over(job, ending, now, worker_id)
     if following is not None:
-        entry = _entry("run.succeeded", job, now)
-        journal.log_after_commit(entry, *_start_entries(following, now, started=True))
+        entry = run_entry("run.succeeded", job, now)
+        journal.log_after_commit(entry, *start_entries(following, now, started=True))
     return following
 
 
@@ -207,7 +208,7 @@ def stop_pending_run(run: Run, now: datetime, reason: str, work: str = W.FAILED)
     _settle_work(run.work_item_id, work, now, reason)
     if work == W.FAILED:
         settle_schedule(run.schedule_id, now, reason, stopped=True)
-    journal.record(_entry("run.stopped", run, now, reason))
+    journal.record(run_entry("run.stopped", run, now, reason))
     return True
 
 
@@ -224,7 +225,7 @@ def lose_run(run: Run, now: datetime, reason: str) -> bool:
         return False
     held.return_slots()
     _release(held, now)
-    journal.record(_entry(f"run.{state}", run, now, reason))
+    journal.record(run_entry(f"run.{state}", run, now, reason))
     if run.agent.on_lost == "retry" and not poison:
         _move_work(run.work_item_id, W.ADMITTED, W.QUEUED, {"available_at": to_database_time(now)})
     else:
@@ -245,9 +246,10 @@ def give_back_run(job: Job, ending: Ending, now: datetime, worker_id: int) -> No
     held.return_slots()
     _release(held, now)
     later = to_database_time(now + timedelta(seconds=GIVEN_BACK_SECONDS))
+    _count_runs(job, -1, now)
     columns = {"available_at": later, "attempts": job.attempt - 1, "reason": ending.error[:200]}
     _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, columns)
-    journal.record(_entry("run.given_back", job, now, ending.error))
+    journal.record(run_entry("run.given_back", job, now, ending.error))
 
 
 def end_calls(caller_run_id: int, now: datetime, reason: str) -> int:
@@ -274,7 +276,7 @@ def drop_work(work_item_id: int, now: datetime, reason: str) -> bool:
     columns = {"reason": reason, "finished_at": to_database_time(now)}
     dropped = _move_work(work_item_id, W.QUEUED, W.DROPPED, columns)
     if dropped and (row := fetch_one(statements.SCHEDULE_OF, [work_item_id])):
-        end_one_shot(row[0], "failed", f"dropped: {reason}")
+        end_one_shot(row[0], now, "failed", f"dropped: {reason}")
     return dropped
 
 
@@ -313,6 +315,7 @@ def _insert_run(job: Job, slots: SlotPair, now: datetime, worker_id: int | None)
     ]
     row = fetch_one(statements.INSERT_RUN, values)
     assert row is not None
+    _count_runs(job, 1, now)
     return replace(job, run_id=row[0])
 
 
@@ -329,6 +332,11 @@ def _end_columns(now: datetime, error: str) -> dict[str, Any]:
     # An ended run holds no slot.
     columns: dict[str, Any] = {"slot": None, "project_slot": None}
     return columns | {"finished_at": to_database_time(now), "error": error}
+
+
+def _count_runs(job: Job, change: int, now: datetime) -> None:
+    if job.schedule_id is not None:
+        execute(statements.COUNT_RUNS, [change, to_database_time(now), job.schedule_id])
 
 
 # --- parts ----------------------------------------------------------------------------------
@@ -371,21 +379,9 @@ def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
     return _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id)
 
 
-def _start_entries(job: Job, now: datetime, started: bool) -> list[journal.JournalEntry]:
-    names = ["run.admitted", "run.started"] if started else ["run.admitted"]
-    return [_entry(name, job, now) for name in names]
-
-
 def _count_losses(work_item_id: int, now: datetime) -> int:
     recent = Run.objects.filter(work_item=work_item_id, finished_at__gt=now - LOSS_WINDOW)
     return recent.filter(state=R.LOST).count()
-
-
-def _entry(name: str, run: Job | Run, now: datetime, detail: str = "") -> journal.JournalEntry:
-    run_id = run.run_id if isinstance(run, Job) else run.pk
-    return journal.JournalEntry(
-        name, now, run.tenant_id, run.agent_id, run_id, detail, run.trace_id
-    )
 
 
 def _move_run(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from agents_app.database import ENGINE, fetch_one, move_state, to_database_time
+from agents_app.database import ENGINE, execute, fetch_one, move_state, to_database_time
 from agents_app.models import Schedule
 
 S = Schedule.State
@@ -32,29 +32,34 @@ SELECT state, one_shot, next_fire_at IS NOT NULL, interval_seconds, pause_after_
     failure_count
 FROM drover_schedule WHERE id = %s"""
 _LOCK_SCHEDULE = _SCHEDULE + ENGINE.row_lock()
+_SET_LAST_ERROR = "UPDATE drover_schedule SET last_error = %s, updated_at = %s WHERE id = %s"
 
 
-def pause_schedule(schedule_id: int, note: str, until: datetime | None = None) -> bool:
+def pause_schedule(
+    schedule_id: int, now: datetime, note: str, until: datetime | None = None
+) -> bool:
     columns = {"pause_note": note[:500], "pause_until": until and to_database_time(until)}
-    return _move_schedule(schedule_id, S.ACTIVE, S.PAUSED, columns)
+    return _move_schedule(schedule_id, now, S.ACTIVE, S.PAUSED, columns)
 
 
-def resume_schedule(schedule_id: int, was: str, next_fire_at: datetime | None) -> bool:
+def resume_schedule(
+    schedule_id: int, now: datetime, was: str, next_fire_at: datetime | None
+) -> bool:
     columns = {
         "pause_note": "",
         "pause_until": None,
         "failure_count": 0,
         "next_fire_at": next_fire_at and to_database_time(next_fire_at),
     }
-    return _move_schedule(schedule_id, was, S.ACTIVE, columns)
+    return _move_schedule(schedule_id, now, was, S.ACTIVE, columns)
 
 
-def cancel_schedule(schedule_id: int, was: str) -> bool:
+def cancel_schedule(schedule_id: int, now: datetime, was: str) -> bool:
     columns = {"next_fire_at": None, "pause_until": None}
-    return was != S.CANCELED and _move_schedule(schedule_id, was, S.CANCELED, columns)
+    return was != S.CANCELED and _move_schedule(schedule_id, now, was, S.CANCELED, columns)
 
 
-def end_one_shot(schedule_id: int, state: str, note: str) -> bool:
+def end_one_shot(schedule_id: int, now: datetime, state: str, note: str) -> bool:
     """End a one-shot whose firing was skipped or whose work failed.
 
     Does nothing if the schedule has a next fire time.
@@ -66,7 +71,9 @@ def end_one_shot(schedule_id: int, state: str, note: str) -> bool:
     if armed or not one_shot or was not in MAY_END:
         return False
     columns = {"pause_note": note[:500], "pause_until": None}
-    return _move_schedule(schedule_id, was, state, columns)
+    if state == S.FAILED:
+        columns["last_error"] = note[:500]
+    return _move_schedule(schedule_id, now, was, state, columns)
 
 
 def settle_schedule(
@@ -83,9 +90,13 @@ def settle_schedule(
     # A one-shot whose time was edited since it fired has a next fire time: it does not end.
     over = one_shot and not armed
     if was not in (MAY_END if over else {S.ACTIVE}):
+        if not stopped:
+            execute(_SET_LAST_ERROR, [error[:500], to_database_time(now), schedule_id])
         return
     failures = failures + (not stopped) if error else 0
     columns = {"last_completed_at": to_database_time(now), "failure_count": failures}
+    if not stopped:
+        columns["last_error"] = error[:500]
     state: str = S.ACTIVE
     if over:
         state = S.FAILED if error else S.COMPLETED
@@ -96,7 +107,7 @@ def settle_schedule(
     elif interval_seconds is not None:
         # The interval is counted from the end of a run.
         columns["next_fire_at"] = to_database_time(now + timedelta(seconds=interval_seconds))
-    _move_schedule(schedule_id, was, state, columns)
+    _move_schedule(schedule_id, now, was, state, columns)
 
 
 def _lock_schedule(schedule_id: int) -> tuple[Any, ...] | None:
@@ -104,6 +115,9 @@ def _lock_schedule(schedule_id: int) -> tuple[Any, ...] | None:
     return fetch_one(_LOCK_SCHEDULE, [schedule_id])
 
 
-def _move_schedule(schedule_id: int, old: str, new: str, columns: dict[str, Any]) -> bool:
+def _move_schedule(
+    schedule_id: int, now: datetime, old: str, new: str, columns: dict[str, Any]
+) -> bool:
     assert new in SCHEDULE_MOVES[old], f"a schedule never goes from {old} to {new}"
+    columns = {**columns, "updated_at": to_database_time(now)}
     return move_state("drover_schedule", schedule_id, old, new, columns)

@@ -35,6 +35,8 @@ VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 
     0, 0, 0, 0, 0, 0)
 RETURNING id"""
 
+COUNT_RUNS = "UPDATE drover_schedule SET run_count = run_count + %s, updated_at = %s WHERE id = %s"
+
 HELD_BY_RUN = """
 SELECT exit_signal, rerun_requested, signaled_at IS NOT NULL, slot >= 1000000000
     OR project_slot >= 1000000000 OR borrowed_from_id IS NOT NULL

@@ -14,6 +14,7 @@ from agents_app.schedules.history import (
     explain_outcome,
     format_lateness,
     read_entries,
+    read_firings,
     read_history,
     read_retried_work,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "next_fire_after_pause",
     "parse_schedule_text",
     "read_entries",
+    "read_firings",
     "read_history",
     "read_live_states",
     "read_retried_work",

@@ -100,7 +100,7 @@ def _resume(expired: "QuerySet[Schedule]", known: Schedule, now: datetime) -> bo
         upcoming = next_fire_after_pause(schedule, now)
     except TriggerParseError:
         upcoming = now  # the claim reports the error
-    resumed = schedule_states.resume_schedule(schedule.pk, Schedule.State.PAUSED, upcoming)
+    resumed = schedule_states.resume_schedule(schedule.pk, now, Schedule.State.PAUSED, upcoming)
     if resumed:
         log.info("schedule.resumed", schedule_id=schedule.pk, until=str(schedule.pause_until))
     return resumed
@@ -156,14 +156,14 @@ def _lock_due_schedules(now: datetime) -> list[Schedule]:
 
 def _plan_or_pause(schedule: Schedule, now: datetime, *, busy: bool, disabled: bool) -> Plan | None:
     if disabled and schedule.one_shot:
-        schedule_states.pause_schedule(schedule.pk, TENANT_DISABLED)
+        schedule_states.pause_schedule(schedule.pk, now, TENANT_DISABLED)
         return None
     try:
         return plan_firings(schedule, now, busy=busy, disabled=disabled)
     except (TriggerParseError, OverflowError) as error:
         # Stored by another version of Drover; the other schedules must not wait for this one.
         log.warning("schedule.unreadable", schedule_id=schedule.pk, error=str(error))
-        schedule_states.pause_schedule(schedule.pk, str(error))
+        schedule_states.pause_schedule(schedule.pk, now, str(error))
         return None
 
 
@@ -216,13 +216,14 @@ _FIRING_COLUMNS = {
 }
 _NEXT_FIRE_COLUMNS = {
     **dict.fromkeys(("id", "fired", "skipped", "missed", "late"), "bigint"),
-    **dict.fromkeys(("was", "next", "last"), "timestamptz"),
+    **dict.fromkeys(("was", "next", "last", "changed"), "timestamptz"),
 }
 _SET_NEXT_FIRES = """
 UPDATE drover_schedule AS s
 SET next_fire_at = v.next, last_fire_at = COALESCE(v.last, s.last_fire_at),
     fire_count = s.fire_count + v.fired, skipped_count = s.skipped_count + v.skipped,
-    missed_count = s.missed_count + v.missed, late_count = s.late_count + v.late
+    missed_count = s.missed_count + v.missed, late_count = s.late_count + v.late,
+    updated_at = v.changed
 FROM v WHERE s.id = v.id AND s.next_fire_at = v.was RETURNING 1"""
 
 
@@ -240,22 +241,23 @@ def _set_next_fires(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
             s.next_fire_at,
             p.next_fire_at,
             p.fire[-1] if p.fire else None,
+            now,
         )
         for s, p in plans
     ]
     # On PostgreSQL a statement for each schedule costs more than the rest of a claim.
     columns = dict(zip(_NEXT_FIRE_COLUMNS, zip(*rows, strict=True), strict=True))
     fetch_each(ENGINE.with_rows(_SET_NEXT_FIRES, _NEXT_FIRE_COLUMNS, columns))
-    _end_one_shots([(s, p) for s, p in plans if s.one_shot])
+    _end_one_shots([(s, p) for s, p in plans if s.one_shot], now)
 
 
-def _end_one_shots(plans: list[tuple[Schedule, Plan]]) -> None:
+def _end_one_shots(plans: list[tuple[Schedule, Plan]], now: datetime) -> None:
     """End the one-shots that are too late, or whose new time equals that of an earlier firing."""
     keys = [s.pk for s, p in plans if p.fire]
     new = Firing.objects.filter(schedule__in=keys, outcome=Firing.Outcome.UNDECIDED)
     undecided = set(new.values_list("schedule_id", flat=True)) if keys else set()
     for schedule, p in plans:
         if not p.fire:
-            schedule_states.end_one_shot(schedule.pk, "failed", f"skipped: {p.reason}")
+            schedule_states.end_one_shot(schedule.pk, now, "failed", f"skipped: {p.reason}")
         elif schedule.pk not in undecided:
-            schedule_states.end_one_shot(schedule.pk, "completed", FIRED_BEFORE)
+            schedule_states.end_one_shot(schedule.pk, now, "completed", FIRED_BEFORE)

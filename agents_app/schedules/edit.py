@@ -63,7 +63,7 @@ def create(agent: Agent, draft: Draft, by: str, now: datetime) -> Schedule:
         schedule = copy(checked)
         lock_agents([agent.pk])
         if draft.name:
-            _claim_name(schedule)
+            _claim_name(schedule, now)
         else:
             schedule.name = _unused_name(schedule.name, agent)
         schedule.save(force_insert=True)
@@ -120,7 +120,7 @@ def pause(
         raise Refused(f"{until:%Y-%m-%d %H:%M %Z} is in the past: give a time in the future")
     return _commit_with_event(
         "schedule.paused",
-        lambda: schedule_states.pause_schedule(schedule.pk, note, until),
+        lambda: schedule_states.pause_schedule(schedule.pk, now, note, until),
         schedule,
         f"{by}: {note}" if note else by,
         now,
@@ -133,7 +133,7 @@ def resume(known: Schedule, by: str, now: datetime, *, at_once: bool = False) ->
     def change() -> bool:
         schedule = _lock_and_read(known)
         upcoming = next_fire_after_pause(schedule, now, at_once=at_once)
-        return schedule_states.resume_schedule(schedule.pk, S.PAUSED, upcoming)
+        return schedule_states.resume_schedule(schedule.pk, now, S.PAUSED, upcoming)
 
     return _commit_with_event("schedule.resumed", change, known, by, now)
 
@@ -147,7 +147,7 @@ def cancel(known: Schedule, by: str, now: datetime) -> int:
     def write() -> int:
         schedule = _lock_and_read(known)
         _refuse_if_defined_in_file(schedule, "remove it")
-        if not schedule_states.cancel_schedule(schedule.pk, schedule.state):
+        if not schedule_states.cancel_schedule(schedule.pk, now, schedule.state):
             raise Refused(f"{schedule.name} was canceled already")
         _record_event("schedule.canceled", schedule, by, now)
         return _cancel_work(schedule, now)
@@ -165,7 +165,7 @@ def retry(known: Schedule, by: str, now: datetime) -> WorkItem:
         if schedule.state in {S.FAILED, S.PAUSED}:
             # The retry replaces the firing of a one-shot.
             upcoming = None if schedule.one_shot else fire_after_pause(schedule, now)
-            schedule_states.resume_schedule(schedule.pk, schedule.state, upcoming)
+            schedule_states.resume_schedule(schedule.pk, now, schedule.state, upcoming)
         _record_event("schedule.retried", schedule, by, now)
         return enqueue_in_transaction(
             _retry_request(schedule, failed.order_by("-id").first(), by), now
@@ -223,7 +223,7 @@ def _check(schedule: Schedule) -> None:
         raise Refused(f"{first[0]}: {' '.join(first[1])}") from None
 
 
-def _claim_name(schedule: Schedule) -> None:
+def _claim_name(schedule: Schedule, now: datetime) -> None:
     known = Schedule.objects.filter(agent=schedule.agent, name=schedule.name).first()
     if known is None:
         return
@@ -234,7 +234,7 @@ def _claim_name(schedule: Schedule) -> None:
         )
     # The old schedule keeps its history under another name.
     old_name = f"{known.name[: LONGEST_NAME - 20]}.{known.pk}"
-    Schedule.objects.filter(pk=known.pk).update(name=old_name)
+    Schedule.objects.filter(pk=known.pk).update(name=old_name, updated_at=now)
 
 
 def _unused_name(name: str, agent: Agent) -> str:

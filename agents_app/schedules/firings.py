@@ -70,16 +70,16 @@ def _decide_alone(agent_id: int, firing_id: int, now: datetime) -> int:
         raise
     except Exception as error:
         return in_transaction(
-            partial(_fail_firing, firing_id, f"the work item could not be created: {error}")
+            partial(_fail_firing, firing_id, now, f"the work item could not be created: {error}")
         )
 
 
-def _fail_firing(firing_id: int, note: str) -> int:
+def _fail_firing(firing_id: int, now: datetime, note: str) -> int:
     firing = Firing.objects.filter(pk=firing_id, outcome="")
     schedule_id = firing.values_list("schedule_id", flat=True).first()
     failed = firing.update(outcome=Firing.Outcome.FAILED)
     if failed and schedule_id is not None:
-        schedule_states.end_one_shot(schedule_id, "failed", note)
+        schedule_states.end_one_shot(schedule_id, now, "failed", note)
     return failed
 
 
@@ -97,9 +97,8 @@ def _decide_for_agent(agent_id: int, firing_ids: list[int], now: datetime) -> in
     for decision, decided in decisions.items():
         _record(decision, decided)
         if decision[0] == Firing.Outcome.SKIPPED:
-            _update_skipped_schedules(
-                decision[1], decided, missing=gate is None or gate.block_code == "agent_missing"
-            )
+            missing = gate is None or gate.block_code == "agent_missing"
+            _update_skipped_schedules(decision[1], decided, now, missing=missing)
     return len(firings)
 
 
@@ -184,26 +183,28 @@ def _record(decision: Decision, firings: list[Firing]) -> None:
     decided.update(outcome=outcome, reason=reason)
 
 
-def _update_skipped_schedules(reason: str, firings: list[Firing], *, missing: bool) -> None:
+def _update_skipped_schedules(
+    reason: str, firings: list[Firing], now: datetime, *, missing: bool
+) -> None:
     """Update the schedules of skipped firings: count them, pause or end the schedules."""
-    _count_skipped(firings)
+    _count_skipped(firings, now)
     for schedule in (firing.schedule for firing in firings):
         if schedule.state in SCHEDULE_BLOCKS:
             continue
         if missing and reason == Firing.Reason.DISABLED:
-            schedule_states.pause_schedule(schedule.pk, AGENT_MISSING)
+            schedule_states.pause_schedule(schedule.pk, now, AGENT_MISSING)
         elif schedule.one_shot and reason == Firing.Reason.TENANT_DISABLED:
-            schedule_states.pause_schedule(schedule.pk, TENANT_DISABLED)
+            schedule_states.pause_schedule(schedule.pk, now, TENANT_DISABLED)
         elif schedule.one_shot:
-            schedule_states.end_one_shot(schedule.pk, "failed", f"skipped: {reason}")
+            schedule_states.end_one_shot(schedule.pk, now, "failed", f"skipped: {reason}")
     ids = sorted({firing.schedule_id for firing in firings})[:MOST_NAMED]
     log.warning("firing.skipped", schedule_ids=ids, reason=reason, count=len(firings))
 
 
-def _count_skipped(firings: list[Firing]) -> None:
+def _count_skipped(firings: list[Firing], now: datetime) -> None:
     by_count: dict[int, list[int]] = {}
     for schedule_id, count in Counter(firing.schedule_id for firing in firings).items():
         by_count.setdefault(count, []).append(schedule_id)
     for count, schedule_ids in by_count.items():
         schedules = Schedule.objects.filter(pk__in=schedule_ids)
-        schedules.update(skipped_count=F("skipped_count") + count)
+        schedules.update(skipped_count=F("skipped_count") + count, updated_at=now)

@@ -55,6 +55,20 @@ def read_history(schedule: Schedule, limit: int) -> tuple[HistoryEntry, ...]:
     return read_entries(schedule, schedule.firings.order_by("-due_at")[:limit])
 
 
+def read_firings(firings: QuerySet[Firing]) -> tuple[tuple[Schedule, HistoryEntry], ...]:
+    """Firings of several schedules, each with its schedule; the order stays."""
+    joined = firings.select_related("schedule__agent", "work_item")
+    found = [(f, _work_item(f)) for f in joined.prefetch_related(_prefetch_runs("work_item__runs"))]
+    work: dict[int, list[WorkItem]] = {}
+    for firing, item in found:
+        work.setdefault(firing.schedule.agent_id, []).extend([item] if item else [])
+    positions = {agent_id: _queue_positions(agent_id, items) for agent_id, items in work.items()}
+    return tuple(
+        (s := firing.schedule, _history_entry(s, firing, item, positions[s.agent_id]))
+        for firing, item in found
+    )
+
+
 def read_retried_work(schedule: Schedule, limit: int) -> tuple[Work, ...]:
     """The work items that retries of the schedule created, which have no firing; latest first."""
     ran = Run.objects.filter(schedule=schedule, work_item__firing__isnull=True)

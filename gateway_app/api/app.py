@@ -14,6 +14,7 @@ from gateway_app.api import (
     agents,
     deliveries,
     events,
+    firings,
     locks,
     logs,
     notifications,
@@ -76,7 +77,7 @@ def build() -> DroverAPI:
         parser=StrictParser(),
     )
     for part in (
-        *(agents, schedules, runs, logs, queue, locks, deliveries, events, notifications),
+        *(agents, schedules, firings, runs, logs, queue, locks, deliveries, events, notifications),
         *(rules, scheduler, tenants, tokens),
     ):
         api.add_router("", part.router)

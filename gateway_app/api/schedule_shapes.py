@@ -20,6 +20,7 @@ from gateway_app.api.fields import (
 STATUSES = ("active", "paused", "canceled", "completed", "failed")
 _REQUIRED = ("schedule", "message")
 REQUIRED = "required fields: schedule (NL phrase), message"
+DEFAULT_AGENT = "The agent `index` if there is one, or the only agent; otherwise required."
 WHEN = ["every monday at 09:00", "in 30 minutes", "0 9 * * 1-5", "@daily", "15m"]
 Status = Literal["active", "paused", "canceled", "completed", "failed"]
 Phrase = Annotated[Text, Field(min_length=1, max_length=200, examples=WHEN)]
@@ -58,7 +59,7 @@ class Policies(Payload):
 class NewSchedule(Policies):
     schedule: Phrase
     message: Annotated[Text, Field(min_length=1, description="The prompt of the runs.")]
-    agent: Text | None = Field(default=None, description="Required if there are several agents.")
+    agent: Text | None = Field(default=None, description=DEFAULT_AGENT)
     name: Annotated[Text, Field(max_length=100)] | None = None
 
     @model_validator(mode="before")
@@ -93,11 +94,13 @@ class ScheduleShape(Shape):
     last_fire_at: Epoch | None
     last_run_at: Epoch | None
     last_run_id: int | None
-    run_count: int = Field(description="How often the schedule has fired.")
+    run_count: int = Field(description="Runs, with retries and reruns, without skipped firings.")
+    fire_count: int = Field(description="Due times that were not missed, also skipped ones.")
     skipped_count: int
     missed_count: int
     late_count: int
     failure_count: int = Field(description="In a row.")
+    last_error: str | None = Field(description="Of the last failed work; null after a success.")
     timezone: str
     overlap: Literal["skip", "queue_one", "queue", "cancel_other"]
     catch_up: Literal["skip", "last", "all"]
@@ -112,11 +115,12 @@ class ScheduleShape(Shape):
     pause_until: Epoch | None
     source: Literal["file", "person"]
     created_at: Epoch
-    updated_at: Epoch
+    updated_at: Epoch = Field(description="Moves with every change, also by a firing or a run.")
 
 
 _SAME = (
-    *("id", "name", "expression", "skipped_count", "missed_count", "late_count", "failure_count"),
+    *("id", "name", "expression", "run_count", "fire_count", "skipped_count", "missed_count"),
+    *("late_count", "failure_count"),
     *("timezone", "overlap", "catch_up", "catch_up_window_seconds", "jitter_percent"),
     *("jitter_seconds", "gap", "overlap_hour", "anchor", "pause_after_failures", "pause_note"),
     "source",
@@ -136,7 +140,7 @@ def schedule_shape(schedule: Any) -> ScheduleShape:
         kind="once" if schedule.one_shot else "recurring",
         status=schedule.state,
         last_run_id=schedule.last_run_id,
-        run_count=schedule.fire_count,
+        last_error=schedule.last_error or None,
         created_at=epoch(schedule.created_at),
         updated_at=epoch(schedule.updated_at),
     )

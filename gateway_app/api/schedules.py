@@ -17,14 +17,15 @@ from agents_app.models import Agent, Schedule, Tenant
 from agents_app.schedules import create_once, edit
 from agents_app.triggers.preview import ClockChange, Fire, preview_fires
 from gateway_app.access import TO_OPERATE, TO_READ, Caller, Invalid, answers, caller_of
-from gateway_app.api.fields import Epoch, Payload, Shape, Text, Whole, epoch, moment, utc_now
+from gateway_app.api.fields import Epoch, Shape, Text, Whole, epoch, moment, utc_now
 from gateway_app.api.idempotency import IdempotencyKey, refuse_other_request, stored_key
-from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
+from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_by_time, page_of
 from gateway_app.api.run_shapes import run_shape
 from gateway_app.api.runs import RunPage
 from gateway_app.api.schedule_shapes import (
     NewSchedule,
     Phrase,
+    Policies,
     ScheduleChanges,
     ScheduleShape,
     Status,
@@ -42,6 +43,9 @@ class SchedulePage(Shape):
 
 
 class ScheduleFilters(PageFilters):
+    order: Literal["changed", "created"] = Field(
+        "changed", description="A schedule that changes moves, but not in the order of creation."
+    )
     status: Status | None = None
     agent: str | None = None
     kind: Literal["once", "recurring"] | None = None
@@ -53,17 +57,22 @@ class RunsFilters(PageFilters):
 
 @router.get("/schedules", response=answers(SchedulePage), auth=TO_READ)
 def list_schedules(request: HttpRequest, filters: Query[ScheduleFilters]) -> SchedulePage:
-    """Newest first."""
+    """Newest first, by the last change or by creation."""
     tenant = caller_of(request).tenant
-    found = schedules_of(tenant)
+    found = tenant.schedules.all()
     if filters.status is not None:
         found = found.filter(state=filters.status)
     if filters.agent is not None:
         found = found.filter(agent=find_agent(tenant, filters.agent))
     if filters.kind is not None:
         found = found.filter(one_shot=filters.kind == "once")
-    page = page_of(found, "-pk", filters)
-    shapes = [schedule_shape(schedule) for schedule in page.rows]
+    if filters.order == "changed":
+        page = page_by_time(found, "updated_at", filters)
+    else:
+        page = page_of(found, "-pk", filters)
+    # Annotated after the limit: a database computes the annotations of all rows that it sorts.
+    shown = schedules_of(tenant).in_bulk([schedule.pk for schedule in page.rows])
+    shapes = [schedule_shape(shown[row.pk]) for row in page.rows if row.pk in shown]
     return SchedulePage(schedules=shapes, next_cursor=page.next_cursor)
 
 
@@ -86,12 +95,13 @@ def list_runs_of_schedule(
 # --- preview --------------------------------------------------------------------------------
 
 
-class PreviewRequest(Payload):
+class PreviewRequest(Policies):
+    """The body of `POST /v1/schedules`; only `schedule` is required."""
+
     schedule: Phrase
-    timezone: Annotated[Text, Field(max_length=64)] | None = None
-    gap: Literal["shift", "next_valid", "skip"] = "shift"
-    overlap_hour: Literal["first", "second", "both"] = "first"
-    anchor: Literal["completion", "start", ""] = ""
+    message: Text | None = None
+    agent: Text | None = Field(default=None, description="Its time zone is the default.")
+    name: Annotated[Text, Field(max_length=100)] | None = None
     count: Whole = Field(default=5, ge=1, le=50)
 
 
@@ -121,14 +131,18 @@ class PreviewShape(Shape):
 
 
 @router.post("/schedules/preview", response=answers(PreviewShape), auth=TO_READ)
-def preview_schedule(request: HttpRequest, body: PreviewRequest) -> PreviewShape:  # noqa: ARG001
-    """When the schedule would fire; nothing is saved."""
-    rules: dict[str, Any] = {name: getattr(body, name) for name in _RULES}
-    zone = body.timezone or HOST_ZONE
-    seen = preview_fires(body.schedule, zone, utc_now(), count=body.count, **rules)
+def preview_schedule(request: HttpRequest, body: PreviewRequest) -> PreviewShape:
+    """When the schedule would fire; nothing is saved. Refuses what `POST /v1/schedules` refuses."""
+    tenant, now = caller_of(request).tenant, utc_now()
+    agent = _agent(tenant, body.agent) if body.agent else _default_agent(tenant)
+    agent, policies = agent or Agent(tenant=tenant), body.given_policies()
+    rules: dict[str, Any] = {name: policies[name] for name in _RULES if name in policies}
+    zone = body.timezone or agent.timezone or HOST_ZONE
+    seen = preview_fires(body.schedule, zone, now, count=body.count, **rules)
     if not seen.expression:
         reason = seen.error or seen.note
         raise TriggerParseError(reason, text=body.schedule, accepted=seen.accepted)
+    edit.draft_schedule(agent, _draft(body), now)
     return PreviewShape(
         schedule=body.schedule,
         expression=seen.expression,
@@ -158,6 +172,7 @@ def _fires(fires: Iterable[Fire]) -> list[FireShape]:
 # --- changes ---------------------------------------------------------------------------------
 
 S = Schedule.State
+DEFAULT_AGENT_NAME = "index"
 _COLUMNS = {"schedule": "text", "message": "prompt", "name": "name"}
 
 
@@ -174,14 +189,8 @@ def create_schedule(
     """200 instead of 201 if the Idempotency-Key has created the schedule before."""
     caller = caller_of(request)
     agent = _agent(caller.tenant, body.agent)
-    draft = edit.Draft(
-        text=body.schedule,
-        prompt=body.message,
-        name=(body.name or "").strip(),
-        **body.given_policies(),
-    )
     key = stored_key(idempotency_key)
-    made, new = create_once(agent, draft, key, caller.by, utc_now())
+    made, new = create_once(agent, _draft(body), key, caller.by, utc_now())
     refuse_other_request(same=(made.agent_id, made.text, made.prompt) == (agent.pk, *_input(body)))
     return Answer(201 if new else 200, _shown(caller, made.pk))
 
@@ -226,10 +235,10 @@ def delete_schedule(request: HttpRequest, schedule_id: int) -> DeletedShape:
 
 def _agent(tenant: Tenant, name: str | None) -> Agent:
     if name is None:
-        agents = list(tenant.agents.filter(removed_at__isnull=True)[:2])
-        if len(agents) != 1:
+        default = _default_agent(tenant)
+        if default is None:
             raise Invalid("agent: required if there are several agents (GET /v1/agents lists them)")
-        return agents[0]
+        return default
     try:
         agent = find_agent(tenant, name)
     except NotFound:
@@ -237,6 +246,23 @@ def _agent(tenant: Tenant, name: str | None) -> Agent:
     if agent.removed_at is not None:
         raise Refused(f"the directory of {agent.name} is missing: restore it first")
     return agent
+
+
+def _default_agent(tenant: Tenant) -> Agent | None:
+    """The agent `index`, or the only agent."""
+    present = tenant.agents.filter(removed_at__isnull=True)
+    index = present.filter(name=DEFAULT_AGENT_NAME).first()
+    agents = [index] if index else list(present[:2])
+    return agents[0] if len(agents) == 1 else None
+
+
+def _draft(body: NewSchedule | PreviewRequest) -> edit.Draft:
+    return edit.Draft(
+        text=body.schedule,
+        prompt=body.message or "",
+        name=(body.name or "").strip(),
+        **body.given_policies(),
+    )
 
 
 def _input(body: NewSchedule) -> tuple[str, str]:

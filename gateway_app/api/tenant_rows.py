@@ -13,6 +13,7 @@ from agents_app.models import (
     Agent,
     ApiToken,
     Delivery,
+    Firing,
     ResourceLock,
     Run,
     RunEvent,
@@ -57,6 +58,18 @@ def schedules_of(tenant: Tenant) -> QuerySet[Schedule]:
     return tenant.schedules.select_related("agent").annotate(
         last_run_id=Subquery(newest.values("pk")[:1]),
         last_run_at=Subquery(newest.values("started_at")[:1]),
+    )
+
+
+def firings_of(tenant: Tenant) -> QuerySet[Firing]:
+    """Each with the `work_item_id`, `run_id` and `run_state` of its work."""
+    runs = Run.objects.filter(work_item__firing=OuterRef("pk")).order_by("-pk")
+    work = WorkItem.objects.filter(firing=OuterRef("pk"))
+    found = Firing.objects.filter(tenant=tenant).select_related("schedule__agent")
+    return found.annotate(
+        work_item_id=Subquery(work.values("pk")[:1]),
+        run_id=Subquery(runs.values("pk")[:1]),
+        run_state=Subquery(runs.values("state")[:1]),
     )
 
 

@@ -67,7 +67,7 @@ def test_every_entry_of_the_journal_has_such_a_name():
         for call in calls(module):
             if ast.unparse(call.func) in {
                 "journal.JournalEntry",
-                "_entry",
+                "run_entry",
                 "_record_change",
                 "_record_event",
             }:

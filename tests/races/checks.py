@@ -49,12 +49,23 @@ def miscounted_firings() -> list[str]:
     return [f"{s.pk} counted {s.fire_count} of {s.rows}" for s in wrong]
 
 
+def miscounted_runs() -> list[str]:
+    """Schedules whose counter differs from the number of their runs."""
+    runs = Run.objects.filter(schedule__isnull=False).order_by().values_list("schedule")
+    counted = dict(runs.annotate(Count("pk")))
+    return [
+        f"{s.pk} counted {s.run_count} of {counted.get(s.pk, 0)} runs"
+        for s in Schedule.objects.all()
+        if s.run_count != counted.get(s.pk, 0)
+    ]
+
+
 def undecided_firings() -> list[str]:
     return [f"firing {pk}" for pk in Firing.objects.filter(outcome="").values_list("pk", flat=True)]
 
 
 def wrong_firings() -> list[str]:
-    return doubled_firings() + missing_firings() + miscounted_firings()
+    return doubled_firings() + missing_firings() + miscounted_firings() + miscounted_runs()
 
 
 def too_many_runs() -> list[str]:

@@ -22,7 +22,7 @@ from agents_app.cli import (
 )
 from agents_app.cli import schedule_screens as screens
 from agents_app.errors import Refused, TriggerParseError
-from agents_app.models import Run, Schedule, Tenant
+from agents_app.models import Firing, Run, Schedule, Tenant
 from agents_app.schedules import edit
 from agents_app.schedules.why import ENDED_BY_A_RUN, explain, explain_past, find_obstacles
 from agents_app.triggers import moment_of, past_moment_of, with_accepted, zone
@@ -30,6 +30,8 @@ from agents_app.triggers import moment_of, past_moment_of, with_accepted, zone
 LONGEST_NOTE = 500
 MOST_SHOWN = 100_000
 MOST_FIRES = 1000
+UNDECIDED = "undecided"
+OUTCOMES = [outcome or UNDECIDED for outcome in Firing.Outcome.values]
 S = Schedule.State
 
 
@@ -49,6 +51,7 @@ class Command(EnqueueCommand):
         ("schedule cancel main", "Cancel permanently."),
         ("schedule retry main --wait", "Retry the last failed fire and follow it."),
         ("schedule history main --limit 5", "Its last five firings."),
+        ("schedule firings --outcome skipped", "Skipped firings of all schedules."),
         ("schedule why main --at 'yesterday at 09:00'", "Why it did not run at this time."),
     )
 
@@ -84,6 +87,10 @@ class Command(EnqueueCommand):
         retry.add_argument("--wait", action="store_true", help="Follow the output to the end.")
         history = verb("history", "Show firings with outcome and result.")
         history.add_argument("--limit", metavar="N", default="20")
+        firings = verb("firings", "Show the latest firings of all schedules.", named=False)
+        firings.add_argument("--agent", default="", help="Only firings of this agent.")
+        firings.add_argument("--outcome", choices=OUTCOMES, default="", help="Only this outcome.")
+        firings.add_argument("--limit", metavar="N", default="20")
         why = verb("why", "Explain why it did not run: obstacles and latest firings.")
         why.add_argument("--at", metavar="TIME", default="", help="09:00, 'yesterday at 09:00'")
         why.add_argument("--limit", metavar="N", default="10")
@@ -100,11 +107,14 @@ class Command(EnqueueCommand):
             "history": self._history,
             "why": self._why,
         }
+        tenant_verbs: dict[str, Callable[..., None]] = {
+            "create": self._create,
+            "list": self._list,
+            "firings": self._firings,
+        }
         try:
-            if verb == "create":
-                self._create(owner, **options)
-            elif verb == "list":
-                self._list(owner, **options)
+            if verb in tenant_verbs:
+                tenant_verbs[verb](owner, **options)
             else:
                 verbs[verb](find_schedule(owner, options["name"]), **options)
         except TriggerParseError as error:
@@ -186,6 +196,15 @@ class Command(EnqueueCommand):
     def _history(self, schedule: Schedule, *, json: bool, limit: str, **_: Any) -> None:
         number = whole_of(limit, "--limit", 1, MOST_SHOWN)
         screens.show_history(self.screen, schedule, number, json)
+
+    def _firings(self, tenant: Tenant, *, json: bool, limit: str, **options: Any) -> None:
+        found = Firing.objects.filter(tenant=tenant).order_by("-recorded_at", "-pk")
+        if options["agent"]:
+            found = found.filter(schedule__agent=find_agent(tenant, options["agent"]))
+        if outcome := options["outcome"]:
+            found = found.filter(outcome="" if outcome == UNDECIDED else outcome)
+        number = whole_of(limit, "--limit", 1, MOST_SHOWN)
+        screens.show_firings(self.screen, found[:number], json)
 
     def _why(self, schedule: Schedule, *, json: bool, at: str, limit: str, **_: Any) -> None:
         now = self.now

@@ -101,7 +101,8 @@ def test_a_number_or_name_that_is_none_is_refused(
 
 
 def test_show_tells_what_was_set_and_what_happened(fleet: Fleet):
-    schedule = hourly(fleet, prompt="count\nthe sheep", fire_count=7, jitter_seconds=30)
+    counts = {"fire_count": 7, "run_count": 5, "last_error": "out of sheep"}
+    schedule = hourly(fleet, prompt="count\nthe sheep", jitter_seconds=30, **counts)
     lines = see("show", "main").out.splitlines()
     assert lines[0] == f"reporter/main (#{schedule.pk})"
     facts = dict(line.strip().split(":", 1) for line in lines[1:-2])
@@ -110,7 +111,8 @@ def test_show_tells_what_was_set_and_what_happened(fleet: Fleet):
     assert facts["policies"].startswith("overlap skip, catch up last within 1 h, gap shift")
     assert facts["policies"].endswith("jitter 30 s")
     assert facts["next fire"] == "Mon 02 Mar 2026 13:00 UTC (in 60 min)"
-    assert facts["counters"].startswith("7 fired, 0 skipped")
+    assert facts["counters"].startswith("5 runs, 7 fired, 0 skipped")
+    assert facts["last error"] == "out of sheep"
     assert facts["prompt"] == "count the sheep"
     assert facts["next fires"] == "Mon 02 Mar 2026 13:00 UTC (in 60 min)"
 
@@ -193,6 +195,23 @@ def test_history_as_json_has_the_run(durable_fleet: Fleet):
     work = firing["work"]
     assert (work["run"], work["run_state"], work["exit_code"]) == (job.run_id, "failed", 3)
     assert value["asked_again"][0]["asked_by"] == "ann, retry of schedule main"
+
+
+def test_firings_of_all_schedules_are_listed_newest_first(durable_fleet: Fleet):
+    assert see("firings").out == "no firings\n"
+    schedule = hourly(durable_fleet)
+    durable_fleet.fire(schedule)
+    durable_fleet.fire(schedule, at(hours=1))  # skipped: the first run is unfinished
+    lines = see("firings").out.splitlines()
+    assert lines[0].split() == ["SCHEDULE", "DUE", "OUTCOME", "LATE", "REASON", "RESULT"]
+    assert [line.split()[0] for line in lines[1:]] == ["reporter/main"] * 2
+    assert "skipped" in lines[1] and "started" in lines[2]
+    [skipped] = see("firings", "--outcome", "skipped", "--json").json["firings"]
+    assert (skipped["agent"], skipped["name"]) == ("reporter", "main")
+    assert (skipped["outcome"], skipped["reason"]) == ("skipped", "already_running")
+    durable_fleet.agent("other")
+    assert see("firings", "--agent", "other", "--json").json == {"firings": []}
+    assert len(see("firings", "--limit", "1").out.splitlines()) == 2
 
 
 def test_a_schedule_that_never_came_due_has_no_history(fleet: Fleet):

@@ -27,7 +27,7 @@ BODIES: Mapping[str, Any] = {
     "change_schedule": {"message": "mine"},
     "create_schedule": {"schedule": "daily", "message": "mine", "agent": "{name}"},
     "clear_queue": {"agent": "{name}"},
-    "preview_schedule": {"schedule": "daily"},
+    "preview_schedule": {"schedule": "daily", "agent": "{name}"},
     "scale_project": {"scale": 3},
     "create_token": {"name": "mine"},
     "create_tenant": {"name": "mine"},

@@ -189,6 +189,29 @@ def test_a_preview_gives_the_next_fires_and_saves_nothing(reader: Api, schedule:
     assert Schedule.objects.count() == 1
 
 
+def test_a_preview_takes_and_refuses_what_a_new_schedule_does(
+    fleet: Fleet, api: Api, schedule: Schedule
+):
+    fleet.agent("tokyo", timezone="Asia/Tokyo")
+    body = {
+        "schedule": "every day at 09:00",
+        "message": "summarise",
+        "agent": "tokyo",
+        "name": "daily",
+        "overlap": "queue",
+        "catch_up": "all",
+        "jitter_seconds": 5,
+    }
+    shown = api.post("/schedules/preview", body)
+    assert (shown.status, shown.json["timezone"]) == (200, "Asia/Tokyo")
+    made = api.post("/schedules", body).json
+    assert made["next_fire_at"] == shown.json["fires"][0]["at"]
+    for wrong in ({"jitter_percent": 5}, {"agent": "missing"}, {"overlap": "never"}):
+        replies = [api.post(path, body | wrong) for path in ("/schedules/preview", "/schedules")]
+        assert replies[0].status == replies[1].status != 200, wrong
+        assert replies[0].error == replies[1].error
+
+
 def test_a_preview_of_an_invalid_phrase_lists_examples(reader: Api):
     reply = reader.post("/schedules/preview", {"schedule": "now and then"})
     assert (reply.status, reply.error["code"]) == (400, "bad_trigger")

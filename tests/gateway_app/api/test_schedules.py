@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agents_app.models import RunEvent, Schedule
+from agents_app.models import Agent, RunEvent, Schedule
 from gateway_app.api.fields import utc_now
-from tests.agents_app.fleet import Fleet
+from tests.agents_app.fleet import NOON, Fleet
 from tests.gateway_app.api.calling import HOUR, Api
 from tests.gateway_app.api.firing import fire_now
 
@@ -153,6 +153,49 @@ def test_a_one_shot_that_succeeded_is_completed_after_one_run(fleet: Fleet, api:
     fleet.finish(fleet.start(fire_now(Schedule.objects.get()).work_item, utc_now()), now=utc_now())
     shown = api.get(f"/schedules/{key}").json
     assert (shown["status"], shown["run_count"], shown["next_fire_at"]) == ("completed", 1, None)
+
+
+def test_a_skipped_firing_is_no_run_and_a_failed_run_gives_the_last_error(fleet: Fleet, api: Api):
+    agent = fleet.agent()
+    key = api.post("/schedules", MONDAYS).json["id"]
+    schedule = Schedule.objects.get()
+    run = fire_now(schedule)
+    fire_now(schedule)
+    shown = api.get(f"/schedules/{key}").json
+    assert (shown["run_count"], shown["skipped_count"], shown["fire_count"]) == (1, 1, 2)
+    assert shown["last_error"] is None
+    job = fleet.start(run.work_item, utc_now())
+    fleet.finish(job, "failed", utc_now(), error="exit code 3")
+    assert api.get(f"/schedules/{key}").json["last_error"] == "exit code 3"
+    assert agent.runs.count() == 1
+
+
+def test_a_changed_schedule_is_the_first_of_the_list(fleet: Fleet, api: Api):
+    fleet.agent()
+    keys = [api.post("/schedules", SOON).json["id"] for _ in range(3)]
+
+    def listed(**query: object) -> list[int]:
+        found: list[int] = []
+        while True:
+            page = api.get("/schedules", limit=2, **query).json
+            found += [each["id"] for each in page["schedules"]]
+            if page["next_cursor"] is None:
+                return found
+            query["cursor"] = page["next_cursor"]
+
+    assert listed() == keys[::-1]
+    api.patch(f"/schedules/{keys[0]}", {"status": "paused"})
+    assert listed() == [keys[0], keys[2], keys[1]]
+    assert listed(order="created") == keys[::-1]
+
+
+def test_without_a_name_the_agent_index_is_used(fleet: Fleet, api: Api):
+    for name in ("other", "index"):
+        fleet.agent(name)
+    unnamed = {name: value for name, value in SOON.items() if name != "agent"}
+    assert api.post("/schedules", unnamed).json["agent"] == "index"
+    Agent.objects.filter(name="index").update(removed_at=NOON)
+    assert api.post("/schedules", unnamed).json["agent"] == "other"
 
 
 def test_the_list_is_filtered_and_starts_with_the_newest(fleet: Fleet, api: Api):
