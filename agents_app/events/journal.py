@@ -1,6 +1,7 @@
 """The journal: entries are written in the transaction of the change and logged after its commit."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from agents_app.database import execute, to_database_time
 
 log = structlog.get_logger("drover")
 _standard = logging.getLogger("drover")
-DEBUG_EVENTS = frozenset({"run.admitted", "run.started"})
+DEBUG_EVENTS = frozenset({"run.admitted"})
 WARNING_EVENTS = frozenset(
     {"work.overflowed", "run.lost", "run.dead", "rule.failed", "rules.invalid", "rules.disabled"}
 )
@@ -27,8 +28,9 @@ class JournalEntry:
     agent_id: int | None = None
     run_id: int | None = None
     detail: str = ""
-    # For the log only: the run's row has it.
+    # For the log only: the rows of the run and its agent have them.
     trace_id: str = ""
+    log_context: Mapping[str, object] | None = None
 
 
 def record(*entries: JournalEntry) -> None:
@@ -55,13 +57,13 @@ def log_after_commit(*entries: JournalEntry) -> None:
 
 
 def _log(entries: tuple[JournalEntry, ...]) -> None:
-    """At INFO one line for each run, its end: a log line costs more than a statement."""
+    """At INFO two lines for each run, start and end: a line costs as much as a statement."""
     for e in entries:
         level = _level(e.name)
         if _standard.isEnabledFor(level):
             ids = {"tenant_id": e.tenant_id, "agent_id": e.agent_id, "run_id": e.run_id}
             trace = {"trace_id": e.trace_id} if e.trace_id else {}
-            log.log(level, e.name, **trace, **ids, detail=e.detail)
+            log.log(level, e.name, **trace, **ids, **(e.log_context or {}), detail=e.detail)
 
 
 def _level(name: str) -> int:

@@ -19,7 +19,7 @@ from agents_app.runs.job import Ending, Job, new_secret, secret_hash
 # of execution: the slot is free before it is taken again.
 _HAND_OVER = f"""
 WITH gate AS (
-    SELECT a.scale, a.revision, a.timeout_seconds
+    SELECT a.scale, a.revision, a.timeout_seconds, a.name
     FROM {BLOCK_TABLES}
     WHERE a.id = %(agent)s AND {BLOCK_SQL} = '' AND t.scale IS NULL
         AND a.scale = (SELECT scale FROM drover_agent WHERE id = %(agent)s)
@@ -68,7 +68,7 @@ WITH gate AS (
 )
 SELECT started.id, a.tenant_id, a.agent_id, a.id, a.schedule_id, a.trigger, a.attempts, 0,
     gate.revision, gate.timeout_seconds, a.prompt, a.context, a.requested_by, a.trace_id,
-    a.depth, a.parent_run_id
+    a.depth, a.parent_run_id, gate.name, a.firing_id
 FROM started, admitted a, gate"""  # noqa: S608
 
 

@@ -41,6 +41,9 @@ class Job:
     trace_id: str
     depth: int = 0
     parent_run_id: int | None = None
+    # The agent's name, and the firing of its schedule: for the log.
+    agent: str = ""
+    firing_id: int | None = None
     # Proves the identity of the run; made at its start and given to its program alone.
     secret: str = field(default="", repr=False)
 
@@ -55,6 +58,7 @@ class Job:
             "trace_id": self.trace_id,
             "tenant_id": self.tenant_id,
             "agent_id": self.agent_id,
+            "agent": self.agent,
             "run_id": self.run_id,
         }
 

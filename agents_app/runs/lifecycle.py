@@ -347,7 +347,9 @@ def _may_rerun(job: Job, ending: Ending, gate: AgentGate) -> bool:
 
 
 def _as_defined(job: Job, gate: AgentGate) -> Job:
-    return replace(job, revision=gate.revision, timeout_seconds=gate.timeout_seconds)
+    return replace(
+        job, revision=gate.revision, timeout_seconds=gate.timeout_seconds, agent=gate.name
+    )
 
 
 def _settle(job: Job, ending: Ending, gate: AgentGate, now: datetime) -> None:

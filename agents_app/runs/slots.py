@@ -9,7 +9,7 @@ from agents_app.runs.block_reasons import BLOCK_SQL, BLOCK_TABLES, BY_CODE, Bloc
 
 _AGENT = f"""
 SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds, t.scale,
-    {BLOCK_SQL}
+    a.name, {BLOCK_SQL}
 FROM {BLOCK_TABLES}
 WHERE a.id = %s"""  # noqa: S608
 _LOCK_AGENT = _AGENT + ENGINE.row_lock("a")
@@ -32,6 +32,7 @@ class AgentGate:
     revision: int
     timeout_seconds: float
     tenant_scale: int | None
+    name: str
     block_code: str
 
     @property

@@ -9,19 +9,19 @@ WHERE state = 'queued' AND id = (
     SELECT id FROM drover_work_item
     WHERE agent_id = %s AND state = 'queued' AND available_at <= %s ORDER BY id LIMIT 1)
 RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
-    requested_by, trace_id, depth, parent_run_id"""
+    requested_by, trace_id, depth, parent_run_id, '', firing_id"""
 
 # queued --> admitted, for a work item that was called and runs in a lent slot.
 ADMIT_CALLED = """
 UPDATE drover_work_item SET state = 'admitted', attempts = attempts + 1
 WHERE id = %s AND state = 'queued'
 RETURNING 0, tenant_id, agent_id, id, schedule_id, trigger, attempts, 0, 0, 0.0, prompt, context,
-    requested_by, trace_id, depth, parent_run_id"""
+    requested_by, trace_id, depth, parent_run_id, '', firing_id"""
 
 PENDING = """
 SELECT r.id, r.tenant_id, r.agent_id, r.work_item_id, r.schedule_id, r.trigger, r.attempt, r.rerun,
        a.revision, a.timeout_seconds, w.prompt, w.context, r.requested_by, r.trace_id,
-       r.depth, r.parent_run_id
+       r.depth, r.parent_run_id, a.name, w.firing_id
 FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id
      JOIN drover_work_item w ON w.id = r.work_item_id
 WHERE r.id = %s AND r.state = 'pending'"""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from agents_app.conf import CONF
 from agents_app.database import (
@@ -21,6 +21,7 @@ from agents_app.database import (
 from agents_app.errors import TriggerParseError
 from agents_app.models import Firing, Schedule, Tenant
 from agents_app.runs import TENANT_DISABLED, lock_agent, schedule_states
+from agents_app.schedules.firing_log import LoggedFiring, log_claimed, log_decided
 from agents_app.schedules.firings import read_live_states
 from agents_app.schedules.plan import (
     LATE,
@@ -28,6 +29,7 @@ from agents_app.schedules.plan import (
     decision_time,
     fire_after,
     fire_after_pause,
+    firing_trace_id,
     fraction,
     plan_firings,
 )
@@ -43,11 +45,14 @@ FIRED_BEFORE = "the schedule had already fired at this time"
 def claim_due_schedules(now: datetime) -> int:
     """Commit firings for all due schedules; several beats may do so concurrently."""
     claimed = 0
-    while batch := in_transaction(lambda: _claim_batch(now)):
+    while True:
+        batch, firings = in_transaction(lambda: _claim_batch(now))
+        log_claimed([f for f in firings if f.outcome == Firing.Outcome.UNDECIDED])
+        # The line schedule.missed has the number of missed firings.
+        log_decided([f for f in firings if f.reason == Firing.Reason.TENANT_DISABLED])
         claimed += batch
         if batch < SCHEDULES_IN_ONE_COMMIT:
-            break
-    return claimed
+            return claimed
 
 
 # The states are literals: SQLite uses a partial index only if the statement contains them.
@@ -128,10 +133,11 @@ def _has_unfinished_work(schedule: Schedule) -> bool:
 # --- the claim ------------------------------------------------------------------------------
 
 
-def _claim_batch(now: datetime) -> int:
+def _claim_batch(now: datetime) -> tuple[int, list[LoggedFiring]]:
+    """The number of due schedules, and their new firings."""
     schedules = _lock_due_schedules(now)
     if not schedules:
-        return 0
+        return 0, []
     # Only intervals that are counted from the end of the last run depend on unfinished work.
     busy = read_live_states([s.pk for s in schedules if s.interval_seconds is not None])
     disabled = set(Tenant.objects.filter(disabled_at__isnull=False).values_list("pk", flat=True))
@@ -142,15 +148,17 @@ def _claim_batch(now: datetime) -> int:
     ]
     firings = [firing for s, p in plans for firing in _new_firings(s, p)]
     _spread(firings, now)
-    _insert_firings(firings, now)
+    inserted = _insert_firings(firings, now)
     _set_next_fires(plans, now)
-    return len(schedules)
+    return len(schedules), inserted
 
 
 def _lock_due_schedules(now: datetime) -> list[Schedule]:
+    """Each with `agent_name`, for the log."""
     due = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__lte=now)
+    due = due.annotate(agent_name=F("agent__name"))
     # The lock has no effect on SQLite, where the transaction holds the only lock there is.
-    due = due.order_by("next_fire_at").select_for_update(skip_locked=True)
+    due = due.order_by("next_fire_at").select_for_update(skip_locked=True, of=("self",))
     return list(due[:SCHEDULES_IN_ONE_COMMIT])
 
 
@@ -185,8 +193,8 @@ def _new_firings(schedule: Schedule, p: Plan) -> list[_NewFiring]:
     return skipped + [_NewFiring(schedule, at, decision_time(schedule, at)) for at in p.fire]
 
 
-def _insert_firings(firings: list[_NewFiring], now: datetime) -> None:
-    """Insert firings, except firings that a beat inserted before it died."""
+def _insert_firings(firings: list[_NewFiring], now: datetime) -> list[LoggedFiring]:
+    """Insert firings, except firings that a beat inserted before it died; returns the new ones."""
     rows = [
         (
             *(f.schedule.tenant_id, f.schedule.pk, f.due_at, now, f.decide_at),
@@ -194,7 +202,18 @@ def _insert_firings(firings: list[_NewFiring], now: datetime) -> None:
         )
         for f in firings
     ]
-    insert_many("drover_firing", _FIRING_COLUMNS, rows, "id")
+    returned = "id, schedule_id, tenant_id, due_at, outcome, reason"
+    inserted = insert_many("drover_firing", _FIRING_COLUMNS, rows, returned)
+    # `_lock_due_schedules` annotates the name.
+    names = {f.schedule.pk: vars(f.schedule)["agent_name"] for f in firings}
+    return [
+        LoggedFiring(
+            *(firing_id, schedule_id, tenant_id, names[schedule_id]),
+            firing_trace_id(schedule_id, from_database_time(due_at), now),
+            *(outcome, reason),
+        )
+        for firing_id, schedule_id, tenant_id, due_at, outcome, reason in inserted
+    ]
 
 
 def _spread(firings: list[_NewFiring], now: datetime) -> None:

@@ -24,10 +24,11 @@ from agents_app.runs import (
     request_stop,
     schedule_states,
 )
+from agents_app.schedules.firing_log import LoggedFiring, log_decided
+from agents_app.schedules.plan import firing_trace_id
 
 log = structlog.get_logger("drover.firings")
 FIRINGS_IN_ONE_BATCH = 2000
-MOST_NAMED = 10
 Decision = tuple[str, str]
 AT_CAPACITY: Decision = (Firing.Outcome.SKIPPED, Firing.Reason.AT_CAPACITY)
 
@@ -42,16 +43,21 @@ def decide_firings(now: datetime) -> int:
 
 def _decide_batch(now: datetime) -> int:
     """One transaction per agent, so that workers wait only for the agent of their run."""
-    decided = 0
-    for agent_id, firing_ids in _undecided_by_agent(now).items():
-        try:
-            decided += in_transaction(partial(_decide_for_agent, agent_id, firing_ids, now))
-        except (OperationalError, InterfaceError):
-            raise  # the database is unavailable: beat repeats the call
-        except Exception:
-            log.exception("firing.undecidable", agent_id=agent_id)
-            decided += sum(_decide_alone(agent_id, firing_id, now) for firing_id in firing_ids)
-    return decided
+    decided: list[LoggedFiring] = []
+    failed = 0
+    try:
+        for agent_id, firing_ids in _undecided_by_agent(now).items():
+            try:
+                decided += in_transaction(partial(_decide_for_agent, agent_id, firing_ids, now))
+            except (OperationalError, InterfaceError):
+                raise  # the database is unavailable: beat repeats the call
+            except Exception:
+                log.exception("firing.undecidable", agent_id=agent_id)
+                for firing_id in firing_ids:
+                    failed += _decide_alone(agent_id, firing_id, now, decided)
+    finally:
+        log_decided(decided)
+    return len(decided) + failed
 
 
 def _undecided_by_agent(now: datetime) -> dict[int, list[int]]:
@@ -62,10 +68,14 @@ def _undecided_by_agent(now: datetime) -> dict[int, list[int]]:
     return by_agent
 
 
-def _decide_alone(agent_id: int, firing_id: int, now: datetime) -> int:
-    """Decide one firing of a batch that raised an error; after a second error it has failed."""
+def _decide_alone(agent_id: int, firing_id: int, now: datetime, decided: list[LoggedFiring]) -> int:
+    """Decide one firing of a batch that raised an error; after a second error it has failed.
+
+    Adds the firing to `decided`, or returns 1 if it has failed.
+    """
     try:
-        return in_transaction(partial(_decide_for_agent, agent_id, [firing_id], now))
+        decided += in_transaction(partial(_decide_for_agent, agent_id, [firing_id], now))
+        return 0
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
@@ -83,7 +93,7 @@ def _fail_firing(firing_id: int, now: datetime, note: str) -> int:
     return failed
 
 
-def _decide_for_agent(agent_id: int, firing_ids: list[int], now: datetime) -> int:
+def _decide_for_agent(agent_id: int, firing_ids: list[int], now: datetime) -> list[LoggedFiring]:
     gate = lock_agent(agent_id)
     firings = list(_undecided(firing_ids))
     live = read_live_states({firing.schedule_id for firing in firings})
@@ -99,7 +109,20 @@ def _decide_for_agent(agent_id: int, firing_ids: list[int], now: datetime) -> in
         if decision[0] == Firing.Outcome.SKIPPED:
             missing = gate is None or gate.block_code == "agent_missing"
             _update_skipped_schedules(decision[1], decided, now, missing=missing)
-    return len(firings)
+    return [
+        _logged(firing, gate.name if gate else "", decision)
+        for decision, decided in decisions.items()
+        for firing in decided
+    ]
+
+
+def _logged(firing: Firing, agent: str, decision: Decision) -> LoggedFiring:
+    ids = (firing.pk, firing.schedule_id, firing.tenant_id)
+    return LoggedFiring(*ids, agent, _trace_id(firing), *decision)
+
+
+def _trace_id(firing: Firing) -> str:
+    return firing_trace_id(firing.schedule_id, firing.due_at, firing.recorded_at)
 
 
 def _undecided(firing_ids: list[int]) -> "QuerySet[Firing]":
@@ -174,6 +197,7 @@ def _request_of(firing: Firing) -> Request:
         requested_by=f"schedule {firing.schedule.name}",
         schedule_id=firing.schedule_id,
         firing_id=firing.pk,
+        trace_id=_trace_id(firing),
     )
 
 
@@ -197,8 +221,6 @@ def _update_skipped_schedules(
             schedule_states.pause_schedule(schedule.pk, now, TENANT_DISABLED)
         elif schedule.one_shot:
             schedule_states.end_one_shot(schedule.pk, now, "failed", f"skipped: {reason}")
-    ids = sorted({firing.schedule_id for firing in firings})[:MOST_NAMED]
-    log.warning("firing.skipped", schedule_ids=ids, reason=reason, count=len(firings))
 
 
 def _count_skipped(firings: list[Firing], now: datetime) -> None:

@@ -166,6 +166,18 @@ def _to_fire(schedule: Schedule, instants: list[datetime], now: datetime) -> tup
     return tuple(recent[-keep:])
 
 
+# --- traces ---------------------------------------------------------------------------------
+
+
+def firing_trace_id(schedule_id: int, due_at: datetime, recorded_at: datetime) -> str:
+    """The trace of a firing and its runs, known before the work exists.
+
+    The time at which the firing was recorded makes it differ from traces of other installations.
+    """
+    instants = f"{schedule_id} {due_at.timestamp()} {recorded_at.timestamp()}"
+    return blake2b(instants.encode(), digest_size=16).hexdigest()
+
+
 # --- jitter ---------------------------------------------------------------------------------
 
 

@@ -156,6 +156,8 @@ def _job(run: Run, token: str) -> Job:
         trace_id=run.trace_id,
         depth=run.depth,
         parent_run_id=run.parent_run_id,
+        agent=run.agent.name,
+        firing_id=run.work_item.firing_id,
         secret=token.removeprefix(f"{TOKEN_PREFIX}{run.pk}_"),
     )
 

@@ -58,9 +58,9 @@ def every_second_instant_is_skipped(patch: Patch) -> None:
 def every_instant_fires_twice(patch: Patch) -> None:
     original = due._insert_firings
 
-    def record(rows: Any, now: Any) -> None:
+    def record(rows: Any, now: Any) -> Any:
         again = [replace(row, due_at=row.due_at + timedelta(milliseconds=1)) for row in rows]
-        original(rows + again, now)
+        return original(rows + again, now)
 
     patch.setattr(due, "_insert_firings", record)
 
@@ -108,8 +108,8 @@ def schedules_with_the_same_due_time_fire_once(patch: Patch) -> None:
     """As if the due time alone were unique."""
     original = due._insert_firings
 
-    def record(rows: Any, now: Any) -> None:
-        original(list({row.due_at: row for row in rows}.values()), now)
+    def record(rows: Any, now: Any) -> Any:
+        return original(list({row.due_at: row for row in rows}.values()), now)
 
     patch.setattr(due, "_insert_firings", record)
 

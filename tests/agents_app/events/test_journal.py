@@ -47,10 +47,12 @@ def test_an_entry_is_logged_when_it_is_on_disk_and_not_before(durable_fleet: Fle
     assert (line["event"], line["tenant_id"]) == ("agent.paused", durable_fleet.tenant.pk)
 
 
-def test_the_steps_of_a_run_are_told_at_debug_and_its_end_at_info(durable_fleet: Fleet, caplog):
+def test_the_start_and_the_end_of_a_run_are_logged_at_info_and_its_admission_at_debug(
+    durable_fleet: Fleet, caplog
+):
     caplog.set_level(logging.DEBUG, logger="drover")
     durable_fleet.finish(durable_fleet.start(durable_fleet.enqueue(durable_fleet.agent())))
     traces = {r.msg["trace_id"] for r in caplog.records if r.name == "drover"}
     assert traces == {Run.objects.get().trace_id}
     levels = {r.msg["event"]: r.levelname for r in caplog.records if r.name == "drover"}
-    assert levels == {"run.admitted": "DEBUG", "run.started": "DEBUG", "run.succeeded": "INFO"}
+    assert levels == {"run.admitted": "DEBUG", "run.started": "INFO", "run.succeeded": "INFO"}

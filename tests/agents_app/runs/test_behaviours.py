@@ -205,7 +205,7 @@ def test_at_the_projects_cap_no_run_starts_and_the_log_has_the_reason(fleet: Fle
     assert outcomes(schedule) == [(DUE, "skipped", "at_capacity")]
     assert Run.objects.filter(slot__isnull=False).count() == 5
     (line,) = [r.msg for r in caplog.records if r.msg["event"] == "firing.skipped"]
-    assert (line["reason"], line["schedule_ids"]) == ("at_capacity", [schedule.pk])
+    assert (line["reason"], line["schedule_id"]) == ("at_capacity", schedule.pk)
 
 
 # --- commands of users ----------------------------------------------------------------------

@@ -1,11 +1,14 @@
 """The outcome of firings with its reason, and the overlap policy of their schedule."""
 
+import logging
+from typing import Any
+
 import pytest
 
 from agents_app.models import Run, Scheduler, Trigger, WorkItem
 from agents_app.runs import dispatch, lifecycle
 from agents_app.runs.slots import find_free_slots, lock_agent
-from agents_app.schedules import firings
+from agents_app.schedules import due, firing_log, firings
 from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
 # --- skipped firings ------------------------------------------------------------------------
@@ -77,11 +80,62 @@ def test_a_firing_is_skipped_when_the_project_is_full(fleet: Fleet):
     assert (firing.outcome, firing.reason) == ("skipped", "at_capacity")
 
 
+def lines_of(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
+    return [r.msg for r in caplog.records if isinstance(r.msg, dict) and r.msg["event"] == event]
+
+
 def test_a_skipped_firing_is_logged_with_its_reason(fleet: Fleet, caplog):
     schedule = fleet.schedule(fleet.agent(scale=0))
-    fleet.fire(schedule)
-    (line,) = [r.msg for r in caplog.records if r.msg["event"] == "firing.skipped"]
-    assert (line["schedule_ids"], line["reason"]) == ([schedule.pk], "disabled")
+    firing = fleet.fire(schedule)
+    (line,) = lines_of(caplog, "firing.skipped")
+    assert (line["schedule_id"], line["firing_id"]) == (schedule.pk, firing.pk)
+    assert (line["agent"], line["reason"], line["level"]) == ("reporter", "disabled", "warning")
+
+
+def test_a_firing_is_followed_from_its_claim_to_its_run_by_one_trace(durable_fleet: Fleet, caplog):
+    caplog.set_level(logging.INFO, logger="drover")
+    schedule = durable_fleet.schedule(durable_fleet.agent())
+    due.claim_due_schedules(NOON)
+    firings.decide_firings(NOON)
+    firing = schedule.firings.get()
+    job = durable_fleet.start(WorkItem.objects.get())
+    durable_fleet.finish(job)
+    ids = {
+        "trace_id": Run.objects.get().trace_id,
+        "agent": "reporter",
+        "trigger": "schedule",
+        "schedule_id": schedule.pk,
+        "firing_id": firing.pk,
+    }
+    for event in ("firing.claimed", "firing.started", "run.started", "run.succeeded"):
+        (line,) = lines_of(caplog, event)
+        assert {name: line[name] for name in ids} == ids, event
+        assert line["level"] == "info"
+        assert line.get("run_id") == (job.run_id if event.startswith("run") else None)
+
+
+def test_queued_work_of_a_firing_is_logged_as_queued(fleet: Fleet, caplog):
+    caplog.set_level(logging.INFO, logger="drover")
+    agent = fleet.agent()
+    fleet.enqueue(agent)
+    firing = fleet.fire(fleet.schedule(agent, overlap="queue"))
+    (line,) = lines_of(caplog, "firing.queued")
+    assert (line["firing_id"], line["trace_id"]) == (
+        firing.pk,
+        WorkItem.objects.latest("pk").trace_id,
+    )
+
+
+def test_very_many_firings_at_once_are_one_line(fleet: Fleet, caplog, monkeypatch):
+    """Guard: a line costs as much as a statement, and thousands of schedules may be due."""
+    monkeypatch.setattr(firing_log, "MOST_LINES", 2)
+    caplog.set_level(logging.INFO, logger="drover")
+    schedules = [fleet.schedule(fleet.agent(f"agent-{n}"), name=f"s{n}") for n in range(3)]
+    due.claim_due_schedules(NOON)
+    firings.decide_firings(NOON)
+    for event in ("firing.claimed", "firing.started"):
+        (line,) = lines_of(caplog, event)
+        assert (line["count"], line["schedule_ids"]) == (3, [each.pk for each in schedules])
 
 
 @pytest.mark.parametrize(("state", "reason"), [("paused", "paused"), ("canceled", "disabled")])

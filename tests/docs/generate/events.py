@@ -25,12 +25,15 @@ CHANGELOG says so when one changes.
 **Journal entries** are rows that are written in the transaction that makes them true. The Events
 page, `GET /v1/events`, `/v1/notifications/stream` and `[[notify]]` read them. Each has a tenant,
 a time, and, where they apply, an agent, a run and a detail text. After the commit each entry is
-also one log line with the same name: at level `debug` for `run.admitted` and `run.started`,
-`warning` for losses, `info` otherwise.
+also one log line with the same name: at level `debug` for `run.admitted`, `warning` for losses,
+`info` otherwise. Lines about a run have the name of its `agent`, its `trigger` and, of a scheduled
+run, the `schedule_id` and `firing_id`.
 
 **Log lines** are JSON objects on standard error (`DROVER_LOG_FORMAT=human` prints text) with
 `timestamp`, `level`, `logger`, `event` and the fields below. Lines about a run also have its
-`trace_id`.
+`trace_id`, which a scheduled run shares with its firing. `firing.claimed`, `firing.started`,
+`firing.queued` and `firing.skipped` have `trace_id`, `tenant_id`, `agent`, `trigger`, `schedule_id`
+and `firing_id`; more than 100 firings at once are one line with `count` and `schedule_ids`.
 """
 
 
