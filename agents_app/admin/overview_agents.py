@@ -77,12 +77,13 @@ def _kinds(agents: Iterable[Agent]) -> dict[int, set[str]]:
 
 
 def kind_of_schedule(expression: str, *, one_shot: bool) -> str:
-    """By the form of the expression: `15m`, `every 15 minutes`, or `@daily` and cron fields."""
+    """By the form of the expression: `15m`, `every 15 minutes`, or a time of day."""
     if one_shot:
         return "once"
     words = expression.split()
     plain = len(words) == 1 and not expression.startswith("@")
-    return "interval" if plain or words[:1] == ["every"] else "cron"
+    elapsed = words[:1] == ["every"] and "at" not in words
+    return "interval" if plain or elapsed else "cron"
 
 
 def trigger_badges(kinds: Iterable[str]) -> list[TriggerBadge]:

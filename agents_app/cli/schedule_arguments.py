@@ -16,6 +16,7 @@ from agents_app.schedules import Draft
 from agents_app.triggers import text_of, zone
 
 NAME_HELP = "Name of the schedule, AGENT/NAME, or number."
+READ_HELP = "Name of the schedule, AGENT/NAME, or number; or an agent with one schedule."
 MOST_FAILURES = 1_000_000
 
 
@@ -42,7 +43,12 @@ def add_create(parser: CommandParser) -> None:
     when = parser.add_argument_group("time, instead of TEXT")
     when.add_argument("--at", metavar="TIME", default="", help="'2030-06-01 12:00', 17:00")
     when.add_argument("--in", metavar="SPAN", default="", help="30m, '2 hours'")
-    when.add_argument("--every", metavar="SPAN", default="", help="15m, 1.5h, 'day at 09:00'")
+    when.add_argument(
+        "--every",
+        metavar="SPAN",
+        default="",
+        help="15m, 1.5h, 'day at 9am and 5pm', or cron fields",
+    )
     when.add_argument("--cron", metavar="FIELDS", default="", help="'0 9 * * 1-5', @daily")
     when.add_argument("--zone", "--timezone", metavar="ZONE", default="", help="Europe/Berlin")
     parser.add_argument("--name", default="", help="Generated from the text by default.")

@@ -20,7 +20,9 @@ _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 
 def describe_cron(trigger: CronTrigger) -> str:
-    """`30 7 * * 1-5` is "at 07:30, Monday to Friday"."""
+    """`30 7 * * 1-5` is "at 07:30, Monday to Friday"; a phrase is its own description."""
+    if trigger.expression[0].isalpha():
+        return trigger.expression
     words = trigger.expression.split()
     minute, hour, days, months, weekdays = map(parse_field, FIELDS, words)
     times = _times(minute, hour)

@@ -1,9 +1,10 @@
 """Parses the text of an interval, and computes the next fire of an interval schedule."""
 
 import math
+import random
 import re
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal, get_args
 
 from agents_app.errors import IntervalParseError
@@ -86,10 +87,16 @@ def calculate_next_trigger(
     interval: str,
     jitter_percent: float | None = None,
     *,
-    now: datetime,
-    rand: float,
+    now: datetime | None = None,
+    rand: float | None = None,
 ) -> datetime:
-    """The last completion plus interval and jitter, never before `now`; `rand` is from 0 to 1."""
+    """The last completion plus interval and jitter, never before `now`; `rand` is from 0 to 1.
+
+    For Python code that builds on Drover, `now` and `rand` have defaults: the clock, and a random
+    number. Drover itself always passes both.
+    """
+    now = datetime.now(UTC) if now is None else now
+    rand = random.random() if rand is None else rand  # noqa: S311  # jitter, not a secret
     if last_completed_at is None:
         return now
     every = _as_timedelta(interval)
@@ -100,8 +107,9 @@ def calculate_next_trigger(
         raise _error("too_long", interval) from None
 
 
-def is_schedule_due(next_trigger: datetime, now: datetime) -> bool:
-    return next_trigger <= now
+def is_schedule_due(next_trigger: datetime, now: datetime | None = None) -> bool:
+    """Whether the time has come; without `now` by the clock, for code that builds on Drover."""
+    return next_trigger <= (datetime.now(UTC) if now is None else now)
 
 
 def _jitter(every: timedelta, percent: float, rand: float) -> timedelta:

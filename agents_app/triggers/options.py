@@ -75,7 +75,9 @@ def _in(value: str, now: datetime, zone: ZoneInfo) -> str:
 
 
 def _every(value: str, now: datetime, zone: ZoneInfo) -> str:
-    """A duration is elapsed time since the creation, like the phrase."""
+    """A duration is elapsed time since the creation, like the phrase; cron fields are allowed."""
+    if value[:1] in ("*", "?", "@") or (value[:1].isdigit() and len(value.split()) > 2):
+        return value
     text = f"every {value}"
     if _reads(text, now, zone) or not value[:1].isdigit():
         return text

@@ -1,6 +1,7 @@
 """Parses phrases such as `every monday at 09:00` and `in 30 minutes`."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, time, timedelta
 
@@ -18,6 +19,7 @@ from agents_app.triggers.phrase_parts import (
     take_one,
     take_span,
     take_time,
+    take_times,
     take_weekday,
     take_weekdays,
 )
@@ -115,36 +117,50 @@ def _every_hour(reader: WordReader) -> Reading:
 
 
 def _every_day(reader: WordReader) -> Reading:
-    return _cron(reader, take_at(reader))
+    return _cron(reader, take_times(reader))
 
 
 def _every_weekday(reader: WordReader) -> Reading:
-    return _cron(reader, take_at(reader), weekdays="1-5")
+    return _cron(reader, take_times(reader), weekdays="1-5")
 
 
 def _every_week(reader: WordReader) -> Reading:
     if reader.take("on"):
         return _on_weekdays(reader)
-    return _cron(reader, take_at(reader), weekdays=str(MONDAY))
+    return _cron(reader, take_times(reader), weekdays=str(MONDAY))
 
 
 def _on_weekdays(reader: WordReader) -> Reading:
     days = ",".join(str(day) for day in take_weekdays(reader))
-    return _cron(reader, take_at(reader), weekdays=days)
+    return _cron(reader, take_times(reader), weekdays=days)
 
 
 def _every_month(reader: WordReader) -> Reading:
     day = take_day_of_month(reader) if reader.take("on") else "1"
-    return _cron(reader, take_at(reader), day=day)
+    return _cron(reader, take_times(reader), day=day)
 
 
 def _elapsed(reader: WordReader, every: timedelta) -> Reading:
     return IntervalTrigger(reader.text, every, anchor="start")
 
 
-def _cron(reader: WordReader, at: time, *, day: str = "*", weekdays: str = "*") -> Reading:
-    trigger = parse_cron(f"{at.minute} {at.hour} {day} * {weekdays}")
-    return replace(trigger, text=reader.text)
+def _cron(
+    reader: WordReader, times: Sequence[time], *, day: str = "*", weekdays: str = "*"
+) -> Reading:
+    """One cron expression for all times of the same minute; several of them become branches."""
+    hours: defaultdict[int, list[str]] = defaultdict(list)
+    for at in times:
+        hours[at.minute].append(str(at.hour))
+    triggers = [
+        parse_cron(f"{minute} {','.join(of_minute)} {day} * {weekdays}")
+        for minute, of_minute in hours.items()
+    ]
+    if len(triggers) == 1:
+        return replace(triggers[0], text=reader.text)
+    # No single cron expression has these times, so the phrase is stored as the expression.
+    phrase = " ".join(reader.text.lower().split())
+    branches = tuple(branch for trigger in triggers for branch in trigger.branches)
+    return replace(triggers[0], text=reader.text, expression=phrase, branches=branches)
 
 
 def _instead(reader: WordReader) -> str:

@@ -40,6 +40,19 @@ def take_at(reader: WordReader) -> time:
     return DEFAULT_TIME
 
 
+def take_times(reader: WordReader) -> tuple[time, ...]:
+    """Read `at 9am`, `at 9am and 5pm` or `at 8:00, 12:00 and 17:30`; 09:00 if no time is given."""
+    if reader.word != "at":
+        return (take_at(reader),)
+    times = {take_at(reader)}
+    while reader.word in (",", "and"):
+        reader.take(",")
+        reader.take("and")
+        reader.take("at")
+        times.add(take_time(reader))
+    return tuple(sorted(times))
+
+
 def take_time(reader: WordReader) -> time:
     if name := reader.take(*_NAMED_TIMES):
         return _NAMED_TIMES[name]
@@ -105,10 +118,10 @@ def take_day_of_month(reader: WordReader) -> str:
 
 
 def take_span(reader: WordReader) -> timedelta:
-    """Read `30 minutes`: a whole number and a unit, as two words."""
-    number, unit = reader.word, reader.following
-    if glued := _GLUED.fullmatch(number):
-        raise reader.error(f'write the number and the unit apart: "{glued[1]} {glued[2]}"')
+    """Read `30 minutes` or `30m`: a whole number and a unit, as two words or one."""
+    number, unit, words = reader.word, reader.following, 2
+    if (glued := _GLUED.fullmatch(number)) and glued[2] in _UNIT_SECONDS:
+        number, unit, words = glued[1], glued[2], 1
     if not _NUMBER.fullmatch(number):
         raise reader.error('expected a whole number and a unit, such as "30 minutes"')
     if unit not in _UNIT_SECONDS:
@@ -119,7 +132,7 @@ def take_span(reader: WordReader) -> timedelta:
         span = timedelta(seconds=int(number) * _UNIT_SECONDS[unit])
     except OverflowError:
         raise reader.error("the duration is too long; use a smaller number") from None
-    reader.skip(2)
+    reader.skip(words)
     return span
 
 

@@ -134,6 +134,7 @@ def test_an_agent_shows_what_starts_it(boss: Client, fleet: Fleet):
         ("@daily", "cron"),
         ("15m", "interval"),
         ("every 2 hours", "interval"),
+        ("every day at 9am and 17:30", "cron"),
     ],
 )
 def test_the_kind_of_a_schedule_is_read_from_its_expression(expression: str, kind: str):

@@ -37,12 +37,17 @@ def create(*arguments: str) -> Said:
         (("--at", "9am"), "at 9am", "at 2026-03-03T09:00:00Z"),
         (("--at", "tomorrow at 9am"), "tomorrow at 9am", "at 2026-03-03T09:00:00Z"),
         (("--at", "2026-06-01T12:00:00+02:00"), None, "at 2026-06-01T10:00:00Z"),
-        (("--in", "30m"), "in 30 minutes", "at 2026-03-02T12:30:00Z"),
+        (("--in", "30m"), "in 30m", "at 2026-03-02T12:30:00Z"),
         (("--in", "30 minutes"), "in 30 minutes", "at 2026-03-02T12:30:00Z"),
         (("--in", "1.5h"), "in 90 minutes", "at 2026-03-02T13:30:00Z"),
         (("--in", "an hour"), "in an hour", "at 2026-03-02T13:00:00Z"),
         (("--every", "1.5h"), "every 90 minutes", "every 90 minutes"),
-        (("--every", "15m"), "every 15 minutes", "every 15 minutes"),
+        (("--every", "15m"), "every 15m", "every 15 minutes"),
+        (("--every", "30s"), "every 30s", "every 30 seconds"),
+        (("--every", "*/10 * * * *"), "*/10 * * * *", "*/10 * * * *"),
+        (("--every", "0 9 * * 1-5"), "0 9 * * 1-5", "0 9 * * 1-5"),
+        (("--every", "@daily"), "@daily", "0 0 * * *"),
+        (("--every", "day at 9am and 5pm"), "every day at 9am and 5pm", "0 9,17 * * *"),
         (("--every", "2 hours"), "every 2 hours", "every 2 hours"),
         (("--every", "day at 09:00"), "every day at 09:00", "0 9 * * *"),
         (("15m",), "15m", "15m"),
@@ -228,7 +233,7 @@ def test_without_a_name_two_may_be_asked_for_in_the_same_words(fleet: Fleet):
     for _ in range(3):
         assert create("--in", "30m").code == 0
     names = Schedule.objects.order_by("pk").values_list("name", flat=True)
-    assert list(names) == ["in-30-minutes", "in-30-minutes-2", "in-30-minutes-3"]
+    assert list(names) == ["in-30m", "in-30m-2", "in-30m-3"]
 
 
 # --- times that are over --------------------------------------------------------------------

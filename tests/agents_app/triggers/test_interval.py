@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import agents_app
 from agents_app.errors import DroverError, IntervalParseError, SchedulerError
 from agents_app.triggers import (
     calculate_next_trigger,
@@ -108,3 +109,15 @@ def test_a_schedule_is_due_from_its_instant_on():
     assert is_schedule_due(NOW, NOW)
     assert is_schedule_due(NOW - timedelta(seconds=1), NOW)
     assert not is_schedule_due(NOW + timedelta(microseconds=1), NOW)
+
+
+def test_the_functions_for_other_python_code_use_the_clock_as_documented():
+    """Guard: the documented calls have no clock. Without the defaults they raise a TypeError."""
+    before = datetime.now(UTC)
+    first = agents_app.calculate_next_trigger(None, "5m")
+    assert before <= first <= datetime.now(UTC)
+    assert agents_app.is_schedule_due(first)
+    later = agents_app.calculate_next_trigger(before, "1h", 5)
+    assert timedelta(hours=1) <= later - before <= timedelta(hours=1, minutes=3)
+    assert not agents_app.is_schedule_due(later)
+    assert len({agents_app.calculate_next_trigger(before, "1h", 5) for _ in range(20)}) > 1

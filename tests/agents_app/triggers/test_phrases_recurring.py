@@ -7,6 +7,7 @@ import pytest
 from agents_app.triggers import (
     CronTrigger,
     IntervalTrigger,
+    describe_cron,
     parse_trigger,
     parse_when,
     upcoming,
@@ -41,6 +42,11 @@ NOW = datetime(2026, 5, 9, 14, tzinfo=UTC)
         ("every month on the 22nd", "0 9 22 * *"),
         ("every month on the last day at 23:59", "59 23 L * *"),
         ("\t EVERY\n  Monday   at  09:00 \r\n", "0 9 * * 1"),
+        ("every day at 9am and 5pm", "0 9,17 * * *"),
+        ("daily at 9am and at 5 pm", "0 9,17 * * *"),
+        ("every weekday at 17:30, 8:30 and 12:30", "30 8,12,17 * * 1-5"),
+        ("every monday and friday at noon and midnight", "0 0,12 * * 1,5"),
+        ("every month on the 1st at 09:00, 17:00", "0 9,17 1 * *"),
     ],
 )
 def test_a_time_of_day_becomes_cron(phrase, expression):
@@ -66,12 +72,32 @@ def test_a_time_of_day_becomes_cron(phrase, expression):
         # Not "every day" and "every week": those are times of day, and these are spans.
         ("every 1 day", timedelta(days=1), "every 24 hours"),
         ("every 1 week", timedelta(days=7), "every 7 days"),
+        ("every 30s", timedelta(seconds=30), "every 30 seconds"),
+        ("every 15m", timedelta(minutes=15), "every 15 minutes"),
+        ("EVERY 2hours", timedelta(hours=2), "every 2 hours"),
     ],
 )
 def test_a_number_of_units_is_elapsed_time_from_the_start(phrase, every, expression):
     trigger = parse_trigger(phrase)
     assert trigger == IntervalTrigger(phrase, every, anchor="start")
     assert trigger.expression == expression
+
+
+def test_times_of_different_minutes_are_stored_as_the_phrase():
+    """Guard: no cron expression has the times 09:00 and 17:30 only. With hours and minutes as two
+    lists the schedule would also fire at 09:30 and 17:00."""
+    trigger = parse_trigger(" Every DAY at 9am  and 17:30")
+    assert isinstance(trigger, CronTrigger)
+    assert trigger.expression == "every day at 9am and 17:30"
+    assert parse_trigger(trigger.expression) == trigger
+    fires = upcoming(trigger, NOW, NEW_YORK, 4)
+    assert [f"{fire.astimezone(NEW_YORK):%d %H:%M}" for fire in fires] == [
+        "09 17:30",
+        "10 09:00",
+        "10 17:30",
+        "11 09:00",
+    ]
+    assert describe_cron(trigger) == "every day at 9am and 17:30"
 
 
 @pytest.mark.parametrize(
