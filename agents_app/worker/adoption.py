@@ -105,7 +105,10 @@ def adopt(run: Run, host: Host) -> Callable[[], None] | None:
         return None
     token = DOCKER.environment(run.container).get("DROVER_RUN_TOKEN", "")
     # Before the update: a run of this worker that is not in `live` would count as lost.
-    host.live[run.pk] = RunControl()
+    control = host.live[run.pk] = RunControl()
+    if run.stop_requested_at:
+        # Here, because the container may have ended since the request.
+        control.stop(run.error or "stopped")
     now = host.clock()
     try:
         adopted = in_transaction(partial(_take_over, run, host.worker_id, now))

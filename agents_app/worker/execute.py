@@ -12,10 +12,10 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from agents_app.budgets import holds
 from agents_app.database import in_transaction
 from agents_app.events import relay
-from agents_app.launch import leftover_workdirs, remove_workdirs
+from agents_app.launch import leftover_workdirs, remove_workdir, remove_workdirs
 from agents_app.models import Run
 from agents_app.output import Transcript
-from agents_app.runners import RunControl, Runner
+from agents_app.runners import CONTAINER_RUNNER, RunControl, Runner
 from agents_app.runs import Ending, Job, dispatch, lifecycle
 from agents_app.signals import messages, store_signals
 from agents_app.worker.perform import perform
@@ -77,6 +77,7 @@ def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None
     finally:
         # Not earlier: a running row that its worker does not know counts as lost.
         del host.live[job.run_id]
+    _remove_remains(job, control.container)
     if ending.report is not None:
         _settle_tenant_budget(job, host)
     if next_job is None:
@@ -85,6 +86,25 @@ def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None
         relay.hint(next_job.run_id, next_job.agent_id)
         return None
     return next_job
+
+
+def _remove_remains(job: Job, container: str) -> None:
+    """Remove the workdir and the ended container of a run whose end is recorded.
+
+    Not while the run is running: then this worker was declared dead, and the worker that adopted
+    the container still reads from both. After an error the sweep removes them."""
+    if not container:
+        remove_workdir(job.run_id)
+        return
+    try:
+        adopted = Run.objects.filter(pk=job.run_id, state=Run.State.RUNNING).exists()
+    except DatabaseError as error:
+        log.warning("run.remains_kept", **job.log_context, error=str(error))
+        connection.close()
+        return
+    if not adopted:
+        CONTAINER_RUNNER.remove(container)
+        remove_workdir(job.run_id)
 
 
 def _finish(

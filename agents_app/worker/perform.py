@@ -17,7 +17,6 @@ from agents_app.launch import (
     has_commands,
     inject,
     prepare_run,
-    remove_workdir,
     run_post_hooks,
     run_pre_hooks,
     signal_directory,
@@ -55,7 +54,8 @@ def perform(
 ) -> Ending:
     """Run the program of a started run, or supervise an adopted container; returns its ending.
 
-    An exception becomes an ending, too, so that the caller always frees the slot."""
+    An exception becomes an ending, too, so that the caller always frees the slot. The workdir and
+    an ended container stay for the caller, who removes them after the end was recorded."""
     redactor = NO_SECRETS.redactor(job.token)
     try:
         definition = definition_of(job.agent_id, job.revision)
@@ -74,7 +74,6 @@ def perform(
         return Ending("failed", error=redactor.clean_text(message))
     finally:
         log_filter.remove_redactor(job.run_id)
-        remove_workdir(job.run_id)
         transcript.close()
 
 

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,8 +48,11 @@ def run_labels(run_id: int, trace_id: str) -> tuple[str, ...]:
 
 
 def container_name(spec: RunSpec) -> str:
-    """For people; Drover finds containers by their labels."""
-    return f"drover-{spec.run_id}-{spec.trace_id[:12]}".rstrip("-")
+    """For people; Drover finds containers by their labels.
+
+    The container of a hook may exist beside that of the program, so its name has a random end."""
+    name = f"drover-{spec.run_id}-{spec.trace_id[:12]}".rstrip("-")
+    return name if spec.adoptable else f"{name}-hook-{token_hex(4)}"
 
 
 def container_user() -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """Runs a program in a Docker container; one thread supervises one container."""
 
 import contextlib
+import signal
 import time
 
 import structlog
@@ -18,6 +19,7 @@ from agents_app.runners.containers.supervise import ContainerSupervisor
 
 log = structlog.get_logger("drover.container")
 WARN_EVERY_SECONDS = 10.0
+KILLED_BY_SIGNAL = frozenset({128 + signal.SIGTERM, 128 + signal.SIGKILL})
 REMOVE_AGAIN_SECONDS = 1.0
 
 
@@ -54,7 +56,7 @@ class ContainerRunner:
             return Outcome("spawn_failed", None, spawn_error(spec, error))
         finally:
             supervisor.close()
-            self._remove(container)
+            self._remove_unless_kept(container, supervisor, control)
 
     def adopt(
         self,
@@ -66,12 +68,21 @@ class ContainerRunner:
     ) -> Outcome:
         """Supervise a container whose worker is dead; the sink gets the output from its start."""
         supervisor = ContainerSupervisor(self._engine, container, spec, control, sink)
+        if self._ended_by_itself(container):
+            left_seconds = spec.timeout_seconds  # the program was in time: only its log is read
         try:
             supervisor.supervise(left_seconds)
             return supervisor.outcome()
         finally:
             supervisor.close()
-            self._remove(container)
+            self._remove_unless_kept(container, supervisor, control)
+
+    def remove(self, container: str) -> None:
+        """Remove a container that `run` or `adopt` kept, after the end of its run was recorded.
+
+        If the engine does not answer, the sweep removes the dead container later."""
+        with contextlib.suppress(EngineUnavailable):
+            self._engine.remove(container)
 
     def _create(self, spec: RunSpec) -> str:
         if not spec.argv:
@@ -96,10 +107,22 @@ class ContainerRunner:
             except EngineRefused as error:
                 raise EngineNotFound(str(error)) from None
 
-    def _remove(self, container: str) -> None:
-        """If the engine does not answer, the sweep removes the dead container later."""
+    def _ended_by_itself(self, container: str) -> bool:
         with contextlib.suppress(EngineUnavailable):
-            self._engine.remove(container)
+            state = self._engine.state(container)
+            if state is not None and not state.running:
+                return state.exit_code not in KILLED_BY_SIGNAL
+        return False
+
+    def _remove_unless_kept(
+        self, container: str, supervisor: ContainerSupervisor, control: RunControl
+    ) -> None:
+        """Remove the container, unless it has ended and another worker may adopt it.
+
+        Until the end of the run is recorded, exit code and output are nowhere but in the
+        container: a worker that adopts it now must find them. The caller removes it afterwards."""
+        if not (supervisor.result_is_known and control.container == container):
+            self.remove(container)
 
     def _remove_for_certain(self, container: str) -> None:
         """The container may have started although the answer was lost, so it must be removed

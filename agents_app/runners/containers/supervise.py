@@ -91,6 +91,11 @@ class ContainerSupervisor(ProgramSupervisor):
             )
         return Outcome("exited", state.exit_code, self._oom_error(state))
 
+    @property
+    def result_is_known(self) -> bool:
+        """Whether the container has ended and its exit code is that of the program."""
+        return self.state is not None and self.outcome().kind != "lost"
+
     def close(self) -> None:
         self._close_stream()
         self.control.close()

@@ -70,4 +70,5 @@ def contained(tmp_path: Path, docker_engine: "DockerEngine") -> Iterator[NewCont
     for program in made:
         program.control.stop("the test is over", grace_seconds=0)
         program.join()
+        program.remove_kept()
         assert program.left() == []

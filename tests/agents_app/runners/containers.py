@@ -55,13 +55,18 @@ class Contained(Program):
         labels = [f"drover.run={self.run_id}", f"drover.trace={self.spec.trace_id}"]
         return list(self.client.containers(all=True, filters={"label": labels}))
 
-    def adopted(self, left_seconds: float = 30.0) -> "Program":
+    def remove_kept(self) -> None:
+        """What a worker does after it has recorded the end of the run."""
+        if self.control.container:
+            self.containers.remove(self.control.container)
+
+    def adopted(self, left_seconds: float = 30.0, engine: DockerClient | None = None) -> "Program":
         """Another runner goes on with the container of this one, from another thread."""
         other = Program(self.cwd, "nothing")
-        other.runner = self.containers
+        other.runner = runner = ContainerRunner(engine) if engine else self.containers
 
         def go_on() -> None:
-            other.outcome = self.containers.adopt(
+            other.outcome = runner.adopt(
                 self.container(), self.spec, left_seconds, other.control, other.sink
             )
             other.ended = True

@@ -184,4 +184,5 @@ def test_no_descriptor_of_a_run_is_left(contained: NewContained, docker_engine: 
         if not (link := fd.partition(":")[2]).startswith("socket")
     }
     assert left == set()
+    run.remove_kept()
     assert run.left() == []

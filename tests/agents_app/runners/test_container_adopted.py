@@ -2,11 +2,13 @@
 
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from agents_app.runners.base import verdict
+from agents_app.runners.containers.engine import ContainerState, DockerClient
 from tests.agents_app.runners.containers import Contained, NewContained
 from tests.parts.docker_part import DockerEngine
 from tests.parts.waiting import wait_for
@@ -24,6 +26,55 @@ def test_another_runner_adopts_a_container_and_reads_its_output_from_the_start(
     assert other.outcome.kind == "exited" and other.outcome.exit_code == 5
     assert other.sink.text(1) == b"".join(b"line %d\n" % n for n in range(20))
     assert other.sink.text(2) == b"oh\n"
+
+
+class LateEngine(DockerClient):
+    """Reports the end of a container only after another runner is done with the container."""
+
+    def __init__(self, url: str, is_done: Callable[[], bool]) -> None:
+        super().__init__(url)
+        self._is_done = is_done
+
+    def state(self, container: str) -> ContainerState | None:
+        found = super().state(container)
+        if found is None or found.running:
+            return found
+        wait_for(self._is_done)
+        return super().state(container)
+
+
+@pytest.mark.parametrize("script", [COUNT, "echo line 0; echo oh >&2; exit 5"])
+def test_an_adopter_that_is_late_still_learns_exit_code_and_output(
+    contained: NewContained, docker_engine: DockerEngine, script: str
+):
+    """Guard: a runner keeps the ended container until the end is recorded. If it removes the
+    container before, the adopter has seen the end of the output, asks for the exit code, and
+    the outcome is `lost`; of the short script it has not even read the output."""
+    run = contained(script).start()
+    other = run.adopted(engine=LateEngine(docker_engine.url, lambda: run.ended)).join()
+    run.join()
+    assert (other.outcome.kind, other.outcome.exit_code) == ("exited", 5)
+    assert (other.sink.text(1), other.sink.text(2)) == (run.sink.text(1), b"oh\n")
+    assert other.sink.text(1).startswith(b"line 0\n")
+
+
+def test_a_container_that_ended_in_time_is_not_timed_out_by_a_late_adopter(
+    contained: NewContained,
+):
+    """Guard: the time limit of an adopter that finds an ended container. Without it a program
+    that ended before its deadline is `timed_out` if its worker died and the next came late."""
+    run = contained("echo in time").start().join()
+    other = run.adopted(left_seconds=0.0).join()
+    assert (other.outcome.kind, other.outcome.exit_code) == ("exited", 0)
+    assert other.sink.text(1) == b"in time\n"
+
+
+def test_the_container_of_a_hook_is_removed_at_its_end(contained: NewContained):
+    """Guard: only the container of the run's own program is kept for adoption."""
+    run = contained("echo hook")
+    run.spec = replace(run.spec, adoptable=False)
+    assert run.run().outcome.exit_code == 0
+    assert run.left() == []
 
 
 def test_an_adopted_container_has_only_the_rest_of_its_time(contained: NewContained):
@@ -122,4 +173,5 @@ def test_a_timeout_during_an_engine_outage_is_enforced_afterwards(
     fragile.thaw()
     run.join(30)
     assert run.outcome.kind == "stopped"
+    run.remove_kept()
     assert run.left() == []

@@ -7,6 +7,7 @@ import pytest
 from django.db import OperationalError
 
 from agents_app.database.transactions import in_transaction
+from agents_app.launch.workdir import workdir_of
 from agents_app.maintenance import reconcile
 from agents_app.models import Run, RunOutput, WorkItem
 from agents_app.output.buffer import Segment
@@ -17,7 +18,9 @@ from agents_app.runs.job import Ending, Job
 from agents_app.worker import adoption, execute
 from agents_app.worker.execute import Host
 from agents_app.worker.lease import boot_id, this_host
+from tests.agents_app.executing import printed
 from tests.agents_app.fleet import NOON, Fleet, at, event_names, live_run, running
+from tests.parts.docker_part import IMAGE, DockerEngine
 
 BOX = {"type": "container", "image": "some/image:1"}
 HERE = {"host": "here", "boot_id": boot_id()}
@@ -220,3 +223,81 @@ def test_an_adoption_that_fails_leaves_the_run_to_other_workers(
     with pytest.raises(OperationalError):
         adoption.adopt(contained(fleet, **ended()), host)
     assert host.live == {}
+
+
+# --- the end of a run whose worker dies before it can record it -------------------------------
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: no handler of the worker runs."""
+
+
+def dies_before_the_end_is_recorded(job: Job, _ending, _transcript, host: Host, _hand_over) -> None:
+    Run.objects.filter(pk=job.run_id).update(container=host.live[job.run_id].container)
+    raise Killed
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "exit_code"),
+    [
+        ("echo said; printf found >$AL_SIGNAL_DIR/return", "succeeded", 0),
+        ("echo said; exit 3", "failed", 3),
+    ],
+)
+def test_a_run_that_ended_before_its_worker_died_keeps_its_result(
+    fleet: Fleet,
+    host: Host,
+    docker_engine: DockerEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    state: str,
+    exit_code: int,
+):
+    """Guard: container and workdir stay until the end is recorded. If the worker removes them
+    before, the next worker finds no container, and the run is lost with its output."""
+    monkeypatch.setattr(adoption.DOCKER, "_url", docker_engine.url)
+    monkeypatch.setattr(adoption.DOCKER, "_client", None)
+    runtime = {"type": "container", "image": IMAGE, "memory": "64m"}
+    agent = fleet.agent(runtime=runtime, command=["sh", "-c", script])
+    run = live_run(fleet.enqueue(agent))
+    first = Host(fleet.worker(**ended()).pk, host.clock)
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(execute, "_finish", dies_before_the_end_is_recorded)
+        execute.execute(run.pk, first)
+    [orphan] = adoption.orphaned_runs()
+    rest = adoption.adopt(orphan, host)
+    assert rest is not None
+    execute.execute_adopted(*rest.args)
+    run.refresh_from_db()
+    assert (run.state, run.exit_code, run.worker_id) == (state, exit_code, host.worker_id)
+    assert printed(run.pk) == "said\n"
+    assert run.return_value == ("found" if exit_code == 0 else "")
+    assert adoption.DOCKER.find(f"drover.trace={run.trace_id}") == []
+    assert not workdir_of(run.pk)[0].exists()
+
+
+def test_a_worker_that_was_declared_dead_leaves_the_container_to_its_adopter(
+    fleet: Fleet, host: Host, monkeypatch: pytest.MonkeyPatch
+):
+    """Guard: only after the end is recorded is the container removed. A worker whose run was
+    adopted records nothing, and must not take the container away from the adopter."""
+    removed: list[str] = []
+    monkeypatch.setattr(execute.CONTAINER_RUNNER, "remove", removed.append)
+    job = fleet.start(fleet.enqueue(fleet.agent(runtime=BOX)))
+    execute._remove_remains(job, "c1")
+    assert removed == []
+    fleet.finish(job)
+    execute._remove_remains(job, "c1")
+    assert removed == ["c1"]
+
+
+def test_a_stop_that_was_requested_before_an_adoption_is_passed_on(
+    fleet: Fleet, host: Host, engine: dict[str, object]
+):
+    """Guard: a container that ended because of the stop would otherwise count as failed."""
+    run = contained(fleet, **ended())
+    dispatch.request_stop([run], at(1), "stopped by ann")
+    run.refresh_from_db()
+    assert adoption.adopt(run, host)
+    request = host.live[run.pk].request
+    assert request is not None and request.reason == "stopped by ann"
