@@ -24,6 +24,7 @@ from agents_app.skills import (
     ScheduleSpec,
     discover_project,
 )
+from agents_app.triggers import UNTIMED_TYPES, UntimedTrigger, parse_trigger
 
 log = structlog.get_logger("drover.skills")
 DISABLED_IN_FILE = "enabled: false in the agent's file"
@@ -75,10 +76,19 @@ def _config_is_broken(discovery: Discovery) -> bool:
 def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None:
     present = {spec.name for spec in discovery.agents} | set(discovery.broken)
     for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
+        if _was_never_used(agent):
+            agent.delete()
+            log.info("agent.removed", agent=agent.name)
+            continue
         Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
         for schedule in agent.schedules.filter(state=S.ACTIVE):
             schedule_states.pause_schedule(schedule.pk, now, AGENT_MISSING)
         log.info("agent.removed", agent=agent.name)
+
+
+def _was_never_used(agent: Agent) -> bool:
+    """Whether no version of the agent's file was valid, so that the agent has no history."""
+    return not (agent.revision or agent.work_items.exists() or agent.schedules.exists())
 
 
 def _sync_project_settings(tenant: Tenant, discovery: Discovery, now: datetime) -> bool:
@@ -228,11 +238,25 @@ def _sync_schedule_state(
 ) -> None:
     """A pause by a user stays; a pause by the file ends when the file enables the schedule."""
     over = renewed and schedule.state in {S.COMPLETED, S.FAILED}
-    disabled_in_file = schedule.state == S.PAUSED and schedule.pause_note == DISABLED_IN_FILE
-    if not spec.enabled:
-        schedule_states.pause_schedule(schedule.pk, now, DISABLED_IN_FILE)
-    elif over or schedule.state == S.CANCELED or disabled_in_file:
+    trigger = parse_trigger(schedule.expression)
+    reason = "" if spec.enabled else DISABLED_IN_FILE
+    if isinstance(trigger, UntimedTrigger):
+        reason = reason or trigger.refusal
+    if reason:
+        _pause_by_file(schedule, now, reason)
+    elif over or schedule.state == S.CANCELED or _is_paused_by_file(schedule):
         _resume(schedule, now)
+
+
+def _pause_by_file(schedule: Schedule, now: datetime, reason: str) -> None:
+    if schedule.state == S.CANCELED:
+        schedule_states.resume_schedule(schedule.pk, now, S.CANCELED, None)
+    schedule_states.pause_schedule(schedule.pk, now, reason)
+
+
+def _is_paused_by_file(schedule: Schedule) -> bool:
+    by_file = (DISABLED_IN_FILE, *(UntimedTrigger(kind).refusal for kind in UNTIMED_TYPES))
+    return schedule.state == S.PAUSED and schedule.pause_note in by_file
 
 
 def _resume(schedule: Schedule, now: datetime) -> None:

@@ -30,24 +30,42 @@ class Block:
     value: int | str | None = None
     # Work is refused instead of queued.
     refuses_work: bool = False
+    # Of an agent: holds only with (True) or without (False) errors in its file.
+    with_errors: bool | None = None
 
     @property
     def sql(self) -> str:
         column = f"{ALIASES[self.row]}.{self.column}"
-        return f"{column} IS NOT NULL" if self.value is None else f"{column} = {self.value!r}"
+        holds = f"{column} IS NOT NULL" if self.value is None else f"{column} = {self.value!r}"
+        if self.with_errors is None:
+            return holds
+        return f"{holds} AND a.definition_error {'<>' if self.with_errors else '='} ''"
 
     def holds(self, rows: Mapping[str, Any]) -> bool:
         """The same condition on rows that have been read, by their names in ALIASES."""
-        found = getattr(rows.get(self.row), self.column, None)
-        return found is not None if self.value is None else found == self.value
+        row = rows.get(self.row)
+        found = getattr(row, self.column, None)
+        if not (found is not None if self.value is None else found == self.value):
+            return False
+        return self.with_errors is None or bool(getattr(row, "definition_error", "")) == (
+            self.with_errors
+        )
 
     @property
     def ends_at_known_time(self) -> bool:
         return self.column.endswith("_until")
 
-    @property
-    def refusal(self) -> str:
-        return f"{self.text}: {self.remedy}"
+    def refusal(self, agent_id: int) -> str:
+        """The text and the remedy; for a file with errors the first error instead."""
+        if not self.with_errors:
+            return f"{self.text}: {self.remedy}"
+        errors = Agent.objects.values_list("definition_error", flat=True).get(pk=agent_id)
+        return f"{self.text}: {errors.splitlines()[0]}"
+
+    def ends_at(self, rows: Mapping[str, Any]) -> datetime | None:
+        """When the block ends by itself, if that is known; reads the row of the block."""
+        end = getattr(rows.get(self.row), self.column, None) if self.ends_at_known_time else None
+        return end if isinstance(end, datetime) else None
 
     def describe(self, rows: Mapping[str, Any], clock: Callable[[datetime], str]) -> str:
         """The text, since or until when it holds, and the note of a pause or the remedy."""
@@ -84,10 +102,18 @@ BLOCKS = (
         refuses_work=True,
     ),
     Block(
+        *("agent_invalid", R.DISABLED, "agent", "scale"),
+        *("the agent's file has errors, and no version of it is in use", "fix the file"),
+        value=0,
+        refuses_work=True,
+        with_errors=True,
+    ),
+    Block(
         *("agent_disabled", R.DISABLED, "agent", "scale"),
         *("the agent's scale is 0", "give it a scale above 0"),
         value=0,
         refuses_work=True,
+        with_errors=False,
     ),
     Block(
         *("agent_paused", R.PAUSED, "agent", "paused_at"),
@@ -121,8 +147,8 @@ TENANT_DISABLED = BY_CODE["tenant_disabled"].text
 
 # A firing stores one word as its reason: a text names all meanings that the word may have.
 SKIP_REASON_TEXTS: Mapping[str, str] = {
-    R.DISABLED: "the agent was disabled (its scale was 0 or its directory was missing), "
-    "or the schedule was canceled",
+    R.DISABLED: "the agent was disabled (its scale was 0, its file had errors or its directory was "
+    "missing), or the schedule was canceled",
     R.ALREADY_RUNNING: "the schedule's earlier work was not finished",
     R.AT_CAPACITY: "no slot was free",
     R.PAUSED: "the schedule, its agent or the scheduler was paused",

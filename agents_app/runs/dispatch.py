@@ -70,7 +70,7 @@ def enqueue_in_transaction(request: Request, now: datetime) -> WorkItem:
     if gate is None:
         raise NotFound("there is no such agent")
     if gate.block and gate.block.refuses_work:
-        raise Refused(gate.block.refusal)
+        raise Refused(gate.block.refusal(request.agent_id))
     item, created = _write(request, now)
     if created:
         _admit(request.agent_id, now, at_most=1, gate=gate)

@@ -21,7 +21,7 @@ from agents_app.models import Agent, Firing, Schedule, Trigger, WorkItem
 from agents_app.runs import Request, enqueue_in_transaction, lifecycle, lock_agents, schedule_states
 from agents_app.schedules.due import next_fire_after_pause
 from agents_app.schedules.plan import fire_after_pause, parse_schedule_text, set_next_fire
-from agents_app.triggers import IntervalTrigger, parse_trigger
+from agents_app.triggers import IntervalTrigger, UntimedTrigger, parse_trigger
 
 S = Schedule.State
 # A change of these columns changes the fire times.
@@ -132,6 +132,9 @@ def resume(known: Schedule, by: str, now: datetime, *, at_once: bool = False) ->
 
     def change() -> bool:
         schedule = _lock_and_read(known)
+        trigger = parse_trigger(schedule.expression)
+        if isinstance(trigger, UntimedTrigger):
+            raise Refused(trigger.refusal)
         upcoming = next_fire_after_pause(schedule, now, at_once=at_once)
         return schedule_states.resume_schedule(schedule.pk, now, S.PAUSED, upcoming)
 

@@ -37,7 +37,7 @@ def _send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
     if state is None:
         raise NotFound("there is no such agent")
     if state.block and state.block.refuses_work:
-        raise Refused(state.block.refusal)
+        raise Refused(state.block.refusal(agent.pk))
     message = Message.objects.create(
         tenant_id=agent.tenant_id, agent=agent, text=text, sender=sender[:200], created_at=now
     )

@@ -5,7 +5,7 @@ Does not belong here: tables (project) and clocks.
 """
 
 from agents_app.skills.discover import Discovery, discover_project
-from agents_app.skills.errors import SkillError
+from agents_app.skills.errors import SkillError, SourcePlace
 from agents_app.skills.fields import WORD
 from agents_app.skills.specs import (
     AgentSpec,
@@ -27,6 +27,7 @@ __all__ = [
     "ProjectSpec",
     "ScheduleSpec",
     "SkillError",
+    "SourcePlace",
     "WebhookSourceSpec",
     "discover_project",
 ]

@@ -28,6 +28,8 @@ _AGENT_FIELDS = {
     **{name: f for name, f in file_fields(AgentSpec).items() if name not in _NOT_IN_FILES},
     "name": "title",
     "schedule": "schedule",
+    # Short for `runtime.image`.
+    "image": "image",
 }
 _RUNTIME_FIELDS = _AGENT_FIELDS.keys() - {"name", "license", "compatibility", "allowed_tools"}
 
@@ -88,7 +90,19 @@ def _fields(document: Document, problems: Problems) -> Document:
     layer = Layer(_lift_metadata(document, problems), problems)
     table = normalize_table(layer.document.data, _AGENT_FIELDS, layer)
     data = normalize_nested(table, AgentSpec, layer)
-    return Document(document.source, data, layer.document.places)
+    return _move_image(Document(document.source, data, layer.document.places), layer)
+
+
+def _move_image(document: Document, layer: Layer) -> Document:
+    """Move `image` into `runtime`, where it belongs."""
+    data = dict(document.data)
+    image, runtime = data.pop("image", None), data.get("runtime", {})
+    if image is None or not isinstance(runtime, dict):
+        return Document(document.source, data, document.places)
+    if "image" in runtime:
+        layer.report(("image",), "is also given in runtime; keep one")
+    places = {("runtime", "image"): document.place(("image",)), **document.places}
+    return Document(document.source, {**data, "runtime": {"image": image, **runtime}}, places)
 
 
 def _lift_metadata(document: Document, problems: Problems) -> Document:
@@ -143,8 +157,17 @@ def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any
     }
     runtime = table.get("runtime", {})
     if isinstance(runtime, dict):
-        runtime = {"image": project.image, **runtime}
+        # An image of the agent itself is of no use but in a container.
+        chosen = {"type": "container"} if runtime.get("image") else {}
+        runtime = {**_runtime_defaults(project), **chosen, **runtime}
     return {**defaults, **table, "runtime": runtime}
+
+
+def _runtime_defaults(project: ProjectSpec) -> dict[str, Any]:
+    """`image` of the project, or the fields of its table `local`."""
+    local = project.local
+    given = {"image": project.image or local.image, "memory": local.memory, "cpus": local.cpus}
+    return {name: value for name, value in given.items() if value}
 
 
 def _read_notify(tables: Any, layer: Layer) -> tuple[NotifySpec, ...]:

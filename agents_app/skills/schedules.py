@@ -9,9 +9,11 @@ from agents_app.skills.fields import did_you_mean
 from agents_app.skills.specs import Overlap, ScheduleSpec
 from agents_app.skills.tables import Layer, build_spec, excerpt, file_fields, normalize_table
 from agents_app.triggers import (
+    UNTIMED_TYPES,
     IntervalTrigger,
     OnceTrigger,
     Trigger,
+    UntimedTrigger,
     parse_cron,
     parse_interval_trigger,
     parse_when,
@@ -28,6 +30,7 @@ _FIELDS = {
 }
 TWO_TIMES = (datetime(2026, 1, 1, 1, 1, tzinfo=UTC), datetime(2026, 1, 9, 23, 2, tzinfo=UTC))
 _FIELD_OF_TYPE = {"interval": "interval", "cron": "expression"}
+_TYPES = (*_FIELD_OF_TYPE, *UNTIMED_TYPES)
 
 
 def read_schedules(
@@ -72,10 +75,14 @@ def _expression(table: dict[str, Any], at: KeyPath, layer: Layer) -> str:
     """The expression from the field that belongs to the type; empty after an error."""
     kind = table.pop("type", None)
     given = {field: table.pop(field) for field in ("interval", "expression") if field in table}
-    if kind is not None and not (isinstance(kind, str) and kind in _FIELD_OF_TYPE):
-        hint = did_you_mean(kind, _FIELD_OF_TYPE) if isinstance(kind, str) else ""
-        layer.report((*at, "type"), f"must be 'interval' or 'cron', not {excerpt(kind)}{hint}")
+    if kind is not None and not (isinstance(kind, str) and kind in _TYPES):
+        hint = did_you_mean(kind, _TYPES) if isinstance(kind, str) else ""
+        types = "'interval', 'cron', 'webhook' or 'chat'"
+        layer.report((*at, "type"), f"must be {types}, not {excerpt(kind)}{hint}")
         return ""
+    if kind in UNTIMED_TYPES:
+        # As in herdctl, such a schedule may have times, which have no effect.
+        return UntimedTrigger(kind).expression
     wanted = _FIELD_OF_TYPE[kind] if kind else next(iter(given), None)
     for other in given.keys() - {wanted}:
         layer.report((*at, other), f"cannot be combined with {wanted!r}; keep one of them")
@@ -125,8 +132,13 @@ def _parse_fixed(text: str) -> Trigger:
 
 def _default_overlap(expression: str) -> Overlap:
     """A one-time schedule is queued, because it has no later fire; others are skipped."""
-    once = bool(expression) and isinstance(_parse_fixed(expression), OnceTrigger)
+    once = bool(expression) and isinstance(_trigger(expression), OnceTrigger)
     return "queue" if once else "skip"
+
+
+def _trigger(expression: str) -> Trigger:
+    """The trigger of an expression that was checked."""
+    return parse_when(expression, TWO_TIMES[0], zone("UTC"), allow_past=True).trigger
 
 
 def _jitter(value: Any, expression: str, at: KeyPath, layer: Layer) -> dict[str, Any]:
@@ -136,7 +148,7 @@ def _jitter(value: Any, expression: str, at: KeyPath, layer: Layer) -> dict[str,
         return {"jitter_seconds": value}
     if not 0 <= percent <= MAX_JITTER_PERCENT:
         layer.report((*at, "jitter"), f"must be 0 to {MAX_JITTER_PERCENT} percent or a duration")
-    elif percent and expression and not isinstance(_parse_fixed(expression), IntervalTrigger):
+    elif percent and expression and not isinstance(_trigger(expression), IntervalTrigger):
         layer.report((*at, "jitter"), "a percentage needs an interval; write a duration: 30s")
     return {"jitter_percent": percent}
 

@@ -164,7 +164,12 @@ class GatewaySpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSpec:
+    """Defaults of all agents; `image`, `memory` and `cpus` are those of `runtime`."""
+
     timeout_seconds: Seconds = 900.0
+    image: str = ""
+    memory: Memory | None = None
+    cpus: Cpus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

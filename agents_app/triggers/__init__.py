@@ -38,6 +38,7 @@ from agents_app.triggers.schedule_line import (
     parse_schedule_line,
 )
 from agents_app.triggers.suggestion import suggest
+from agents_app.triggers.untimed import UNTIMED_TYPES, UntimedTrigger
 from agents_app.triggers.when import When, check_phrase, parse_trigger, parse_when
 from agents_app.triggers.words import WHITESPACE, excerpt
 from agents_app.triggers.zones import zone
@@ -47,6 +48,7 @@ __all__ = [
     "ANCHORS",
     "GAPS",
     "OVERLAP_HOURS",
+    "UNTIMED_TYPES",
     "WEEKDAYS",
     "WHITESPACE",
     "Anchor",
@@ -62,6 +64,7 @@ __all__ = [
     "ScheduleLineError",
     "ScheduleLineFinder",
     "Trigger",
+    "UntimedTrigger",
     "When",
     "calculate_next_trigger",
     "check_phrase",

@@ -12,8 +12,9 @@ from agents_app.triggers.cron_matches import next_wall_match
 from agents_app.triggers.dst import GAPS, OVERLAP_HOURS, Gap, OverlapHour, next_instant
 from agents_app.triggers.interval import IntervalTrigger
 from agents_app.triggers.once import OnceTrigger
+from agents_app.triggers.untimed import UntimedTrigger
 
-Trigger = CronTrigger | IntervalTrigger | OnceTrigger
+Trigger = CronTrigger | IntervalTrigger | OnceTrigger | UntimedTrigger
 
 _SECOND = timedelta(seconds=1)
 
@@ -32,6 +33,8 @@ def next_fire(
         return _next_interval_fire(trigger, after)
     if isinstance(trigger, OnceTrigger):
         return trigger.at if trigger.at > after else None
+    if isinstance(trigger, UntimedTrigger):
+        return None
     # Fires are at whole seconds: a fraction has no effect and would make the cache useless.
     return _next_cron_fire(trigger, math.floor(after.timestamp()), zone, gap, overlap_hour)
 
@@ -72,6 +75,8 @@ def last_fire_between(
     """The latest fire of a period, found without computing all others."""
     if isinstance(trigger, OnceTrigger):
         return trigger.at if start_exclusive < trigger.at <= end_inclusive else None
+    if isinstance(trigger, UntimedTrigger):
+        return None
     if isinstance(trigger, IntervalTrigger):
         count = (end_inclusive - start_exclusive) // trigger.every
         return (start_exclusive + count * trigger.every).astimezone(UTC) if count > 0 else None

@@ -18,6 +18,7 @@ from agents_app.triggers.iso_time import is_date
 from agents_app.triggers.moments import IN_THE_PAST, Clock, Moment, NoInstantError
 from agents_app.triggers.once import OnceTrigger
 from agents_app.triggers.phrase import Reading, read_phrase
+from agents_app.triggers.untimed import UntimedTrigger, read_untimed
 from agents_app.triggers.words import MAX_LENGTH, excerpt, split_words
 from agents_app.triggers.zones import split_zone
 
@@ -78,10 +79,12 @@ def check_phrase(text: str) -> None:
         _read(text)
 
 
-def _read(text: str) -> tuple[Reading, ZoneInfo | None]:
+def _read(text: str) -> tuple[Reading | UntimedTrigger, ZoneInfo | None]:
     _check_text(text)
     rest, named_zone = split_zone(text)
     words = split_words(rest)
+    if untimed := read_untimed(rest):
+        return untimed, named_zone
     if _looks_like_cron(words):
         return parse_cron(rest), named_zone
     if words[0][0] in "+-.0123456789" and not is_date(words[0]):
@@ -109,7 +112,7 @@ def _looks_like_cron(words: list[str]) -> bool:
     return words[0][0].isdigit() and len(words) > 2 and not is_date(words[0])
 
 
-def _resolve(text: str, reading: Reading, clock: Clock) -> Trigger:
+def _resolve(text: str, reading: Reading | UntimedTrigger, clock: Clock) -> Trigger:
     if not isinstance(reading, Moment):
         return reading
     try:
@@ -119,6 +122,8 @@ def _resolve(text: str, reading: Reading, clock: Clock) -> Trigger:
 
 
 def _refuse_past(text: str, trigger: Trigger, clock: Clock) -> None:
+    if isinstance(trigger, UntimedTrigger):
+        raise _no_instant(text, f"has no time: {trigger.refusal}")
     if next_fire(trigger, clock.now, clock.zone, clock.gap, clock.overlap_hour) is None:
         never = "can never fire before the year 9999; change the schedule"
         raise _no_instant(text, IN_THE_PAST if isinstance(trigger, OnceTrigger) else never)

@@ -83,7 +83,10 @@ def _overdue(context: ObstacleContext) -> Iterator[Obstacle]:
 
 def _blocks(context: ObstacleContext) -> Iterator[Obstacle]:
     for block in find_blocks(**context.rows):
-        yield Obstacle(block.code, block.describe(context.rows, context.clock))
+        if block.with_errors:
+            yield Obstacle(block.code, block.refusal(context.agent.pk))
+        else:
+            yield Obstacle(block.code, block.describe(context.rows, context.clock))
 
 
 def _processes(context: ObstacleContext) -> Iterator[Obstacle]:
@@ -99,9 +102,10 @@ def _processes(context: ObstacleContext) -> Iterator[Obstacle]:
 
 def _definition(context: ObstacleContext) -> Iterator[Obstacle]:
     agent = context.agent
-    if agent.definition_error:
+    # With scale 0 no version is in use, which is a block.
+    if agent.definition_error and agent.scale:
         first = agent.definition_error.splitlines()[0]
-        used = "the last valid version is used" if agent.scale else "no version was valid"
+        used = "the last valid version is used"
         yield Obstacle("agent_invalid", f"the agent's file has errors, {used}: {first}")
 
 

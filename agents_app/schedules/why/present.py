@@ -1,14 +1,17 @@
 """The present state of a schedule and its history, in sentences."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from agents_app.models import Schedule
 from agents_app.schedules import HistoryEntry, Work, read_history, read_retried_work
-from agents_app.schedules.why.obstacles import Obstacle, find_obstacles
+from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, Obstacle, find_obstacles
 from agents_app.triggers.preview import clock
 
 SHOWN = 10
+# The codes of obstacles with which a schedule still fires and starts runs when it is due.
+HARMLESS = ENDED_BY_A_RUN | {"agent_invalid", "overdue"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanatio
         name=schedule.name,
         state=str(schedule.state),
         timezone=schedule.timezone,
-        text=_state_text(schedule, local),
+        text=_state_text(schedule, local, obstacles),
         obstacles=obstacles,
         next_fire_at=schedule.next_fire_at,
         next_fire_local=local,
@@ -60,12 +63,16 @@ def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanatio
     )
 
 
-def _state_text(schedule: Schedule, local: str) -> str:
+def _state_text(schedule: Schedule, local: str, obstacles: Iterable[Obstacle]) -> str:
+    if schedule.shown_state == "disabled":
+        return "The schedule is disabled with its agent: it starts no run."
     if schedule.state != Schedule.State.ACTIVE:
         return f"The schedule is {schedule.state}: it does not fire."
     if not local:
         once = "The schedule has fired, and ends with its work."
         return once if schedule.one_shot else "The schedule is active, but will never fire again."
+    if any(obstacle.code not in HARMLESS for obstacle in obstacles):
+        return f"The schedule is active and due next at {local}, but would start no run now."
     return f"The schedule is active and fires next at {local}."
 
 

@@ -12,6 +12,7 @@ from agents_app.triggers import (
     OnceTrigger,
     OverlapHour,
     Trigger,
+    UntimedTrigger,
     describe_cron,
     describe_interval,
     next_fire,
@@ -118,6 +119,8 @@ def _said(rule: ClockRule, anchor: str, first: datetime | None) -> str:
         of_a_run = _counts_from_the_end(rule.trigger, anchor)
         since = "the end of each run" if of_a_run else "its creation, by elapsed time"
         return f"{describe_interval(rule.trigger)}, counted from {since}"
+    if isinstance(rule.trigger, UntimedTrigger):
+        return rule.trigger.refusal
     return f"once, {as_fire(first, rule.zone).local}" if first else "once"
 
 
@@ -141,7 +144,8 @@ def _counts_from_the_end(trigger: Trigger, anchor: str) -> bool:
 
 def _has_times(trigger: Trigger, anchor: str) -> bool:
     """Whether the trigger recurs at times that are known in advance."""
-    return not isinstance(trigger, OnceTrigger) and not _counts_from_the_end(trigger, anchor)
+    timed = not isinstance(trigger, OnceTrigger | UntimedTrigger)
+    return timed and not _counts_from_the_end(trigger, anchor)
 
 
 def _note(trigger: Trigger, anchor: str) -> str:

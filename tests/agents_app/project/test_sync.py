@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents_app.models import Tenant
+from agents_app.errors import Refused
+from agents_app.models import Agent, Tenant
 from agents_app.runs import control
 from tests.agents_app.fleet import NOON, Fleet, at, run_states, work_states
 from tests.agents_app.project_files import Project, the_agent
@@ -230,3 +231,28 @@ def test_a_broken_project_file_leaves_the_old_settings_in_force(project: Project
     tenant = Tenant.objects.get()
     assert (tenant.scale, tenant.settings["history_retention_days"]) == (3, 2)
     assert tenant.definition_errors
+
+
+# --- agents that are gone ---------------------------------------------------------------------
+
+
+def test_a_deleted_agent_that_never_was_valid_disappears(project: Project):
+    """Guard: its row was kept for a history that it does not have."""
+    project.break_agent("typo")
+    project.agent("fine")
+    project.sync()
+    project.break_agent("fine")
+    for name in ("typo", "fine"):
+        shutil.rmtree(project.root / "agents" / name)
+    project.sync(at(60))
+    assert the_agent("fine").removed_at == at(60)
+    assert not Agent.objects.filter(name="typo").exists()
+
+
+def test_an_agent_that_never_was_valid_says_so_when_it_is_asked_to_run(project: Project):
+    """Guard: the row of such an agent has scale 0, and "the scale is 0" would mislead."""
+    directory = project.agent("mute")
+    (directory / "SKILL.md").write_text("---\ndescription: x\n---\n")
+    project.sync()
+    with pytest.raises(Refused, match=r"file has errors.*agents/mute/SKILL.md: no command: set"):
+        control.run_agent(the_agent("mute"), "ann", NOON)

@@ -2,8 +2,10 @@
 
 import pytest
 
+from agents_app.errors import Refused
 from agents_app.models import Schedule, Tenant
 from agents_app.schedules import due, edit
+from agents_app.schedules.why import explain
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.project_files import Project, the_agent, the_schedule
 
@@ -190,3 +192,49 @@ def test_a_zone_in_the_text_is_read_the_same_each_time_the_file_changes(project:
     project.agent(frontmatter=frontmatter, body="Other instructions.")
     project.sync(at(hours=1))
     assert (the_schedule().timezone, the_schedule().next_fire_at) == ("UTC", at(hours=3))
+
+
+# --- schedules that events start --------------------------------------------------------------
+
+UNSUPPORTED = "unsupported_type: a schedule of type webhook never fires by time"
+
+
+def test_a_schedule_of_type_webhook_is_kept_and_never_fires(project: Project):
+    """Guard: an active schedule without a next fire time would be reported by doctor; with one it
+    would fire."""
+    project.agent(frontmatter="schedules:\n  issues: {type: webhook, prompt: Look.}")
+    assert project.sync().errors == ()
+    schedule = the_schedule("issues")
+    assert (schedule.state, schedule.pause_note) == ("paused", UNSUPPORTED)
+    assert (schedule.next_fire_at, schedule.prompt) == (None, "Look.")
+    assert due.claim_due_schedules(at(days=400)) == 0
+    assert due.resume_expired_pauses(at(days=400)) == 0
+    project.sync(at(60))
+    assert the_schedule("issues").state == "paused"
+    assert explain(schedule, NOON).obstacles[0].text == f"the schedule is paused: {UNSUPPORTED}"
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_attempt_to_fire_it_is_refused_with_the_reason(project: Project, at_once: bool):
+    project.agent(frontmatter="schedules:\n  issues: {type: webhook}")
+    project.sync()
+    with pytest.raises(Refused, match=f"^{UNSUPPORTED}$"):
+        edit.resume(the_schedule("issues"), "ann", NOON, at_once=at_once)
+    assert the_schedule("issues").state == "paused"
+
+
+def test_it_fires_when_the_file_gives_it_a_time_and_comes_back_paused(project: Project):
+    def write(fields: str) -> Schedule:
+        project.agent(frontmatter=f"schedules:\n  main: {fields}")
+        project.sync()
+        return the_schedule()
+
+    assert write("{type: chat}").state == "paused"
+    timed = write("{type: interval, interval: 15m}")
+    assert (timed.state, timed.next_fire_at) == ("active", NOON)
+    untimed = write("{type: chat}")
+    assert (untimed.state, untimed.next_fire_at) == ("paused", None)
+    project.agent(frontmatter="scale: 1")
+    project.sync()
+    assert the_schedule().state == "canceled"
+    assert write("{type: chat}").state == "paused"

@@ -10,12 +10,15 @@ from agents_app.runs import find_blocks, lock_agent, read_blocked_agents
 from agents_app.runs.block_reasons import BLOCKS, SKIP_REASON_TEXTS, Block
 from tests.agents_app.fleet import NOON, Fleet
 
+ERRORS = "agents/reporter/SKILL.md: no command: set `command`\nagents/reporter/SKILL.md:3: x"
 TABLES: dict[str, Any] = {"agent": Agent, "tenant": Tenant, "scheduler": Scheduler}
 
 
 def set_block(block: Block) -> None:
     Scheduler.objects.get_or_create(pk=1, defaults={"state": Scheduler.State.RUNNING})
     TABLES[block.row].objects.update(**{block.column: NOON if block.value is None else block.value})
+    if block.with_errors:
+        Agent.objects.update(definition_error=ERRORS)
 
 
 def find_by_rows(agent: Agent) -> list[str]:
@@ -52,7 +55,9 @@ def test_work_is_refused_with_the_remedy_or_waits(fleet: Fleet, block: Block):
     agent = fleet.agent()
     set_block(block)
     if block.refuses_work:
-        with pytest.raises(Refused, match=f"^{block.text}: {block.remedy}$"):
+        # Guard: an agent without a command must not be reported as one with scale 0.
+        remedy = ERRORS.splitlines()[0] if block.with_errors else block.remedy
+        with pytest.raises(Refused, match=f"^{block.text}: {remedy}$"):
             fleet.enqueue(agent)
         assert not WorkItem.objects.exists()
     else:
@@ -65,8 +70,9 @@ def test_the_first_block_of_several_is_the_reason(fleet: Fleet):
         set_block(block)
         gate = lock_agent(agent.pk)
         assert gate is not None and gate.block == block
-        # The scheduler has one state at a time.
-        assert len(find_by_rows(agent)) == min(count, len(BLOCKS) - 1)
+        # A column has one value at a time, and blocks the agent for one reason.
+        columns = {(each.row, each.column) for each in BLOCKS[-count:]}
+        assert len(find_by_rows(agent)) == len(columns)
 
 
 def test_every_reason_that_a_firing_can_store_has_a_text():

@@ -177,3 +177,20 @@ def test_the_counters_are_read_from_the_schedule(fleet: Fleet):
     seen: Explanation = explain(fleet.schedule(fleet.agent(), **counts, failure_count=1), NOON)
     c = seen.counters
     assert (c.fired, c.skipped, c.missed, c.late, c.failures) == (5, 4, 3, 2, 1)
+
+
+def test_an_active_schedule_with_an_obstacle_is_not_shown_as_well(fleet: Fleet):
+    """Guard: "fires next at" beside "the agent is paused" contradicts itself."""
+    schedule = fleet.schedule(fleet.agent(), next_fire_at=at(hours=1))
+    Agent.objects.update(paused_at=NOON)
+    assert explain(schedule, NOON).text == (
+        "The schedule is active and due next at Mon 02 Mar 2026 13:00 UTC, "
+        "but would start no run now."
+    )
+
+
+def test_the_error_of_an_agent_without_a_valid_file_is_the_obstacle(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent())
+    Agent.objects.update(scale=0, definition_error="SKILL.md: no command: set it\nSKILL.md:2: x")
+    text = "the agent's file has errors, and no version of it is in use: "
+    assert only_obstacle(schedule) == ("agent_invalid", text + "SKILL.md: no command: set it")

@@ -166,6 +166,47 @@ def test_the_agent_wins_over_the_project():
     assert (spec.runtime.image, spec.timezone, spec.max_reruns) == ("mine", "UTC", 2)
 
 
+@pytest.mark.parametrize(
+    ("frontmatter", "config"),
+    [
+        ("image: mine:1", None),
+        ("metadata: {image: mine:1}", None),
+        ("runtime: {image: mine:1}", None),
+        ("runtime: {cpus: 2}\nimage: mine:1", None),
+        ("image: other:1", '[runtime]\nimage = "mine:1"\n'),
+        ("runtime: {image: other:1}", 'image = "mine:1"\n'),
+    ],
+)
+def test_an_image_is_read_wherever_it_is_written_and_means_a_container(frontmatter, config):
+    """Guard: `image` outside `runtime` was an unknown field, and inside it had no effect without
+    `runtime.type`."""
+    spec = agent(frontmatter, config=config, project=ProjectSpec(image="project:1"))
+    assert (spec.runtime.image, spec.runtime.type) == ("mine:1", "container")
+
+
+def test_an_image_does_not_change_a_runtime_that_is_named():
+    spec = agent("image: mine:1\nruntime: {type: process}")
+    assert (spec.runtime.image, spec.runtime.type) == ("mine:1", "process")
+
+
+def test_an_image_that_is_given_twice_or_is_no_text_is_refused():
+    assert problems(agent, "image: a\nruntime: {image: b}") == [
+        "SKILL.md:2: image: is also given in runtime; keep one"
+    ]
+    assert problem(agent, "image: 5").startswith("SKILL.md:2: runtime.image: must be text")
+
+
+def test_the_project_may_give_image_memory_and_cpus_under_local():
+    """Guard: the place of these defaults in Action Llama's config.toml."""
+    defaults = project('[local]\nimage = "acme:2"\nmemory = "2g"\ncpus = 1.5\n')
+    runtime = agent("scale: 1", project=defaults).runtime
+    assert (runtime.type, runtime.image, runtime.memory, runtime.cpus) == (
+        *("process", "acme:2", "2g", 1.5),
+    )
+    own = agent("runtime: {memory: 1g}", project=defaults).runtime
+    assert (own.memory, own.cpus) == ("1g", 1.5)
+
+
 def test_a_field_for_programs_only_cannot_be_set_from_a_file():
     for name in ("instructions", "source_path", "title", "timeout_seconds"):
         assert f"SKILL.md:2: {name}: unknown field" in problem(agent, f"{name}: x")

@@ -34,6 +34,14 @@ def test_an_interval_and_a_cron_schedule_are_read():
     assert schedule("type: cron", "cron: 0 9 * * *").expression == "0 9 * * *"
 
 
+@pytest.mark.parametrize("kind", ["webhook", "chat"])
+def test_a_schedule_that_events_start_is_kept_without_a_time(kind):
+    """Guard: files of herdctl have such schedules. Without the types the agent is refused."""
+    spec = schedule(f"type: {kind}", "prompt: Look.", "jitter: 0")
+    assert (spec.expression, spec.prompt, spec.overlap) == (f"@{kind}", "Look.", "skip")
+    assert schedule(f"type: {kind}", "interval: 5m").expression == f"@{kind}"
+
+
 def test_the_type_may_be_left_out():
     assert schedule("interval: 5m").expression == "5m"
     assert schedule("expression: 0 9 * * *").expression == "0 9 * * *"
@@ -80,8 +88,15 @@ def test_the_zone_of_the_agent_is_that_of_its_schedules_unless_they_name_one():
         (["type: interval"], "3: main: needs 'interval' (for example 5m)"),
         (["type: cron"], "3: main: needs 'expression' (for example \"0 9 * * 1-5\")"),
         (["prompt: x"], "3: main: needs 'interval' (for example 5m) or 'expression'"),
-        (["type: chat"], "4: main.type: must be 'interval' or 'cron', not 'chat'"),
-        (["type: [cron]"], "4: main.type: must be 'interval' or 'cron', not a list"),
+        (
+            ["type: mail"],
+            "4: main.type: must be 'interval', 'cron', 'webhook' or 'chat', not 'mail'",
+        ),
+        (
+            ["type: [cron]"],
+            "4: main.type: must be 'interval', 'cron', 'webhook' or 'chat', not a list",
+        ),
+        (["expression: '@webhook'"], "4: main.expression: "),
         (["interval: 5m", "cron: '@daily'"], "5: main.expression: cannot be combined with"),
         (["interval: 5.5m"], "4: main.interval: Decimal values are not supported"),
         (["interval: 300"], "4: main.interval: must be text such as 15m, not 300"),

@@ -117,9 +117,10 @@ _NOT_IN_FILES = ("name", "schedules", "title", "instructions", "source_path")
 
 def render_skill() -> str:
     schedules = {"schedule": "schedule text", "schedules": "table of schedules", "name": "text"}
+    schedules |= {"image": "text"}
     runtime, times = specs.RuntimeSpec, specs.ScheduleSpec
     own = {"jitter": "duration, or a percentage of an interval up to `10%`"}
-    own |= {"type": "`cron`, `interval`", "interval": "duration: `15m`"}
+    own |= {"type": "`cron`, `interval`, `webhook`, `chat`", "interval": "duration: `15m`"}
     not_written = ("name", "jitter_percent", "jitter_seconds")
     return page(
         "SKILL.md fields",
