@@ -1,4 +1,4 @@
-"""Deletion of schedules and tenants with all their rows, in small transactions.
+"""Deletion of schedules, agents and tenants with all their rows, in small transactions.
 
 Refused while a run is unfinished, because its worker still uses the ids of the rows.
 """
@@ -53,6 +53,34 @@ def remove_schedule(schedule: Schedule, by: str, now: datetime) -> None:
     in_transaction(change)
 
 
+# --- an agent -------------------------------------------------------------------------------
+
+
+def forget_agent(agent: Agent, by: str, now: datetime) -> None:
+    """Delete an agent whose directory is gone, with its schedules, work items, runs and usage."""
+    if Agent.objects.filter(pk=agent.pk, removed_at__isnull=True).exists():
+        raise Refused(
+            f"{agent.name} is defined in {agent.directory or 'the project'}: "
+            "only an agent whose directory was removed can be forgotten"
+        )
+    _refuse_unfinished(agent.runs.filter(slot__isnull=False))
+    _delete_in_batches(WorkItem.objects.filter(agent=agent))
+    for schedule in agent.schedules.all():
+        _delete_in_batches(Firing.objects.filter(schedule=schedule))
+    _delete_in_batches(RunEvent.objects.filter(agent=agent))
+
+    def change() -> None:
+        # Again with the condition: the directory may have returned since.
+        deleted, _ = Agent.objects.filter(pk=agent.pk, removed_at__isnull=False).delete()
+        if deleted:
+            detail = f"{agent.name}: {by}"
+            journal.record(
+                journal.JournalEntry("agent.forgotten", now, agent.tenant_id, detail=detail)
+            )
+
+    in_transaction(change)
+
+
 # --- a tenant -------------------------------------------------------------------------------
 
 
@@ -78,7 +106,7 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) ->
     in_transaction(change)
 
 
-# --- parts of both --------------------------------------------------------------------------
+# --- parts of all --------------------------------------------------------------------------
 
 
 def _refuse_unfinished(runs: "QuerySet[Run]") -> None:

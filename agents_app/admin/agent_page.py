@@ -80,7 +80,7 @@ def definition_of(agent: Agent) -> dict[str, Any]:
 
 def _schedule(schedule: Schedule, now: datetime) -> AgentSchedule:
     summary = ScheduleSummary(schedule, now)
-    if schedule.state != Schedule.State.ACTIVE or schedule.next_fire_at is None:
+    if schedule.shown_state != Schedule.State.ACTIVE or schedule.next_fire_at is None:
         return AgentSchedule(summary, ())
     shown = preview_fires(
         *(schedule.expression, schedule.timezone, now),

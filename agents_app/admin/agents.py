@@ -10,6 +10,7 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from agents_app.accounts import removal
 from agents_app.admin.agent_history import history_of
 from agents_app.admin.agent_page import definition_of, present_of
 from agents_app.admin.base import Act, RecordAdmin, Verb, act_url, utc_now
@@ -17,6 +18,7 @@ from agents_app.admin.formatting import link_to
 from agents_app.admin.summaries import AgentSummary, with_counts
 from agents_app.errors import Refused
 from agents_app.models import Agent, WorkItem
+from agents_app.reports import in_project
 from agents_app.runs import control, why_waiting
 
 # --- verbs ----------------------------------------------------------------------------------
@@ -56,11 +58,21 @@ def _scale(agent: Agent, act: Act) -> str:
     return f"{agent}: scale set to {scale}, until its SKILL.md changes"
 
 
+def _forget(agent: Agent, act: Act) -> str:
+    removal.forget_agent(agent, act.by, act.now)
+    return f"{agent} forgotten, with its schedules, runs and usage"
+
+
 RUN = Verb("run", "Run now", "play_arrow", _run, lambda a: a.enabled, asks="Prompt (optional)")
 PAUSE = Verb("pause", "Pause", "pause", _pause, lambda a: not a.paused_at, asks="Reason (optional)")
 RESUME = Verb("resume", "Resume", "resume", _resume, lambda a: a.paused_at is not None)
 STOP = Verb("stop", "Stop runs", "stop", _stop, lambda a: a.running > 0, danger=True)
 SCALE = Verb("scale", "Set scale", "tune", _scale, lambda a: not a.removed_at, in_list=False)
+FORGET = Verb(
+    *("forget", "Forget", "delete_forever", _forget, lambda a: a.removed_at is not None),
+    danger=True,
+    effect="Deletes the agent with its schedules, runs and usage.",
+)
 # Verbs with their own form on the agent page.
 WITH_FORM = (RUN, SCALE)
 
@@ -69,6 +81,8 @@ WITH_FORM = (RUN, SCALE)
 
 
 class StateFilter(admin.SimpleListFilter):
+    """Without a choice, agents of earlier project directories are left out."""
+
     title = "state"
     parameter_name = "is"
     conditions = {
@@ -76,6 +90,8 @@ class StateFilter(admin.SimpleListFilter):
         "paused": Q(paused_at__isnull=False),
         "disabled": Q(scale=0) | Q(removed_at__isnull=False),
         "invalid": ~Q(definition_error=""),
+        "removed": Q(removed_at__isnull=False),
+        "any": Q(),
     }
 
     def lookups(self, _request: HttpRequest, _model_admin: Any) -> list[tuple[str, str]]:
@@ -83,12 +99,12 @@ class StateFilter(admin.SimpleListFilter):
 
     def queryset(self, _request: HttpRequest, queryset: QuerySet[Agent]) -> QuerySet[Agent]:
         condition = self.conditions.get(self.value() or "")
-        return queryset if condition is None else queryset.filter(condition)
+        return in_project(queryset) if condition is None else queryset.filter(condition)
 
 
 @admin.register(Agent)
 class AgentAdmin(RecordAdmin):
-    verbs = (RUN, PAUSE, RESUME, STOP, SCALE)
+    verbs = (RUN, PAUSE, RESUME, STOP, SCALE, FORGET)
     page_template = "drover/agent.html"
     list_display = ["agent", "state", "slots", "queue", "last_outcome", "next_fire"]
     list_filter = [StateFilter, "tenant"]

@@ -159,7 +159,9 @@ class DroverAdmin(NamedPages):
         if row is None or verb is None:
             raise Http404
         self.perform(request, verb, [row])
-        return redirect(_next_page(request, page_of(row)))
+        exists = self.get_queryset(request).filter(pk=object_id).exists()
+        listing = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+        return redirect(_next_page(request, page_of(row) if exists else listing))
 
     def readable(self, request: HttpRequest, key: int) -> Any:
         """The row for a partial view; 404 and 403 as on the row's page."""

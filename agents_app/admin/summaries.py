@@ -192,11 +192,11 @@ class ScheduleSummary:
 
     @property
     def badge(self) -> SafeString:
-        return badge(self.schedule.state, self.schedule.pause_note)
+        return badge(self.schedule.shown_state, self.schedule.pause_note)
 
     @property
     def next_fire(self) -> SafeString:
-        active = self.schedule.state == Schedule.State.ACTIVE
+        active = self.schedule.shown_state == Schedule.State.ACTIVE
         return when(self.schedule.next_fire_at, self.now) if active else NOTHING
 
     @property

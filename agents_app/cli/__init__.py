@@ -23,11 +23,18 @@ from agents_app.cli.lookup import (
     find_run,
     find_run_or_agent,
     find_schedule,
+    find_schedules,
     find_tenant,
     find_work_item,
 )
 from agents_app.cli.option_values import seconds_of, whole_of
-from agents_app.cli.schedule_arguments import NAME_HELP, AnyOrder, add_create, draft_of
+from agents_app.cli.schedule_arguments import (
+    NAME_HELP,
+    READ_HELP,
+    AnyOrder,
+    add_create,
+    draft_of,
+)
 from agents_app.cli.schedule_values import schedule_as_json, with_distance
 from agents_app.cli.secret_input import read_values
 from agents_app.cli.tables import Part, cell, grid, shortened
@@ -35,6 +42,7 @@ from agents_app.cli.tables import Part, cell, grid, shortened
 __all__ = [
     "LONGEST_BODY",
     "NAME_HELP",
+    "READ_HELP",
     "SHELLS",
     "AnyOrder",
     "DroverCommand",
@@ -57,6 +65,7 @@ __all__ = [
     "find_run",
     "find_run_or_agent",
     "find_schedule",
+    "find_schedules",
     "find_tenant",
     "find_work_item",
     "grid",

@@ -1,11 +1,17 @@
 """The base of commands that enqueue work: they report the work item and can follow its runs."""
 
+import math
 import sys
 from collections.abc import Sequence
+from time import monotonic
+
+from django.core.management.base import CommandParser
 
 from agents_app.cli.command import INTERRUPTED, DroverCommand
+from agents_app.cli.option_values import seconds_of
+from agents_app.errors import Refused
 from agents_app.models import Run, WorkItem
-from agents_app.output import runs_of_work_item, text_until_end
+from agents_app.output import StillRunning, runs_of_work_item, text_until_end
 from agents_app.reports import last_run
 from agents_app.runs import missing_processes, why_waiting
 
@@ -13,12 +19,31 @@ TIMED_OUT = 124
 
 
 class EnqueueCommand(DroverCommand):
-    def report(self, item: WorkItem, *, json: bool, wait: bool) -> None:
+    def add_wait(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--wait", action="store_true", help="Follow its output and exit with its exit code."
+        )
+        parser.add_argument(
+            "--timeout",
+            metavar="SPAN",
+            default="",
+            help="With --wait: stop waiting after 30, 10m or 1.5h and exit with 124; "
+            "the work goes on.",
+        )
+
+    def wait_seconds(self, *, wait: bool, timeout: str) -> float:
+        """How long to wait; called before work is enqueued, because it refuses wrong options."""
+        if timeout and not wait:
+            raise Refused("--timeout is how long --wait waits: add --wait, or omit --timeout")
+        return seconds_of(timeout, "--timeout") if timeout else math.inf
+
+    def report(self, item: WorkItem, *, json: bool, wait: bool, seconds: float = math.inf) -> None:
+        """Print the work item; with `wait` also follow its runs and exit with their exit code."""
         self._warn_without_worker()
         if not (wait and json):
             self._report_item(item, json=json)
         if wait:
-            sys.exit(self._wait(item, json=json))
+            sys.exit(self._wait(item, seconds, json=json))
 
     def report_all(self, items: Sequence[WorkItem], *, json: bool) -> None:
         self._warn_without_worker()
@@ -43,12 +68,15 @@ class EnqueueCommand(DroverCommand):
         else:
             self.screen.say(f"work item {item.pk} queued: {why_waiting(item)}")
 
-    def _wait(self, item: WorkItem, *, json: bool) -> int:
+    def _wait(self, item: WorkItem, seconds: float, *, json: bool) -> int:
         """Follows all runs of the work item; returns the exit code of the last."""
         run: Run | None = None
+        give_up_at = monotonic() + seconds
         try:
-            for run_id in runs_of_work_item(item.pk):
-                run = self._follow(run_id, json=json)
+            for run_id in runs_of_work_item(item.pk, give_up_at):
+                run = self._follow(run_id, give_up_at, json=json)
+        except StillRunning:
+            return self._timed_out(item, seconds, json=json)
         except KeyboardInterrupt:
             self.remark(
                 f"work item {item.pk} continues (stop it with manage.py stop {item.agent.name})"
@@ -61,8 +89,20 @@ class EnqueueCommand(DroverCommand):
             self.remark(f"work item {item.pk} never ran: {item.state}, {item.reason}")
         return exit_code_of(run)
 
-    def _follow(self, run_id: int, *, json: bool) -> Run:
-        for text in text_until_end(run_id):
+    def _timed_out(self, item: WorkItem, seconds: float, *, json: bool) -> int:
+        item.refresh_from_db()
+        run = _newest_run(item)
+        if json:
+            self.screen.json(described(item, run))
+        state = f"run {run.pk} is {run.state}" if run else f"queued: {why_waiting(item)}"
+        self.remark(
+            f"not finished after {seconds:g} s: work item {item.pk} goes on, {state} "
+            f"(stop it with manage.py stop {item.agent.name})"
+        )
+        return TIMED_OUT
+
+    def _follow(self, run_id: int, give_up_at: float, *, json: bool) -> Run:
+        for text in text_until_end(run_id, give_up_at):
             if not json:
                 self.screen.text(text)
         run = Run.objects.get(pk=run_id)

@@ -95,6 +95,33 @@ def find_run_or_agent(tenant: Tenant, text: str) -> Run | Agent:
 
 def find_schedule(tenant: Tenant, text: str) -> Schedule:
     """By name, by AGENT/NAME if the name is not unique, or by number."""
+    found = _named_schedules(tenant, text)
+    if not found:
+        raise NotFound(_no_schedule(tenant, text))
+    return found[0]
+
+
+def find_schedules(tenant: Tenant, text: str) -> list[Schedule]:
+    """Like `find_schedule`; the name of an agent stands for all its schedules.
+
+    For an agent with a single active or paused schedule, only that one."""
+    if found := _named_schedules(tenant, text):
+        return found
+    agent = tenant.agents.filter(name=text).first()
+    if agent is None:
+        raise NotFound(_no_schedule(tenant, text))
+    own = list(agent.schedules.select_related("agent").order_by("name"))
+    if not own:
+        raise NotFound(
+            f"the agent {text} has no schedules: set `schedule` in its SKILL.md, "
+            f"or use manage.py schedule create {text}"
+        )
+    in_use = [one for one in own if one.state in {Schedule.State.ACTIVE, Schedule.State.PAUSED}]
+    return in_use if len(in_use) == 1 else own
+
+
+def _named_schedules(tenant: Tenant, text: str) -> list[Schedule]:
+    """One schedule or none; refuses a text that more than one schedule has as its name."""
     schedules = tenant.schedules.select_related("agent")
     number = text.removeprefix("#")
     found = list(schedules.filter(name=text).order_by("agent__name"))
@@ -106,9 +133,7 @@ def find_schedule(tenant: Tenant, text: str) -> Schedule:
     if len(found) > 1:
         which = ", ".join(f"{one} (#{one.pk}, {one.state})" for one in found)
         raise Refused(f"{text!r} is ambiguous: use one of {which}")
-    if not found:
-        raise NotFound(_no_schedule(tenant, text))
-    return found[0]
+    return found
 
 
 def _no_schedule(tenant: Tenant, text: str) -> str:

@@ -17,6 +17,7 @@ from agents_app.cli.schedule_values import (
     entry_row,
     fire_rows,
     fires_described,
+    note_of,
     preview_of,
     schedule_as_json,
     schedule_row,
@@ -65,7 +66,8 @@ def show_one(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> N
     screen.say(title(schedule))
     for label, text in details(schedule, now):
         screen.say(f"  {label + ':':15} {cell(text)}")
-    _say_fires(screen, seen, now)
+    if schedule.shown_state != "disabled":
+        _say_fires(screen, seen, now)
 
 
 def show_created(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
@@ -89,6 +91,8 @@ def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, jso
         return
     if schedule.state == Schedule.State.PAUSED:
         screen.say("paused; if resumed now, the schedule fires:")
+    elif schedule.shown_state == "disabled":
+        screen.say(f"disabled: {note_of(schedule)}; once the agent is enabled, the schedule fires:")
     if seen.fires:
         screen.table(FIRE_COLUMNS[:3], [row[:3] for row in fire_rows(seen.fires, now)])
     if seen.note:

@@ -8,6 +8,7 @@ from typing import Any
 from agents_app.cli.tables import shortened
 from agents_app.clock import iso_local
 from agents_app.models import Schedule
+from agents_app.runs import find_blocks
 from agents_app.schedules import LATE, HistoryEntry, fire_after_pause, format_lateness
 from agents_app.text import relative
 from agents_app.triggers import zone
@@ -32,6 +33,7 @@ def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
     """Each time in UTC and in the schedule's time zone."""
     value: dict[str, Any] = {"id": schedule.pk, "agent": schedule.agent.name}
     value |= {name: getattr(schedule, name) for name in _SAME}
+    value["shown_state"] = schedule.shown_state
     for name in _TIMES:
         column = name if name == "pause_until" else f"{name}_at"
         moment = getattr(schedule, column)
@@ -84,11 +86,11 @@ def entry_described(entry: HistoryEntry, schedule: Schedule) -> dict[str, Any]:
 
 
 def schedule_row(schedule: Schedule, now: datetime) -> tuple[object, ...]:
-    at = schedule.next_fire_at if schedule.state == S.ACTIVE else None
+    at = schedule.next_fire_at if schedule.shown_state == S.ACTIVE else None
     return (
         schedule.pk,
         str(schedule),
-        schedule.state,
+        schedule.shown_state,
         shortened(schedule.text or schedule.expression, 40),
         with_distance(at, schedule, now) if at else "-",
         shortened(note_of(schedule), 40),
@@ -96,6 +98,9 @@ def schedule_row(schedule: Schedule, now: datetime) -> tuple[object, ...]:
 
 
 def note_of(schedule: Schedule) -> str:
+    """Until when and why the schedule is paused, or why its agent is disabled."""
+    if schedule.shown_state == "disabled":
+        return next(block.text for block in find_blocks(schedule.agent))
     until = (
         f"until {clock(schedule.pause_until, schedule.timezone)}" if schedule.pause_until else ""
     )
@@ -119,12 +124,13 @@ def with_distance(moment: datetime, schedule: Schedule, now: datetime) -> str:
 def details(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
     """Settings and history of the schedule, a label and a value each."""
     yield "agent", schedule.agent.name
-    yield "state", f"{schedule.state} {note_of(schedule)}".strip()
+    yield "state", f"{schedule.shown_state} {note_of(schedule)}".strip()
     yield "when", f"{schedule.text or schedule.expression} ({schedule.expression})"
     yield "time zone", schedule.timezone
     yield "defined in", "SKILL.md" if schedule.source == Schedule.Source.FILE else "the database"
     yield "policies", ", ".join(policies(schedule))
-    for name in ("next_fire_at", "last_fire_at", "last_completed_at", "created_at"):
+    fires = ("next_fire_at",) if schedule.shown_state != "disabled" else ()
+    for name in (*fires, "last_fire_at", "last_completed_at", "created_at"):
         if moment := getattr(schedule, name):
             label = name.removesuffix("_at").replace("_", " ")
             yield label, with_distance(moment, schedule, now)

@@ -135,6 +135,12 @@ class Schedule(models.Model):
     def __str__(self) -> str:
         return f"{self.agent.name}/{self.name}"
 
+    @property
+    def shown_state(self) -> str:
+        """The state for people: an active schedule of a disabled agent is shown as disabled."""
+        disabled = self.state == self.State.ACTIVE and not self.agent.enabled
+        return "disabled" if disabled else str(self.state)
+
 
 class Firing(models.Model):
     """One due instant of one schedule; each gets an outcome."""

@@ -9,6 +9,7 @@ from agents_app.output.lines import Excerpt, LogLine
 from agents_app.output.progress import (
     POLL_SECONDS,
     Progress,
+    StillRunning,
     lines_until_end,
     progress_of,
     runs_of_work_item,
@@ -34,6 +35,7 @@ __all__ = [
     "LogLine",
     "LogReader",
     "Progress",
+    "StillRunning",
     "Transcript",
     "UnstoredOutputSink",
     "WatchedSink",

@@ -1,9 +1,10 @@
 """How far runs are, and waiting for what they print next."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
@@ -52,15 +53,21 @@ def lines_until_end(run_id: int) -> Iterator[LogLine]:
     yield from reader.unfinished(ended=True)
 
 
-def text_until_end(run_id: int) -> Iterator[str]:
-    """The text of a run as it is printed, until the run ends."""
+class StillRunning(Exception):
+    """The time to wait is over, and the run or the work item has not ended."""
+
+
+def text_until_end(run_id: int, give_up_at: float = math.inf) -> Iterator[str]:
+    """The text of a run as it is printed, until the run ends.
+
+    Raises StillRunning at the time `give_up_at` of the monotonic clock."""
     reader = TextReader(run_id)
-    for _ in _polls_until_end(run_id):
+    for _ in _polls_until_end(run_id, give_up_at):
         yield from reader.read()
     yield from reader.finish()
 
 
-def _polls_until_end(run_id: int) -> Iterator[None]:
+def _polls_until_end(run_id: int, give_up_at: float = math.inf) -> Iterator[None]:
     """Yields when the output is to be read, the last time when the run has ended."""
     while True:
         # Before the output is read, which is stored before or with the end of the run.
@@ -68,11 +75,13 @@ def _polls_until_end(run_id: int) -> Iterator[None]:
         yield
         if not goes_on:
             return
-        sleep(POLL_SECONDS)
+        _sleep_until(give_up_at)
 
 
-def runs_of_work_item(work_item_id: int) -> Iterator[int]:
-    """Each run of a work item when it exists, retries too, until the work item has ended."""
+def runs_of_work_item(work_item_id: int, give_up_at: float = math.inf) -> Iterator[int]:
+    """Each run of a work item when it exists, retries too, until the work item has ended.
+
+    Raises StillRunning at the time `give_up_at` of the monotonic clock."""
     last = 0
     while True:
         state = WorkItem.objects.values_list("state", flat=True).get(pk=work_item_id)
@@ -83,4 +92,12 @@ def runs_of_work_item(work_item_id: int) -> Iterator[int]:
         elif state not in {WorkItem.State.QUEUED, WorkItem.State.ADMITTED}:
             return
         else:
-            sleep(POLL_SECONDS)
+            _sleep_until(give_up_at)
+
+
+def _sleep_until(give_up_at: float) -> None:
+    """Sleep until the next poll; StillRunning if it is later than `give_up_at`."""
+    left = give_up_at - monotonic()
+    if left <= 0:
+        raise StillRunning
+    sleep(min(POLL_SECONDS, left))

@@ -17,6 +17,7 @@ from agents_app.reports.fleet import (
     SchedulerStatus,
     agent_note,
     agent_state,
+    in_project,
     last_run,
     read_fleet,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "agent_note",
     "agent_state",
     "group_ended_runs",
+    "in_project",
     "last_run",
     "measure_firing_lateness",
     "read_cause_tree",

@@ -2,13 +2,25 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Min, Model, OuterRef, Q, QuerySet, Subquery
 
 from agents_app.clock import local
-from agents_app.models import Agent, Run, Schedule, Scheduler, Tenant, Worker, WorkItem
+from agents_app.conf import CONF
+from agents_app.models import (
+    DEFAULT_TENANT,
+    Agent,
+    Run,
+    Schedule,
+    Scheduler,
+    Tenant,
+    Worker,
+    WorkItem,
+)
 from agents_app.runs import find_blocks
+
+M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +80,9 @@ class Fleet:
     workers: list[WorkerStatus] = field(default_factory=list)
 
 
-def read_fleet(tenant_name: str, now: datetime) -> Fleet:
+def read_fleet(tenant_name: str, now: datetime, *, all_projects: bool = False) -> Fleet:
     """The fleet of a tenant; a tenant that does not exist yet has an empty one."""
-    agents = read_agents(tenant_name)
+    agents = read_agents(tenant_name, all_projects=all_projects)
     return Fleet(read_scheduler(tenant_name, agents), agents, read_workers(now))
 
 
@@ -94,9 +106,22 @@ def read_scheduler(tenant_name: str, agents: list[AgentStatus]) -> SchedulerStat
 # --- agents ---------------------------------------------------------------------------------
 
 
-def read_agents(tenant_name: str) -> list[AgentStatus]:
+def in_project(rows: QuerySet[M], agent: str = "") -> QuerySet[M]:
+    """Without the agents of an earlier project directory, which are listed only on request.
+
+    For rows of agents, or of a table whose field `agent` names the agent of each row."""
+    at = f"{agent}__" if agent else ""
+    elsewhere = ~Q(**{f"{at}directory__startswith": f"{CONF.project}/"})
+    known = ~Q(**{f"{at}directory": ""})
+    gone = Q(**{f"{at}removed_at__isnull": False, f"{at}tenant__name": DEFAULT_TENANT})
+    return rows.exclude(gone & elsewhere & known)
+
+
+def read_agents(tenant_name: str, *, all_projects: bool = False) -> list[AgentStatus]:
     newest = Run.objects.filter(agent=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     agents = Agent.objects.filter(tenant__name=tenant_name).annotate(last_run_id=Subquery(newest))
+    if not all_projects:
+        agents = in_project(agents)
     unfinished = Run.objects.filter(slot__isnull=False)
     running = _count(unfinished.filter(state=Run.State.RUNNING), "agent_id")
     pending = _count(unfinished.filter(state=Run.State.PENDING), "agent_id")
@@ -135,7 +160,7 @@ def agent_note(agent: Agent) -> str:
     block = next(iter(find_blocks(agent)), None)
     if block is None or block.code == "agent_paused":
         return agent.pause_note
-    until = agent.over_budget_until if block.code == "budget" else None
+    until = block.ends_at({"agent": agent})
     return f"{block.text} until {local(until)}" if until else block.text
 
 

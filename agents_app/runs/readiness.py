@@ -2,8 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from agents_app.models import Scheduler, Worker, WorkItem
-from agents_app.runs.slots import read_agent_gate
+from agents_app.clock import local
+from agents_app.models import Agent, Scheduler, Worker, WorkItem
+from agents_app.runs.block_reasons import find_blocks
 
 SILENT_BEAT_SECONDS = 30
 
@@ -20,10 +21,13 @@ def missing_processes(now: datetime) -> list[str]:
 
 
 def why_waiting(item: WorkItem) -> str:
-    """Why a queued work item does not start yet."""
-    gate = read_agent_gate(item.agent_id)
-    if gate is not None and gate.block:
-        return gate.block.text
+    """Why a queued work item does not start yet: the block of its agent, and until when it holds
+    if that is known, or the number of items before it."""
+    agent = Agent.objects.select_related("tenant").get(pk=item.agent_id)
+    rows = (agent, agent.tenant, Scheduler.objects.filter(pk=1).first())
+    if block := next(iter(find_blocks(*rows)), None):
+        until = block.ends_at({"agent": agent, "tenant": agent.tenant})
+        return f"{block.text} until {local(until)}" if until else block.text
     before = WorkItem.objects.filter(
         agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
     ).count()

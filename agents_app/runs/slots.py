@@ -65,12 +65,6 @@ def lock_agent(agent_id: int) -> AgentGate | None:
     return AgentGate(*row) if row else None
 
 
-def read_agent_gate(agent_id: int) -> AgentGate | None:
-    """The same values without a lock, for display."""
-    row = fetch_one(_AGENT, [agent_id])
-    return AgentGate(*row) if row else None
-
-
 def read_blocked_agents() -> list[int]:
     """The ids of the agents, of all tenants, for which a block holds."""
     return fetch_column(_BLOCKED, [])

@@ -1,4 +1,4 @@
-"""/v1/agents: list, show, scale, pause, resume, run, stop, send a message."""
+"""/v1/agents: list, show, scale, pause, resume, run, stop, send a message, forget."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,11 +10,12 @@ from ninja import Query, Router
 from ninja.responses import Status as Answer
 from pydantic import Field
 
+from agents_app.accounts import removal
 from agents_app.models import Agent, Run, Schedule, Tenant, WorkItem
-from agents_app.reports import agent_note, agent_state
+from agents_app.reports import agent_note, agent_state, in_project
 from agents_app.runs import control
 from agents_app.signals import messages
-from gateway_app.access import TO_OPERATE, TO_READ, Caller, answers, caller_of
+from gateway_app.access import TO_ADMINISTER, TO_OPERATE, TO_READ, Caller, answers, caller_of
 from gateway_app.api.fields import (
     Epoch,
     Note,
@@ -29,6 +30,7 @@ from gateway_app.api.fields import (
 from gateway_app.api.idempotency import IdempotencyKey, refuse_other_request, stored_key
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.run_shapes import AcceptedWorkShape, RunShape, accepted_work, run_shape
+from gateway_app.api.schedules import DeletedShape
 from gateway_app.api.tenant_rows import find_agent, runs_of, schedules_of, work_of
 from gateway_app.api.views import trace_of
 
@@ -98,11 +100,16 @@ class StoppingRunsShape(Shape):
 NO_NOTE, NO_PROMPT = PauseRequest(), RunAgentRequest()
 
 
+class AgentFilters(PageFilters):
+    all: bool = Field(False, description="Also the agents of earlier project directories.")
+
+
 @router.get("/agents", response=answers(AgentPage), auth=TO_READ)
-def list_agents(request: HttpRequest, filters: Query[PageFilters]) -> AgentPage:
+def list_agents(request: HttpRequest, filters: Query[AgentFilters]) -> AgentPage:
     """Ordered by name."""
     tenant = caller_of(request).tenant
-    page = page_of(tenant.agents.all(), "name", filters)
+    agents = tenant.agents.all()
+    page = page_of(agents if filters.all else in_project(agents), "name", filters)
     return AgentPage(agents=agent_shapes(tenant, page.rows), next_cursor=page.next_cursor)
 
 
@@ -178,6 +185,14 @@ def stop_agent(request: HttpRequest, name: str) -> StoppingRunsShape:
     caller = caller_of(request)
     agent = find_agent(caller.tenant, name)
     return StoppingRunsShape(stopping=control.stop_agent(agent, caller.by, utc_now()))
+
+
+@router.delete("/agents/{name}", response=answers(DeletedShape), auth=TO_ADMINISTER)
+def forget_agent(request: HttpRequest, name: str) -> DeletedShape:
+    """Deletes an agent whose directory was removed, with its schedules, runs, output and usage."""
+    caller = caller_of(request)
+    removal.forget_agent(find_agent(caller.tenant, name), caller.by, utc_now())
+    return DeletedShape()
 
 
 def _shown(caller: Caller, agent: Agent) -> AgentShape:

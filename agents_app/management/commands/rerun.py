@@ -20,15 +20,17 @@ class Command(EnqueueCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("runs", metavar="RUN", nargs="+", help="Number of a run.")
-        parser.add_argument(
-            "--wait", action="store_true", help="Follow its output and exit with its exit code."
-        )
+        self.add_wait(parser)
 
-    def handle(self, *, tenant: str, runs: list[str], wait: bool, json: bool, **_: Any) -> None:
+    def handle(
+        self, *, tenant: str, runs: list[str], wait: bool, timeout: str, json: bool, **_: Any
+    ) -> None:
+        seconds = self.wait_seconds(wait=wait, timeout=timeout)
         owner = find_tenant(tenant)
         found = [find_run(owner, text) for text in dict.fromkeys(runs)]
         if len(found) == 1:
-            self.report(dispatch.enqueue_rerun(found[0], self.by, self.now), json=json, wait=wait)
+            item = dispatch.enqueue_rerun(found[0], self.by, self.now)
+            self.report(item, json=json, wait=wait, seconds=seconds)
         elif wait:
             raise Refused("--wait follows one run: name one run, or omit --wait")
         else:

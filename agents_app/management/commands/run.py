@@ -13,19 +13,27 @@ class Command(EnqueueCommand):
     examples = (
         ("run reporter", "Run it, or queue it until a slot is free."),
         ("run reporter --prompt 'Only today.' --wait", "Run with a prompt and follow the output."),
+        ("run reporter --wait --timeout 10m", "Follow it for at most ten minutes."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("agent", metavar="AGENT")
         parser.add_argument("--prompt", metavar="TEXT", default="", help="Prompt of the run.")
-        parser.add_argument(
-            "--wait", action="store_true", help="Follow its output and exit with its exit code."
-        )
+        self.add_wait(parser)
 
     def handle(
-        self, *, tenant: str, agent: str, prompt: str, wait: bool, json: bool, **_: Any
+        self,
+        *,
+        tenant: str,
+        agent: str,
+        prompt: str,
+        wait: bool,
+        timeout: str,
+        json: bool,
+        **_: Any,
     ) -> None:
+        seconds = self.wait_seconds(wait=wait, timeout=timeout)
         found = find_agent(find_tenant(tenant), agent)
         item = control.run_agent(found, self.by, self.now, prompt=prompt)
-        self.report(item, json=json, wait=wait)
+        self.report(item, json=json, wait=wait, seconds=seconds)

@@ -8,6 +8,7 @@ from django.db.models import Case, QuerySet, Value, When
 
 from agents_app.cli import (
     NAME_HELP,
+    READ_HELP,
     AnyOrder,
     EnqueueCommand,
     add_create,
@@ -15,6 +16,7 @@ from agents_app.cli import (
     draft_of,
     find_agent,
     find_schedule,
+    find_schedules,
     find_tenant,
     schedule_as_json,
     whole_of,
@@ -23,6 +25,7 @@ from agents_app.cli import (
 from agents_app.cli import schedule_screens as screens
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.models import Firing, Run, Schedule, Tenant
+from agents_app.reports import in_project
 from agents_app.schedules import edit
 from agents_app.schedules.why import ENDED_BY_A_RUN, explain, explain_past, find_obstacles
 from agents_app.triggers import moment_of, past_moment_of, with_accepted, zone
@@ -32,6 +35,7 @@ MOST_SHOWN = 100_000
 MOST_FIRES = 1000
 UNDECIDED = "undecided"
 OUTCOMES = [outcome or UNDECIDED for outcome in Firing.Outcome.values]
+READ_VERBS = frozenset({"show", "next", "history", "why"})
 S = Schedule.State
 
 
@@ -45,6 +49,7 @@ class Command(EnqueueCommand):
         ),
         ("schedule list --state paused", "Paused schedules."),
         ("schedule show reporter/main", "All settings and counters."),
+        ("schedule why reporter", "The only schedule of the agent, or a list of several."),
         ("schedule next main --count 10", "Its next ten fires."),
         ("schedule pause main --until tomorrow", "Pause until tomorrow."),
         ("schedule resume main --now", "Resume and fire now."),
@@ -63,7 +68,8 @@ class Command(EnqueueCommand):
         def verb(name: str, text: str, *, named: bool = True) -> CommandParser:
             added: CommandParser = verbs.add_parser(name, help=text, description=text)
             if named:
-                added.add_argument("name", metavar="NAME", help=NAME_HELP)
+                text = READ_HELP if name in READ_VERBS else NAME_HELP
+                added.add_argument("name", metavar="NAME", help=text)
             self.add_common(added)
             return added
 
@@ -73,6 +79,8 @@ class Command(EnqueueCommand):
         listing.add_argument(
             "--state", choices=S.values, default="", help="Only schedules in this state."
         )
+        everywhere = "Also schedules of agents of earlier project directories."
+        listing.add_argument("-a", "--all", action="store_true", help=everywhere)
         listing.add_argument("--limit", metavar="N", default="100")
         verb("show", "Show all settings and counters.")
         upcoming = verb("next", "Show the next fires, and those around the next clock change.")
@@ -84,7 +92,7 @@ class Command(EnqueueCommand):
         resume.add_argument("--now", action="store_true", help="Fire now, too.")
         verb("cancel", "Cancel the schedule permanently and drop its queued work items.")
         retry = verb("retry", "Queue the last failed fire again.")
-        retry.add_argument("--wait", action="store_true", help="Follow the output to the end.")
+        self.add_wait(retry)
         history = verb("history", "Show firings with outcome and result.")
         history.add_argument("--limit", metavar="N", default="20")
         firings = verb("firings", "Show the latest firings of all schedules.", named=False)
@@ -97,15 +105,11 @@ class Command(EnqueueCommand):
 
     def handle(self, *, verb: str, tenant: str, **options: Any) -> None:
         owner = find_tenant(tenant)
-        verbs: dict[str, Callable[..., None]] = {
-            "show": self._show,
-            "next": self._next,
+        changes: dict[str, Callable[..., None]] = {
             "pause": self._pause,
             "resume": self._resume,
             "cancel": self._cancel,
             "retry": self._retry,
-            "history": self._history,
-            "why": self._why,
         }
         tenant_verbs: dict[str, Callable[..., None]] = {
             "create": self._create,
@@ -115,8 +119,10 @@ class Command(EnqueueCommand):
         try:
             if verb in tenant_verbs:
                 tenant_verbs[verb](owner, **options)
+            elif verb in changes:
+                changes[verb](find_schedule(owner, options["name"]), **options)
             else:
-                verbs[verb](find_schedule(owner, options["name"]), **options)
+                self._read(owner, verb, **options)
         except TriggerParseError as error:
             raise with_accepted(error) from error
 
@@ -169,8 +175,10 @@ class Command(EnqueueCommand):
         text = f"{cell(schedule)} canceled; queued work items dropped: {dropped}"
         self._done(text, schedule, {"called_off": dropped}, json=json)
 
-    def _retry(self, schedule: Schedule, *, json: bool, wait: bool, **_: Any) -> None:
-        self.report(edit.retry(schedule, self.by, self.now), json=json, wait=wait)
+    def _retry(self, schedule: Schedule, *, json: bool, wait: bool, timeout: str, **_: Any) -> None:
+        seconds = self.wait_seconds(wait=wait, timeout=timeout)
+        item = edit.retry(schedule, self.by, self.now)
+        self.report(item, json=json, wait=wait, seconds=seconds)
 
     def _done(self, text: str, schedule: Schedule, more: dict[str, Any], *, json: bool) -> None:
         self.result(text, {"schedule": schedule_as_json(schedule), **more}, json=json)
@@ -181,10 +189,28 @@ class Command(EnqueueCommand):
         found = live_first(tenant.schedules.select_related("agent"))
         if options["agent"]:
             found = found.filter(agent=find_agent(tenant, options["agent"]))
+        elif not options["all"]:
+            found = in_project(found, "agent")
         if options["state"]:
             found = found.filter(state=options["state"])
         shown = list(found[: whole_of(limit, "--limit", 1, MOST_SHOWN)])
         screens.show_list(self.screen, shown, found.count(), self.now, json)
+
+    def _read(self, tenant: Tenant, verb: str, *, name: str, json: bool, **options: Any) -> None:
+        """Show one schedule, or list the schedules of the agent with this name."""
+        found = find_schedules(tenant, name)
+        if len(found) > 1:
+            screens.show_list(self.screen, found, len(found), self.now, json)
+            example = f"manage.py schedule {verb} {found[0]}"
+            self.remark(f"{name} has {len(found)} schedules: name one, as in {example}")
+            return
+        verbs: dict[str, Callable[..., None]] = {
+            "show": self._show,
+            "next": self._next,
+            "history": self._history,
+            "why": self._why,
+        }
+        verbs[verb](found[0], json=json, **options)
 
     def _show(self, schedule: Schedule, *, json: bool, **_: Any) -> None:
         screens.show_one(self.screen, schedule, self.now, json)

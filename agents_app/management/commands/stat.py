@@ -32,14 +32,19 @@ class Command(DroverCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("agents", metavar="AGENT", nargs="*", help="Only these agents.")
+        parser.add_argument(
+            "-a", "--all", action="store_true", help="Also agents of earlier project directories."
+        )
         parser.add_argument("-w", "--watch", action="store_true", help="Refresh until Ctrl-C.")
         often = f"Interval of --watch in seconds ({EVERY_SECONDS})."
         parser.add_argument("--every", metavar="SECONDS", default=EVERY_SECONDS, help=often)
         super().add_arguments(parser)
 
     def handle(
-        self, *, tenant: str, agents: list[str], watch: bool, every: str, json: bool, **_: Any
+        self, *, tenant: str, agents: list[str], watch: bool, every: str, json: bool, **options: Any
     ) -> None:
+        # An agent that is named is shown, wherever its directory was.
+        self.all_projects = options["all"] or bool(agents)
         if tenant != DEFAULT_TENANT or agents:
             owner = find_tenant(tenant)
             agents = [find_agent(owner, name).name for name in agents]
@@ -51,7 +56,7 @@ class Command(DroverCommand):
             self.screen.show(fleet_parts(self._read(tenant, agents), self.now))
 
     def _read(self, tenant: str, agents: list[str]) -> Fleet:
-        fleet = read_fleet(tenant, self.now)
+        fleet = read_fleet(tenant, self.now, all_projects=self.all_projects)
         chosen = [agent for agent in fleet.agents if not agents or agent.name in agents]
         return replace(fleet, agents=chosen)
 

@@ -284,3 +284,33 @@ def test_after_an_act_people_are_back_where_they_were_but_never_elsewhere(
     wanted = {home: home, "https://evil.example/": page, "//evil.example": page, "": page}
     for asked, given in wanted.items():
         assert boss.post(url_of(agent, "run"), {"next": asked})["Location"] == given
+
+
+def test_an_agent_that_is_gone_is_forgotten(boss: Client, fleet: Fleet):
+    agent = fleet.agent()
+    response = boss.post(url_of(agent, "forget"))
+    assert "only an agent whose directory was removed" in said_in(response)
+    Agent.objects.update(removed_at=NOON)
+    response = boss.post(url_of(agent, "forget"))
+    assert said_in(response).endswith("reporter forgotten, with its schedules, runs and usage")
+    assert response.headers["Location"] == reverse("admin:agents_app_agent_changelist")
+    assert not Agent.objects.exists()
+    assert told("agent.forgotten") == ["reporter: ann"]
+
+
+def test_agents_of_an_earlier_project_are_listed_on_request(boss: Client, fleet: Fleet):
+    fleet.agent("present")
+    fleet.agent("previous", directory="/another/agents/previous", removed_at=NOON)
+    listing = reverse("admin:agents_app_agent_changelist")
+
+    def listed(query: str = "") -> list[str]:
+        rows = boss.get(f"{listing}{query}").context["cl"].result_list
+        return [agent.name for agent in rows]
+
+    assert listed() == ["present"]
+    assert listed("?is=removed") == ["previous"]
+    assert listed("?is=any") == ["present", "previous"]
+
+
+def said_in(response: Any) -> str:
+    return " | ".join(str(message) for message in get_messages(response.wsgi_request))

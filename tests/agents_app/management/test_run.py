@@ -3,9 +3,10 @@
 import pytest
 
 from agents_app.cli.enqueue import exit_code_of
-from agents_app.models import Run, WorkItem
+from agents_app.clock import local
+from agents_app.models import Agent, Run, Tenant, WorkItem
 from agents_app.runs import control
-from tests.agents_app.fleet import NOON, Fleet
+from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.management.calling import call
 from tests.parts.redis_part import RedisServer
 
@@ -119,3 +120,49 @@ def test_of_several_runs_none_is_asked_for_if_one_is_unknown(fleet: Fleet):
     run = fleet.enqueue(fleet.agent()).runs.get()
     assert call("rerun", str(run.pk), "4711").code == 1
     assert WorkItem.objects.count() == 1
+
+
+# --- waiting with a time limit ------------------------------------------------------------------
+
+
+def test_waiting_ends_after_the_timeout_and_the_work_goes_on(durable_fleet: Fleet):
+    durable_fleet.agent()
+    said = call("run", "reporter", "--wait", "--timeout", "0.3")
+    item = WorkItem.objects.get()
+    assert said.code == 124
+    state = f"run {item.runs.get().pk} is pending"
+    assert f"not finished after 0.3 s: work item {item.pk} goes on, {state}" in said.err
+    assert item.state == "admitted"
+    queued = call("run", "reporter", "--wait", "--timeout", "0.1", "--json")
+    assert (queued.code, queued.json["state"]) == (124, "queued")
+    assert "goes on, queued: no slot is free" in queued.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--timeout", "5m"), "--timeout is how long --wait waits: add --wait"),
+        (("--wait", "--timeout", "soon"), "--timeout: invalid duration"),
+    ],
+)
+def test_a_wrong_timeout_is_refused_before_work_is_queued(
+    durable_fleet: Fleet, options: tuple[str, ...], message: str
+):
+    durable_fleet.agent()
+    said = call("run", "reporter", *options)
+    assert (said.code, said.out) == (1, "")
+    assert message in said.err
+    assert not WorkItem.objects.exists()
+
+
+def test_a_request_that_waits_for_a_budget_says_until_when(durable_fleet: Fleet):
+    """Guard: without the end of the block, a person waits for hours without knowing it."""
+    durable_fleet.agent()
+    Agent.objects.update(over_budget_until=at(hours=11))
+    text = f"the agent's budget is used up until {local(at(hours=11))}"
+    said = call("run", "reporter", "--wait", "--timeout", "0.1")
+    assert f"queued: {text}\n" in said.out and text in said.err
+    Agent.objects.update(over_budget_until=None)
+    Tenant.objects.update(over_budget_until=at(hours=12))
+    project = f"the project's budget is used up until {local(at(hours=12))}"
+    assert call("run", "reporter", "--json").json["waits_because"] == project

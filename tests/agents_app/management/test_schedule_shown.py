@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.cli.command import DroverCommand
-from agents_app.models import Firing, Schedule, WorkItem
+from agents_app.models import Agent, Firing, Schedule, WorkItem
 from agents_app.schedules import edit
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.management.calling import Said, call
@@ -236,7 +236,11 @@ def test_why_tells_the_state_the_obstacles_and_the_ledger(durable_fleet: Fleet):
 def test_why_as_json_is_the_explanation(fleet: Fleet):
     hourly(fleet, timezone="Europe/Berlin")
     value = see("why", "main", "--json").json
-    assert value["text"] == "The schedule is active and fires next at Mon 02 Mar 2026 14:00 CET."
+    # No beat and no worker are alive in this test.
+    assert value["text"] == (
+        "The schedule is active and due next at Mon 02 Mar 2026 14:00 CET, "
+        "but would start no run now."
+    )
     assert {obstacle["code"] for obstacle in value["obstacles"]} == {"no_beat", "no_worker"}
     assert value["counters"] == {"fired": 0, "skipped": 0, "missed": 0, "late": 0, "failures": 0}
     assert (value["next_fire_at"], value["next_fire_local"]) == (
@@ -278,3 +282,70 @@ def test_words_of_others_cannot_write_to_the_terminal(fleet: Fleet):
     for verb in ("show", "next", "why", "history"):
         assert "\x1b" not in see(verb, f"#{Schedule.objects.get().pk}").out
     assert "\x1b" not in see("list").out
+
+
+# --- by the name of an agent --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["why", "show", "history", "next"])
+def test_the_name_of_an_agent_with_one_schedule_is_enough(fleet: Fleet, verb: str):
+    schedule = hourly(fleet)
+    fleet.schedule(schedule.agent, name="old", state="canceled", next_fire_at=None)
+    assert see(verb, "reporter").out == see(verb, "main").out
+    assert see(verb, "reporter", "--json").json["name"] == "main"
+
+
+@pytest.mark.parametrize("verb", ["why", "show", "history", "next"])
+def test_the_schedules_of_an_agent_with_several_are_listed(fleet: Fleet, verb: str):
+    fleet.schedule(hourly(fleet).agent, name="nightly")
+    said = see(verb, "reporter")
+    assert [line.split()[1] for line in said.out.splitlines()[1:]] == [
+        "reporter/main",
+        "reporter/nightly",
+    ]
+    assert said.err == (
+        f"reporter has 2 schedules: name one, as in manage.py schedule {verb} reporter/main\n"
+    )
+    listed = see(verb, "reporter", "--json").json["schedules"]
+    assert [one["name"] for one in listed] == ["main", "nightly"]
+
+
+def test_an_agent_without_schedules_is_not_taken_for_a_schedule(fleet: Fleet):
+    fleet.agent()
+    said = call("schedule", "why", "reporter")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("the agent reporter has no schedules: set `schedule`")
+
+
+def test_a_change_needs_the_name_of_the_schedule(fleet: Fleet):
+    hourly(fleet)
+    said = call("schedule", "cancel", "reporter")
+    assert said.err == "'reporter' is an agent; its schedules are reporter/main\n"
+    assert Schedule.objects.get().state == "active"
+
+
+# --- schedules of a disabled agent --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"scale": 0}, "the agent's scale is 0"),
+        ({"removed_at": NOON}, "the agent's directory is missing"),
+    ],
+)
+def test_the_schedules_of_a_disabled_agent_are_shown_as_disabled(
+    fleet: Fleet, columns: dict[str, object], reason: str
+):
+    """Guard: such a schedule is active in its row and has a next fire time, but starts no run."""
+    schedule = hourly(fleet)
+    Agent.objects.update(**columns)
+    (line,) = see("list").out.splitlines()[1:]
+    assert line.split()[1:3] == ["reporter/main", "disabled"]
+    assert "in 60 min" not in line and line.endswith(reason)
+    shown = see("show", "main").out
+    assert f"disabled {reason}" in shown and "next fire" not in shown
+    text = "The schedule is disabled with its agent: it starts no run."
+    assert see("why", "main").out.startswith(f"reporter/main (#{schedule.pk}): {text}")
+    assert see("next", "main").out.startswith(f"disabled: {reason}; once the agent is enabled")
+    assert see("list", "--json").json["schedules"][0]["shown_state"] == "disabled"

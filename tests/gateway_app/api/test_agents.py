@@ -129,3 +129,32 @@ def test_running_a_disabled_agent_is_refused_with_a_remedy(fleet: Fleet, api: Ap
     assert reply.status == 409
     assert "give it a scale above 0" in reply.message
     assert Agent.objects.get().work_items.count() == 0
+
+
+# --- agents that are gone -----------------------------------------------------------------------
+
+
+def test_an_agent_that_is_gone_is_forgotten_by_an_administrator(fleet: Fleet, api: Api, admin: Api):
+    agent = fleet.agent()
+    fleet.finish(fleet.start(fleet.enqueue(agent)))
+    refused = admin.delete("/agents/reporter")
+    assert refused.status == 409
+    assert "only an agent whose directory was removed" in refused.json["error"]["message"]
+    Agent.objects.update(removed_at=NOON)
+    assert api.delete("/agents/reporter").status == 403
+    assert admin.delete("/agents/reporter").status == 200
+    assert not Agent.objects.exists()
+    assert details_of("agent.forgotten")[0].startswith("reporter: token ")
+    assert admin.delete("/agents/reporter").status == 404
+
+
+def test_agents_of_an_earlier_project_are_listed_on_request(fleet: Fleet, reader: Api):
+    fleet.agent("present")
+    fleet.agent("previous", directory="/another/agents/previous", removed_at=NOON)
+
+    def listed(query: str = "") -> list[str]:
+        return [agent["name"] for agent in reader.get(f"/agents{query}").json["agents"]]
+
+    assert listed() == ["present"]
+    assert listed("?all=true") == ["present", "previous"]
+    assert reader.get("/agents/previous").status == 200
