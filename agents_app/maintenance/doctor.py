@@ -65,9 +65,14 @@ def examine_rows(now: datetime) -> list[Finding]:
 def _run_check(name: str, now: datetime) -> list[Finding]:
     check = {**WITHOUT_DATABASE, "database": check_database, **WITH_DATABASE}[name]
     try:
-        return [Finding(name, *result) for result in check(now)] or [Finding(name, OK, "healthy")]
+        found = [Finding(name, *result) for result in check(now)]
     except (DatabaseError, DroverError, OSError) as error:
         return [Finding(name, WRONG, f"could not be checked: {one_line(error)}")]
+    # A check with a problem reports nothing as healthy.
+    problems = [finding for finding in found if finding.verdict != OK]
+    if any(finding.verdict == WRONG for finding in problems):
+        return problems
+    return found or [Finding(name, OK, "healthy")]
 
 
 # --- checks without the database ------------------------------------------------------------

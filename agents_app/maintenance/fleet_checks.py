@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,9 +22,11 @@ from agents_app.models import (
     RuleState,
     Schedule,
     Tenant,
+    WebhookSource,
     WorkItem,
 )
 from agents_app.notifications import target_label
+from agents_app.project import missing_source
 from agents_app.rules.language import (
     FILE_NAME,
     Rule,
@@ -139,6 +142,21 @@ def check_schedules(now: datetime) -> CheckResults:
     yield OK, f"{len(active)} active", ""
 
 
+def check_webhooks(_: datetime) -> CheckResults:
+    """Agents that wait for deliveries of a source that does not exist."""
+    known: defaultdict[int, set[str]] = defaultdict(set)
+    sources = WebhookSource.objects.filter(removed_at__isnull=True)
+    for tenant_id, name in sources.values_list("tenant_id", "name"):
+        known[tenant_id].add(name)
+    agents = Agent.objects.filter(removed_at__isnull=True).exclude(webhooks=[])
+    for agent in agents.order_by("name"):
+        names = {str(webhook["source"]) for webhook in agent.webhooks}
+        for name in sorted(names - known[agent.tenant_id]):
+            problem = missing_source(name, known[agent.tenant_id])
+            yield WRONG, f"{agent.name}: {problem}", f"fix `webhooks` in {agent.directory}/SKILL.md"
+    yield OK, f"{sum(map(len, known.values()))} sources", ""
+
+
 def check_queues(_: datetime) -> CheckResults:
     waiting = Count("work_items", filter=Q(work_items__state=WorkItem.State.QUEUED))
     for agent in Agent.objects.annotate(waiting=waiting).filter(waiting__gt=0).order_by("name"):
@@ -218,6 +236,7 @@ FLEET_CHECKS: Mapping[str, Check] = {
     "containers": check_containers,
     "credentials": check_credentials,
     "schedules": check_schedules,
+    "webhooks": check_webhooks,
     "queues": check_queues,
     "notifications": check_notifications,
     "budgets": check_budgets,

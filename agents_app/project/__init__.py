@@ -6,5 +6,6 @@ Does not belong here: parsing files (skills).
 
 from agents_app.project.sync import sync_project
 from agents_app.project.watch import watch_project
+from agents_app.project.webhook_sources import find_missing_sources, missing_source
 
-__all__ = ["sync_project", "watch_project"]
+__all__ = ["find_missing_sources", "missing_source", "sync_project", "watch_project"]

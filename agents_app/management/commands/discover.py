@@ -1,13 +1,14 @@
 """Shows the agents of the project directory."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand, shortened
 from agents_app.conf import CONF
-from agents_app.project import sync_project
+from agents_app.project import find_missing_sources, sync_project
 from agents_app.skills import AgentSpec, Discovery, SkillError, discover_project
 
 COLUMNS = ("agent", "scale", "schedules", "command", "description")
@@ -28,6 +29,9 @@ class Command(DroverCommand):
 
     def handle(self, *, sync: bool, json: bool, **_: Any) -> None:
         found = sync_project(CONF.project, self.now) if sync else discover_project(CONF.project)
+        # After the synchronization, and without effect on it: the agents stay defined.
+        missing = find_missing_sources(found, CONF.project)
+        found = replace(found, errors=(*found.errors, *missing))
         if json:
             self.screen.json(described(found) | {"synced": sync})
         else:

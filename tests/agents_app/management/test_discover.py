@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agents_app.models import Agent
+from agents_app.models import Agent, Tenant, WebhookSource
 from tests.agents_app.management.calling import call
 from tests.agents_app.management.conftest import write_agent
 
@@ -44,3 +44,38 @@ def test_json_has_the_same(project: Path, transactional_db: None):
     assert agent["schedules"][0]["expression"] == "15m"
     (error,) = said.json["errors"]
     assert (error["agent"], error["path"], error["line"]) == ("typo", "agents/typo/SKILL.md", 3)
+
+
+WAITING = "---\ncommand: [echo]\nwebhooks:\n  - source: {source}\n---\nx\n"
+
+
+def test_a_webhook_source_that_does_not_exist_is_an_error(project: Path, transactional_db: None):
+    """Guard: an agent that waits for such a source never runs, and nothing said so."""
+    (project / "config.toml").write_text("[webhooks.github]\ntype = 'github'\n")
+    write_agent(project, "near", WAITING.format(source="githob"))
+    write_agent(project, "far", WAITING.format(source="billing"))
+    write_agent(project, "right", WAITING.format(source="github"))
+    said = call("discover", "--sync", "--json")
+    assert said.code == 1
+    assert [(error["agent"], error["reason"]) for error in said.json["errors"]] == [
+        (
+            "far",
+            "webhooks.1.source: there is no webhook source 'billing': add [webhooks.billing] to "
+            "config.toml, or create the source in the dashboard",
+        ),
+        (
+            "near",
+            "webhooks.1.source: there is no webhook source 'githob': did you mean 'github'?",
+        ),
+    ]
+    # The source may be created later: the agents are defined.
+    assert not Agent.objects.exclude(definition_error="").exists()
+    assert Agent.objects.count() == 3
+
+
+def test_a_webhook_source_of_the_dashboard_exists(project: Path, transactional_db: None):
+    write_agent(project, "far", WAITING.format(source="billing"))
+    assert call("discover", "--sync").code == 1
+    tenant = Tenant.objects.get()
+    WebhookSource.objects.create(tenant=tenant, name="billing", type="generic", origin="person")
+    assert call("discover").code == 0

@@ -11,7 +11,7 @@ import pytest
 from agents_app.conf import CONF, Conf
 from agents_app.maintenance import doctor, fleet_checks
 from agents_app.maintenance.findings import Check
-from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
+from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant, WebhookSource
 from agents_app.worker.lease import this_host
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.management.calling import call
@@ -260,3 +260,24 @@ def test_a_budget_that_is_used_up_is_found(fleet: Fleet):
         ("warning", "the budget of the project (default) is used up until 2026-03-03 00:00 UTC"),
         ("warning", "the budget of spender is used up until 2026-03-03 00:00 UTC"),
     ]
+
+
+def test_a_webhook_source_that_does_not_exist_is_found(fleet: Fleet):
+    hooks = [{"source": "github"}, {"source": "billing"}]
+    fleet.agent(webhooks=hooks, directory="/agents/reporter")
+    fleet.agent("gone", webhooks=hooks, removed_at=NOON)
+    sources = {"tenant": fleet.tenant, "type": "github"}
+    WebhookSource.objects.create(name="github", **sources)
+    WebhookSource.objects.create(name="billing", removed_at=NOON, **sources)
+    text = "reporter: there is no webhook source 'billing': add [webhooks.billing] to config.toml"
+    wrong, ok = findings(fleet_checks.check_webhooks)
+    assert wrong[0] == "wrong" and wrong[1].startswith(text)
+    assert ok == ("ok", "1 sources")
+
+
+def test_a_check_with_a_problem_reports_nothing_as_well(fleet: Fleet):
+    """Guard: "ok: 1 enabled" beside "cannot run" reads as if the agents were well."""
+    fleet.agent(command=[])
+    assert [f.verdict for f in doctor._run_check("agents", NOON)] == ["wrong"]
+    Agent.objects.update(command=["true"])
+    assert [f.verdict for f in doctor._run_check("agents", NOON)] == ["ok"]
