@@ -25,7 +25,7 @@ router = Router(tags=["notifications"])
 _KINDS = (STARTED, COMPLETED, FAILED)
 _STREAM = streamed(
     "`open`, then one `notification` per event; a comment after 30 s without one. `error` gives "
-    "the reason why the stream ends: `slow_consumer`, `unauthorized`."
+    "the reason why the stream ends: `slow_consumer`, `unauthorized`, `tenant_disabled`."
 )
 
 

@@ -16,7 +16,6 @@ from django.db import DatabaseError
 
 from agents_app.events import MAX_TAIL_ENTRIES, Tail
 from agents_app.output import Progress
-from gateway_app.streams import sse
 from gateway_app.streams.journal_filter import JournalFilter
 from gateway_app.streams.poll import PollResult, poll, read_and_release
 from gateway_app.streams.send_buffer import SendBuffer
@@ -145,8 +144,9 @@ class Hub:
 
     def _distribute(self, result: PollResult, *, is_current: bool) -> None:
         # First: a subscriber without rights must not get the entries of this poll.
-        for buffer in [each for each in self.buffers if each.subscriber in result.without_rights]:
-            buffer.close(sse.UNAUTHORIZED)
+        for buffer in self.buffers:
+            if event := result.without_rights.get(buffer.subscriber):
+                buffer.close(event)
         self.runs = result.runs
         if is_current and result.cursor is not None:
             self.cursor = result.cursor

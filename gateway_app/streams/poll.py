@@ -1,6 +1,6 @@
 """One poll of the database for all streams of a process; runs on a thread."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TypeVar
@@ -19,7 +19,8 @@ class PollResult:
     entries: list[TailEntry] = field(default_factory=list)
     cursor: int | None = None
     runs: dict[int, Progress] = field(default_factory=dict)
-    without_rights: frozenset[Subscriber] = frozenset()
+    # Subscribers that may no longer read, with the last event of their streams.
+    without_rights: Mapping[Subscriber, bytes] = field(default_factory=dict)
 
 
 def poll(
@@ -39,7 +40,7 @@ def poll(
         entries,
         tail.cursor if tail else None,
         progress_of(runs) if runs else {},
-        without_rights(subscribers) if check_rights else frozenset(),
+        without_rights(subscribers) if check_rights else {},
     )
 
 

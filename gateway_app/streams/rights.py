@@ -14,32 +14,38 @@ from gateway_app.access import (
     READ,
     Caller,
     Forbidden,
+    TenantDisabled,
     caller_of_token,
     caller_with_session,
     check_rights,
 )
+from gateway_app.streams import sse
 from gateway_app.streams.requests import Subscriber
 
 # Journal entries after which a subscriber may have lost the right to read the next entry.
 RIGHTS_EVENTS = frozenset({"token.revoked", "token.rotated", "tenant.disabled", "tenant.deleted"})
 
 
-def without_rights(subscribers: Iterable[Subscriber]) -> frozenset[Subscriber]:
-    """The subscribers whose token or session no longer allows reading."""
+def without_rights(subscribers: Iterable[Subscriber]) -> dict[Subscriber, bytes]:
+    """The subscribers whose token or session no longer allows reading, and their last event."""
     subscribers = frozenset(subscribers)
     tokens = tokens_in_force([each.token_id for each in subscribers if each.token_id])
-    return frozenset(each for each in subscribers if not _may_read(each, tokens))
+    found = {each: _refusal(each, tokens) for each in subscribers}
+    return {each: event for each, event in found.items() if event}
 
 
-def _may_read(subscriber: Subscriber, tokens: Mapping[int, ApiToken]) -> bool:
+def _refusal(subscriber: Subscriber, tokens: Mapping[int, ApiToken]) -> bytes:
+    """The event that says why the subscriber may no longer read; empty if it may."""
     caller = _caller(subscriber, tokens)
     if caller is None or caller.tenant.pk != subscriber.tenant_id:
-        return False
+        return sse.UNAUTHORIZED
     try:
         check_rights(caller, READ)
+    except TenantDisabled:
+        return sse.TENANT_DISABLED
     except Forbidden:
-        return False
-    return True
+        return sse.UNAUTHORIZED
+    return b""
 
 
 def _caller(subscriber: Subscriber, tokens: Mapping[int, ApiToken]) -> Caller | None:

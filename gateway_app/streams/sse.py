@@ -25,4 +25,5 @@ def _error(code: str, message: str) -> bytes:
 
 SLOW = _error("slow_consumer", "notification stream backlog exceeded; reconnect")
 UNAUTHORIZED = _error("unauthorized", "missing or invalid bearer token")
+TENANT_DISABLED = _error("tenant_disabled", "the tenant is disabled")
 GONE = _error("not_found", "there is no such run")

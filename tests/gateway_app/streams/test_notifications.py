@@ -14,6 +14,7 @@ SLOW = {
     "error_code": "slow_consumer",
 }
 ENTRIES = "INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail) VALUES"
+TENANT_DISABLED = {"error": "the tenant is disabled", "error_code": "tenant_disabled"}
 UNAUTHORIZED = {"error": "missing or invalid bearer token", "error_code": "unauthorized"}
 
 
@@ -168,14 +169,14 @@ def test_the_stream_of_a_revoked_token_ends(gateway: Gateway):
     assert Stream(gateway.port, spent).status == 401
 
 
-def test_the_streams_of_a_disabled_tenant_end(gateway: Gateway):
+def test_the_streams_of_a_disabled_tenant_end_with_the_reason(gateway: Gateway):
     token = gateway.theirs
     with Stream(gateway.port, token) as stream:
         assert stream.next().name == "open"
         # Without a journal entry: rights are also checked every few seconds.
         sql = "UPDATE drover_tenant SET disabled_at = created_at WHERE name = 'acme'"
         gateway.stack.rows(sql)
-        assert list(stream.events())[-1] == Event("error", UNAUTHORIZED)
+        assert list(stream.events())[-1] == Event("error", TENANT_DISABLED)
     gateway.stack.rows("UPDATE drover_tenant SET disabled_at = NULL")
 
 
