@@ -46,7 +46,7 @@ def stale(request: Signed, now: datetime) -> bool:
 def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | None:
     del headers
     kind, action, data = text(payload, "type"), text(payload, "action"), dig(payload, "data")
-    organization = text(payload, "organizationId")
+    organization = first(text(payload, "organizationId"), text(data, "team", "organization", "id"))
     if not kind or not action or not organization or not isinstance(data, dict):
         return None
     fields = _fields(kind, action, data)
@@ -57,7 +57,7 @@ def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | No
         event=_EVENTS.get(kind, kind.lower()),
         action=action,
         repo=organization,
-        sender=_person(payload, "actor") or "unknown",
+        sender=_sender(payload) or "unknown",
         timestamp=iso(received_at),
         **fields,
     )
@@ -86,6 +86,10 @@ def _issue(issue: Any) -> dict[str, Any]:
         "author": _person(issue, "creator"),
         "labels": texts(items(issue, "labels"), "name"),
     }
+
+
+def _sender(payload: Any) -> str | None:
+    return first(*(_person(payload, role) for role in ("createdBy", "updatedBy", "actor")))
 
 
 def _person(value: Any, role: str) -> str | None:

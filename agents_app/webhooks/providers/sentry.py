@@ -52,6 +52,12 @@ def _with_message(key: str) -> Callable[[Any], Fields]:
     return lambda data: {**_subject(dig(data, key)), "body": text(data, key, "message")}
 
 
+def _event_alert(data: Any) -> Fields:
+    """An alert belongs to a rule; a payload without the rule may name the project."""
+    fields = _with_message("event")(data)
+    return {**fields, "repo": text(data, "triggered_rule") or fields["repo"]}
+
+
 def _issue(data: Any) -> Fields:
     issue = dig(data, "issue")
     return {**_subject(issue), "assignee": text(issue, "assignedTo", "name")}
@@ -67,7 +73,7 @@ def _comment(data: Any) -> Fields:
 
 
 _RESOURCES: dict[str, Callable[[Any], Fields]] = {
-    "event_alert": _with_message("event"),
+    "event_alert": _event_alert,
     "metric_alert": _metric_alert,
     "issue": _issue,
     "error": _with_message("error"),

@@ -32,6 +32,21 @@ def test_an_issue_has_all_fields_in_the_context():
     assert (context.author, context.assignee, context.labels) == ("c@x.io", "d@x.io", ("bug",))
 
 
+def test_the_organization_may_be_that_of_the_team():
+    payload = {"action": "create", "type": "Issue"}
+    team = {"id": "t1", "organization": {"id": "o2"}}
+    assert LINEAR.parse({}, {**payload, "data": {**ISSUE, "team": team}}, NOW).repo == "o2"
+    assert parsed(type="Issue", data={**ISSUE, "team": team}).repo == "o1"
+    assert LINEAR.parse({}, {**payload, "data": {**ISSUE, "team": {"id": "t1"}}}, NOW) is None
+
+
+def test_the_sender_created_or_updated_the_object():
+    created, updated = {"email": "new@x.io"}, {"name": "Uma"}
+    by_both = parsed(type="Issue", data=ISSUE, createdBy=created, updatedBy=updated)
+    assert by_both.sender == "new@x.io"
+    assert parsed(type="Issue", data=ISSUE, updatedBy=updated).sender == "Uma"
+
+
 def test_a_comment_has_the_fields_of_its_issue():
     context = parsed(type="Comment", data={"body": "hey", "issue": ISSUE})
     assert (context.event, context.comment, context.number) == ("issue_comment", "hey", 4)

@@ -17,7 +17,12 @@ def test_an_event_alert_has_the_fields_of_its_event():
     assert (context.title, context.url, context.body) == ("KeyError", "https://s/e/1", "'x'")
 
 
-def test_an_alert_has_the_project_if_the_payload_names_one():
+def test_the_repo_of_an_alert_is_the_name_of_its_rule():
+    data = {"event": {"project": {"slug": "web"}}, "triggered_rule": "Often"}
+    assert parsed("event_alert", {"action": "triggered", "data": data}).repo == "Often"
+
+
+def test_an_alert_without_a_rule_has_the_project_if_the_payload_names_one():
     payload = {"action": "triggered", "data": {"event": {"project": {"slug": "web"}}}}
     assert parsed("event_alert", payload).repo == "web"
 
