@@ -103,6 +103,8 @@ class Delivery(models.Model):
     skipped = models.PositiveIntegerField(default=0)
     headers = models.TextField()
     body = models.BinaryField()
+    # Of providers whose ids are not signed: the body must not repeat for a day. NULL afterwards.
+    body_sha256 = models.BinaryField(null=True, editable=False)
     # Both as JSON: the context for agents, and the decision for each agent.
     context = models.TextField(blank=True)
     decisions = models.TextField(default="[]")
@@ -118,7 +120,13 @@ class Delivery(models.Model):
                 fields=["source", "delivery_id"],
                 name="delivery_once_per_source",
                 condition=Q(id_expired=False),
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["source", "body_sha256"],
+                name="delivery_body_once_per_source",
+                # Also lets SQLite create the index without copying the table.
+                condition=Q(body_sha256__isnull=False),
+            ),
         ]
         indexes = [
             models.Index(fields=["tenant", "id"], name="delivery_of_tenant"),

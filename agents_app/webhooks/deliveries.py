@@ -1,5 +1,6 @@
 """Stores accepted deliveries with the work they cause in one transaction, and replays them."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +38,9 @@ def match_delivery(
 ) -> AcceptedDelivery:
     """Matches a delivery with a valid signature; `signer` names the secret that signed it."""
     result = match_subscriptions(source.provider, raw, index.subscriptions_of(source))
-    return AcceptedDelivery(source, raw, signer, result)
+    unique = source.provider.unique_bodies
+    body_sha256 = hashlib.sha256(raw.body).digest() if unique else None
+    return AcceptedDelivery(source, raw, signer, result, body_sha256)
 
 
 # --- storing --------------------------------------------------------------------------------
@@ -50,7 +53,7 @@ def store(accepted: Sequence[AcceptedDelivery], now: datetime) -> list[Receipt]:
 
 def _store(accepted: Sequence[AcceptedDelivery], now: datetime) -> list[Receipt]:
     expire_body_hashes(accepted, now)
-    written = insert_new(accepted)
+    written = insert_new(accepted, now)
     closed = dispatch.enqueue_many_in_transaction(
         [request for each, key in written for request in _requests(each, key, _trace_id(each))],
         now,

@@ -11,6 +11,7 @@ from agents_app.database import execute, fetch_one, insert_many, to_database_tim
 from agents_app.models import Delivery
 from agents_app.webhooks.providers import (
     BODY_HASH_WINDOW_SECONDS,
+    UNIQUE_BODY_SECONDS,
     Decision,
     MatchResult,
     RawDelivery,
@@ -21,7 +22,7 @@ BODY_HASH_PREFIX = "sha256:"
 # Credentials: they must not be stored.
 CREDENTIAL_HEADERS = re.compile(r"authorization|cookie|token|secret|passw|api-?key|x-auth(?:-|$)")
 LONGEST_HEADER, LONGEST_REASON, MOST_DECISIONS = 1000, 500, 1000
-_COLUMNS = {
+DELIVERY_COLUMNS = {
     **dict.fromkeys(("tenant_id", "source_id"), "bigint"),
     **dict.fromkeys(("provider", "delivery_id"), "text"),
     "id_expired": "boolean",
@@ -29,7 +30,7 @@ _COLUMNS = {
     **dict.fromkeys(("signed_by", "event", "action", "outcome", "reason"), "text"),
     **dict.fromkeys(("matched", "skipped"), "integer"),
     "headers": "text",
-    "body": "bytea",
+    **dict.fromkeys(("body", "body_sha256"), "bytea"),
     **dict.fromkeys(("context", "decisions"), "text"),
     "replays": "integer",
 }
@@ -39,12 +40,14 @@ _COLUMNS = {
 class AcceptedDelivery:
     """A delivery with a valid signature, and the agents that it matches.
 
-    `signer` is the name of the secret that signed it."""
+    `signer` is the name of the secret that signed it. `body_sha256` is None if the provider may
+    send the same body for several events."""
 
     source: IndexedSource
     raw: RawDelivery
     signer: str
     result: MatchResult
+    body_sha256: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +72,47 @@ def expire_body_hashes(accepted: Iterable[AcceptedDelivery], now: datetime) -> N
             )
 
 
-def insert_new(accepted: Sequence[AcceptedDelivery]) -> list[tuple[AcceptedDelivery, int]]:
+def insert_new(
+    accepted: Sequence[AcceptedDelivery], now: datetime
+) -> list[tuple[AcceptedDelivery, int]]:
     """Inserts the deliveries that are not stored yet and returns them with their ids.
 
-    Of several deliveries with the same source and delivery id the first one is inserted."""
+    Of several deliveries with the same source and delivery id, or body, the first is inserted."""
+    written = _insert(accepted)
+    if len(written) == len(accepted):
+        return written
+    known = {id(each) for each, _ in written}
+    repeated = {
+        (each.source.id, each.body_sha256): each
+        for each in accepted
+        if each.body_sha256 is not None and id(each) not in known
+    }
+    # After the insert, because a body hardly ever repeats: new bodies cost no further statement.
+    return written + _insert([each for each in repeated.values() if _expire_body(each, now)])
+
+
+def _expire_body(accepted: AcceptedDelivery, now: datetime) -> bool:
+    """Ends the uniqueness of the body if it was received too long ago; True if it has ended."""
+    before = to_database_time(now - timedelta(seconds=UNIQUE_BODY_SECONDS))
+    changed = execute(
+        "UPDATE drover_delivery SET body_sha256 = NULL WHERE source_id = %s "
+        "AND body_sha256 = %s AND received_at <= %s",
+        [accepted.source.id, accepted.body_sha256, before],
+    )
+    return bool(changed.rowcount)
+
+
+def _insert(accepted: Sequence[AcceptedDelivery]) -> list[tuple[AcceptedDelivery, int]]:
     first: dict[tuple[int, str], AcceptedDelivery] = {}
     for each in accepted:
         first.setdefault((each.source.id, each.raw.delivery_id), each)
     # Sorted, so that two processes with the same deliveries cannot deadlock.
-    values = [_values(first[key]) for key in sorted(first)]
-    rows = insert_many("drover_delivery", _COLUMNS, values, "id, source_id, delivery_id")
+    ordered = sorted(
+        first.values(),
+        key=lambda each: (each.source.id, each.body_sha256 or b"", each.raw.delivery_id),
+    )
+    values = [_values(each) for each in ordered]
+    rows = insert_many("drover_delivery", DELIVERY_COLUMNS, values, "id, source_id, delivery_id")
     return [(first[source_id, delivery_id], key) for key, source_id, delivery_id in sorted(rows)]
 
 
@@ -88,7 +122,8 @@ def _values(accepted: AcceptedDelivery) -> tuple[Any, ...]:
         *(source.tenant_id, source.id, source.kind, raw.delivery_id, False),
         *(raw.received_at, accepted.signer[:120]),
         *_result_columns(result).values(),
-        *(_headers(raw), raw.body, context_text(result), _decisions(result), 0),
+        *(_headers(raw), raw.body, accepted.body_sha256),
+        *(context_text(result), _decisions(result), 0),
     )
 
 
@@ -137,15 +172,20 @@ def decision_as_dict(decision: Decision) -> dict[str, Any]:
 
 
 def find_duplicate(accepted: AcceptedDelivery) -> Receipt:
-    """The receipt of the stored delivery with the same source and delivery id."""
-    row = fetch_one(
-        "SELECT id, matched, skipped FROM drover_delivery "
-        "WHERE source_id = %s AND delivery_id = %s AND NOT id_expired",
-        [accepted.source.id, accepted.raw.delivery_id],
-    )
+    """The receipt of the stored delivery of the same source with the same delivery id or body."""
+    row = _find(accepted, "delivery_id = %s AND NOT id_expired", accepted.raw.delivery_id)
+    if row is None:
+        row = _find(accepted, "body_sha256 = %s", accepted.body_sha256)
     assert row is not None
     key, matched, skipped = row
     return Receipt(key, matched, skipped, duplicate=True)
+
+
+def _find(accepted: AcceptedDelivery, condition: str, value: Any) -> Any:
+    return fetch_one(
+        f"SELECT id, matched, skipped FROM drover_delivery WHERE source_id = %s AND {condition}",  # noqa: S608
+        [accepted.source.id, value],
+    )
 
 
 def receipt_for(result: MatchResult, key: int) -> Receipt:

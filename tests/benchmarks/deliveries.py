@@ -13,11 +13,13 @@ import time
 from tests.benchmarks.bed import DATABASES, Bed, Numbers, inside, medians, percentile
 from tests.benchmarks.looking import reader, time_reached
 from tests.benchmarks.table import Row
-from tests.faults.hooks import BODY, SECRET, read_answer, request
+from tests.faults.hooks import SECRET, numbered, read_answer, request, signature
 from tests.parts.missing import missing
 from tests.parts.stack_part import PrivateStack
 
 CONNECTIONS, SECONDS = 50, 8
+# Far more than are sent in so many seconds.
+MOST_REQUESTS = 100_000
 ANSWERS, APART_SECONDS = 100, 0.05
 COMMAND = ["/bin/date", "+%s.%N"]
 START_LIMITS = {50: 50.0, 99: 250.0}
@@ -27,14 +29,16 @@ _STARTS = """
 SELECT d.delivery_id, o.data FROM drover_delivery d
 JOIN drover_work_item w ON w.idempotency_key = 'delivery:' || d.id || ':agent0'
 JOIN drover_run r ON r.work_item_id = w.id JOIN drover_run_output o ON o.run_id = r.id"""
-# A number per request: a repeated delivery is a duplicate and costs less.
+# A number per request, in id and body: a repeated delivery is a duplicate and costs less.
 _SCRIPT = """
-local number = 0
+local number, signatures = 0, {}
+for line in io.lines("%(signatures)s") do signatures[#signatures + 1] = line end
 function request()
   number = number + 1
   local headers = {["content-type"] = "application/json", ["x-github-event"] = "issues",
-    ["x-github-delivery"] = "%(prefix)s-" .. number, ["x-hub-signature-256"] = "%(signature)s"}
-  return wrk.format("POST", "/webhooks/github", headers, [==[%(body)s]==])
+    ["x-github-delivery"] = "%(prefix)s-" .. number, ["x-hub-signature-256"] = signatures[number]}
+  local body = [==[%(before)s]==] .. "%(prefix)s-" .. number .. [==[%(after)s]==]
+  return wrk.format("POST", "/webhooks/github", headers, body)
 end
 function done(summary, latency)
   io.write(string.format('\\n{"seconds": %%f, "requests": %%d, "failed": %%d, "p99": %%f}\\n',
@@ -105,9 +109,11 @@ def _peer(bed: Bed, on: str) -> Numbers:
 def load(stack: PrivateStack, prefix: str = "bench") -> Numbers:
     if not shutil.which("wrk"):
         missing("wrk", "apt install wrk")
-    signature = request(0).decode().partition("X-Hub-Signature-256: ")[2].partition("\r\n")[0]
-    script = stack.data / "load.lua"
-    values = {"signature": signature, "body": BODY.decode(), "prefix": prefix}
+    script, signatures = stack.data / "load.lua", stack.data / "signatures"
+    bodies = (numbered(f"{prefix}-{number}") for number in range(1, MOST_REQUESTS + 1))
+    signatures.write_text("".join(f"{signature(body)}\n" for body in bodies))
+    before, _, after = numbered("|").decode().partition("|")
+    values = {"signatures": signatures, "before": before, "after": after, "prefix": prefix}
     script.write_text(_SCRIPT % values)
     argv = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "--timeout", "20s"]
     argv += ["-s", str(script), stack.url]

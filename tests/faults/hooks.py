@@ -35,11 +35,21 @@ def hooked(fleet: RealFleet, *agents: str, **fields: object) -> RealFleet:
     return fleet
 
 
+def numbered(number: object) -> bytes:
+    """A repeated body is a duplicate."""
+    return BODY.replace(b"xxx", f"{number}".encode(), 1)
+
+
+def signature(body: bytes, secret: str = SECRET) -> str:
+    return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+
+
 def request(number: object, body: bytes = BODY, secret: str = SECRET) -> bytes:
-    mac = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    """A signed delivery; without a body of its own, each number has another body."""
+    body = numbered(number) if body is BODY else body
     head = (
         "POST /webhooks/github HTTP/1.1\r\nHost: 127.0.0.1\r\nX-GitHub-Event: issues\r\n"
-        f"X-GitHub-Delivery: {number}\r\nX-Hub-Signature-256: sha256={mac}\r\n"
+        f"X-GitHub-Delivery: {number}\r\nX-Hub-Signature-256: {signature(body, secret)}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

@@ -40,11 +40,13 @@ class Post:
     query: bytes = b""
     pause_seconds: float = 0
     hangs: bool = False
+    address: str = "203.0.113.5"
 
 
 def signed(payload: Any, number: object = 1, event: str = "issues", secret: str = SECRET) -> Post:
-    """A delivery as GitHub sends it."""
-    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    """A delivery as GitHub sends it; deliveries with different numbers have different bodies."""
+    numbered = payload if isinstance(payload, bytes) else {**payload, "sent": str(number)}
+    body = numbered if isinstance(numbered, bytes) else json.dumps(numbered).encode()
     mac = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     headers = {
         "content-type": "application/json",
@@ -86,8 +88,9 @@ class WebhookClient:
             sent.append(message)
 
         raw = [(n.encode(), v.encode("latin-1")) for n, v in dict(post.headers).items()]
-        scope = {"type": "http", "method": post.method, "path": post.path, "headers": raw}
-        scope["query_string"] = post.query
+        scope: dict[str, Any] = {"type": "http", "method": post.method, "path": post.path}
+        scope |= {"headers": raw}
+        scope |= {"query_string": post.query, "client": (post.address, 40_000)}
         await self.app(scope, receive, send)
         if not sent:
             return WebhookResponse(0, {}, None)

@@ -17,7 +17,11 @@ from agents_app.webhooks.providers.decide import (
 )
 from agents_app.webhooks.providers.filters import UnknownFilter, unknown_filters
 from agents_app.webhooks.providers.match import FilterMatch, Miss, match_filters
-from agents_app.webhooks.providers.provider import BODY_HASH_WINDOW_SECONDS, Provider
+from agents_app.webhooks.providers.provider import (
+    BODY_HASH_WINDOW_SECONDS,
+    UNIQUE_BODY_SECONDS,
+    Provider,
+)
 from agents_app.webhooks.providers.reading import Unparseable, read_json
 from agents_app.webhooks.providers.registry import PROVIDERS, TRIAL_PROVIDERS
 from agents_app.webhooks.providers.shown_headers import HIDDEN, visible_headers
@@ -28,6 +32,7 @@ __all__ = [
     "HIDDEN",
     "PROVIDERS",
     "TRIAL_PROVIDERS",
+    "UNIQUE_BODY_SECONDS",
     "UNSIGNED",
     "Context",
     "Decision",

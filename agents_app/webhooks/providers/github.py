@@ -141,6 +141,7 @@ GITHUB = Provider(
     delivery_id=id_in_header("x-github-delivery"),
     parse=parse,
     body_limit_bytes=26 * MEGABYTE,
+    unique_bodies=True,
     filters={
         "events": filter_on("event"),
         "actions": filter_on("action"),

@@ -102,6 +102,7 @@ LINEAR = Provider(
     stale=stale,
     delivery_id=id_in_header("linear-delivery"),
     parse=parse,
+    unique_bodies=True,
     filters={
         "events": filter_on("event"),
         "actions": filter_on("action"),

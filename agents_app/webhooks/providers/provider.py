@@ -13,6 +13,8 @@ MEGABYTE = 2**20
 MAX_ID = 200
 # The hash of a body serves as the delivery id for so long: equal events may happen again later.
 BODY_HASH_WINDOW_SECONDS = 300
+# Of a provider with `unique_bodies`, a body that was received within this time is a duplicate.
+UNIQUE_BODY_SECONDS = 24 * 3600
 
 Verify = Callable[[Signed, Secrets, datetime], str | None]
 Parse = Callable[[Headers, Any, datetime], Context | None]
@@ -51,6 +53,10 @@ class Provider:
 
     Only `check_signature` calls both and decides whether a request is accepted. `answer` returns
     the response to a challenge that is sent like a delivery, `confirm` to one that is sent by GET.
+
+    With `unique_bodies` the signature covers the body alone, so a client that has seen a delivery
+    can change its id and event; and two events never have the same body. A repeated body is then a
+    duplicate, whatever its headers are.
     """
 
     name: str
@@ -59,6 +65,7 @@ class Provider:
     parse: Parse
     filters: Mapping[str, FilterField] = field(default_factory=dict)
     body_limit_bytes: int = 5 * MEGABYTE
+    unique_bodies: bool = False
     stale: Callable[[Signed, datetime], bool] = never_stale
     answer: Callable[[Any], dict[str, Any] | None] = no_answer
     confirm: Callable[[Mapping[str, str], Secrets], dict[str, Any] | None] = no_confirmation

@@ -85,5 +85,6 @@ SENTRY = Provider(
     verify=verify,
     delivery_id=id_in_header("request-id"),
     parse=parse,
+    unique_bodies=True,
     filters={"resources": filter_on("event")},
 )

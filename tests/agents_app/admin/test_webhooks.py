@@ -26,7 +26,9 @@ def received(fleet: Fleet, body: bytes = b"", number: int = 1) -> Delivery:
     index: SourceIndex = read_source_index()
     (found,) = index.find("github")
     headers = {"x-github-event": "issues", "x-hub-signature-256": "sha256=proof"}
-    raw = RawDelivery(headers, body or json.dumps(ISSUE).encode(), f"g-{number}", NOON)
+    # A repeated body is a duplicate.
+    numbered = json.dumps({**ISSUE, "sent": number}).encode()
+    raw = RawDelivery(headers, body or numbered, f"g-{number}", NOON)
     deliveries.store([deliveries.match_delivery(index, found, raw, "main")], NOON)
     return Delivery.objects.get(source=gh, delivery_id=f"g-{number}")
 

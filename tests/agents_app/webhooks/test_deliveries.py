@@ -35,10 +35,14 @@ def subscribed_agent(fleet: Fleet, name: str = "triage", **filters: Any) -> Agen
     return fleet.agent(name, webhooks=[{"source": "gh", "filters": filters}])
 
 
-def receive(*ids: str, body: bytes = json.dumps(ISSUE).encode()) -> list[Receipt]:
+def receive(*ids: str, body: bytes = b"") -> list[Receipt]:
+    """Without a body, the body contains the id: a repeated body is a duplicate."""
     index = read_source_index()
     (source,) = index.find("github")
-    all_raw = [RawDelivery(HEADERS, body, each, NOON) for each in ids]
+    bodies = [body or json.dumps({**ISSUE, "sent": each}).encode() for each in ids]
+    all_raw = [
+        RawDelivery(HEADERS, body, each, NOON) for each, body in zip(ids, bodies, strict=True)
+    ]
     accepted = [deliveries.match_delivery(index, source, raw, "main") for raw in all_raw]
     return deliveries.store(accepted, NOON)
 

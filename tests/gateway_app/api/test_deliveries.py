@@ -34,7 +34,8 @@ def gh(fleet: Fleet) -> WebhookSource:
 
 
 def receive(number: int, body: Any = ISSUE, source: str = "gh", **headers: str) -> Delivery:
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    numbered = body if isinstance(body, bytes) else {**body, "sent": number}
+    content = numbered if isinstance(numbered, bytes) else json.dumps(numbered).encode()
     index = read_source_index()
     sender = next(each for each in index.sources if each.name == source)
     raw = RawDelivery({**HEADERS, **headers}, content, f"guid-{number}", at(number))
