@@ -20,6 +20,7 @@ from starlette.types import ASGIApp  # noqa: E402
 # Loaded here, because all other requests would wait while the first one loads it.
 import scheduler_project.urls  # noqa: E402, F401
 from agents_app.conf import CONF  # noqa: E402
+from gateway_app.access import client_of, refuse_unknown_caller  # noqa: E402
 from gateway_app.asgi import BodyLimit, FramingCheck, SecureHeaders  # noqa: E402
 from gateway_app.signals import Signals  # noqa: E402
 from gateway_app.streams import Hub, Streams  # noqa: E402
@@ -30,7 +31,12 @@ def _clock() -> datetime:
     return datetime.now(UTC)
 
 
-_limited_django = BodyLimit(cast("ASGIApp", _django), CONF.body_seconds)
+_limited_django = BodyLimit(
+    cast("ASGIApp", _django),
+    CONF.body_seconds,
+    refuse=refuse_unknown_caller,
+    client_of=client_of,
+)
 application = Router(
     [
         Route("/webhooks/{path:path}", Webhooks(_clock, CONF.body_seconds)),

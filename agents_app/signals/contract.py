@@ -60,6 +60,11 @@ class Command:
     more_usage: tuple[tuple[str, str], ...] = ()
 
 
+# Enough for every signal whose text is cut or has a small limit; and for one with a text of a
+# megabyte in which JSON escapes characters.
+SMALL_BODY_BYTES, LARGE_BODY_BYTES = 256 * 1024, 4 * 2**20
+
+
 @dataclass(frozen=True, slots=True)
 class Signal:
     """One signal. `handler(run, now, **values)` gets the value of every declared field.
@@ -81,6 +86,7 @@ class Signal:
     repeatable: bool = True
     without_gateway: Literal["refuse", "accept", "file"] = "refuse"
     columns_from_file: Callable[[str], dict[str, Any]] | None = None
+    body_limit_bytes: int = SMALL_BODY_BYTES
 
 
 @dataclass(frozen=True, slots=True)

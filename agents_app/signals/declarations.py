@@ -7,7 +7,7 @@ After a change run `make agent-command`, which writes the derived part of the sc
 
 from agents_app.harness import MOST_TOKENS, MOST_USD
 from agents_app.signals import handlers
-from agents_app.signals.contract import Command, CommandOption, Signal
+from agents_app.signals.contract import LARGE_BODY_BYTES, Command, CommandOption, Signal
 from agents_app.signals.fields import (
     boolean_field,
     boolean_or_seconds_field,
@@ -75,6 +75,7 @@ _DECLARED = (
         Command("TEXT", "text", parser="text", aliases=("al-return",)),
         without_gateway="file",
         columns_from_file=handlers.columns_of_return,
+        body_limit_bytes=LARGE_BODY_BYTES,
     ),
     Signal(
         "exit",
@@ -110,6 +111,7 @@ _DECLARED = (
         Command("AGENT [TEXT]", parser="agent_text", aliases=("al-subagent",)),
         answer='`{"ok": true, "callId": 7, "status": "pending"}`',
         repeatable=False,
+        body_limit_bytes=LARGE_BODY_BYTES,
     ),
     Signal(
         "check",

@@ -21,31 +21,43 @@ from gateway_app.access.auth import (
     operator_of,
     scopes_of,
 )
+from gateway_app.access.client import RUN_SOCKET_CLIENT, client_of
+from gateway_app.access.early import refuse_unknown_caller
 from gateway_app.access.errors import (
     NOTHING_HERE,
     Forbidden,
     Invalid,
     TenantDisabled,
+    TooMany,
     add_handlers,
     answers,
     problem,
     sentence_error,
 )
-from gateway_app.access.rate_limits import RateLimit
+from gateway_app.access.rate_limits import (
+    WEBHOOK_LIMIT,
+    RateLimit,
+    forget_token,
+    look_up_token,
+    was_valid,
+)
 
 __all__ = [
     "NOTHING_HERE",
     "READ",
+    "RUN_SOCKET_CLIENT",
     "TO_ADMINISTER",
     "TO_OPERATE",
     "TO_OPERATE_RULES",
     "TO_READ",
     "TO_READ_RULES",
+    "WEBHOOK_LIMIT",
     "Caller",
     "Forbidden",
     "Invalid",
     "RateLimit",
     "TenantDisabled",
+    "TooMany",
     "add_handlers",
     "admit",
     "answers",
@@ -54,8 +66,13 @@ __all__ = [
     "caller_with_session",
     "caller_with_token",
     "check_rights",
+    "client_of",
+    "forget_token",
+    "look_up_token",
     "operator_of",
     "problem",
+    "refuse_unknown_caller",
     "scopes_of",
     "sentence_error",
+    "was_valid",
 ]

@@ -18,6 +18,7 @@ from agents_app.errors import DroverError, TriggerParseError
 log = structlog.get_logger("drover.api")
 
 
+UNAUTHORIZED = "missing or invalid bearer token"
 NOTHING_HERE = "there is nothing at this address; /v1/docs lists the addresses"
 
 
@@ -151,7 +152,7 @@ def _http_error(_request: HttpRequest, error: HttpError) -> HttpResponse:
 
 
 def _unauthorized(_request: HttpRequest, _error: AuthenticationError) -> HttpResponse:
-    response = problem(401, "unauthorized", "missing or invalid bearer token")
+    response = problem(401, "unauthorized", UNAUTHORIZED)
     response["WWW-Authenticate"] = "Bearer"
     return response
 

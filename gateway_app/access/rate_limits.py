@@ -14,6 +14,8 @@ from gateway_app.access.errors import TooMany
 
 T = TypeVar("T")
 DEFAULT_RATE, DEFAULT_BURST = 100.0, 200.0
+# A provider sends what happened during an outage at once.
+WEBHOOK_BURST = 1000.0
 MOST_BUCKETS = 10_000
 
 
@@ -67,6 +69,12 @@ def read_rate_limit(env: Mapping[str, str]) -> RateLimit:
     return RateLimit(rate, _number(env, "DROVER_API_BURST", max(DEFAULT_BURST, rate)))
 
 
+def read_webhook_limit(env: Mapping[str, str]) -> RateLimit:
+    """The limit of each webhook source, for deliveries with a valid signature."""
+    rate = _number(env, "DROVER_WEBHOOK_RATE", DEFAULT_RATE)
+    return RateLimit(rate, _number(env, "DROVER_WEBHOOK_BURST", max(WEBHOOK_BURST, rate)))
+
+
 def _number(env: Mapping[str, str], name: str, default: float) -> float:
     text = env.get(name) or str(default)
     try:
@@ -79,6 +87,7 @@ def _number(env: Mapping[str, str], name: str, default: float) -> float:
 
 
 LIMIT = read_rate_limit(os.environ)
+WEBHOOK_LIMIT = read_webhook_limit(os.environ)
 
 
 # --- wrong tokens ---------------------------------------------------------------------------
@@ -91,17 +100,29 @@ MOST_VALID = 10_000
 _valid: set[str] = set()
 
 
-def look_up_token(token: str, address: str, find: Callable[[str], T | None]) -> T | None:
+def look_up_token(
+    token: str, address: str, find: Callable[[str], T | None], limit: RateLimit | None = None
+) -> T | None:
     """The result of `find`; raises TooMany after too many wrong tokens from the same network."""
-    network, hashed = caller_network(address), token_hash(token)
-    if hashed not in _valid and (wait := WRONG_TOKENS.peek_seconds(network, time.monotonic())):
+    network, hashed, limit = caller_network(address), token_hash(token), limit or WRONG_TOKENS
+    if hashed not in _valid and (wait := limit.peek_seconds(network, time.monotonic())):
         raise TooMany(wait)
     found = find(token)
     if found is None:
         _valid.discard(hashed)
-        WRONG_TOKENS.wait_seconds(network, time.monotonic())
+        limit.wait_seconds(network, time.monotonic())
     else:
         if len(_valid) >= MOST_VALID:
             _valid.clear()
         _valid.add(hashed)
     return found
+
+
+def was_valid(token: str) -> bool:
+    """Whether the token was valid when it was last looked up; it may be revoked since."""
+    return token_hash(token) in _valid
+
+
+def forget_token(token: str) -> None:
+    """Its next request is looked up before the body is read."""
+    _valid.discard(token_hash(token))

@@ -16,12 +16,13 @@ from gateway_app.asgi.responses import (
     error_response,
     retry_after,
 )
-from gateway_app.asgi.run_socket import SIGNALS
+from gateway_app.asgi.run_socket import FROM_RUN_SOCKET, SIGNALS_PATH
 
 __all__ = [
     "END_STREAM",
+    "FROM_RUN_SOCKET",
     "RETRY_SECONDS",
-    "SIGNALS",
+    "SIGNALS_PATH",
     "Body",
     "BodyBudget",
     "BodyError",

@@ -1,12 +1,18 @@
 """Reads the body of a request, with limits on its size, its time and the memory of all bodies."""
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 MEGABYTE = 2**20
+# The first bytes of each body are counted apart, so that a few large bodies cannot keep out all the
+# small ones, not even those of the same client.
+SMALL_BYTES = 128 * 1024
+# An unfinished body must grow by so many bytes in so many seconds: 4 kB a second.
+PROGRESS_BYTES, PROGRESS_SECONDS = 20_000, 5.0
 
 
 class BodyError(Exception):
@@ -34,19 +40,62 @@ class TooBusy(BodyError):
 
 
 @dataclass
-class BodyBudget:
-    """The memory that all bodies together may use while they are read or stored."""
+class _Pool:
+    """Bytes for all clients, of which one client may use half."""
 
-    max_bytes: int = 128 * MEGABYTE
-    used_bytes: int = field(default=0, init=False)
+    max_bytes: int
+    used_bytes: int = 0
+    by_client: Counter[str] = field(default_factory=Counter)
 
-    def take(self, size: int) -> None:
+    def take(self, client: str, size: int) -> None:
         if self.used_bytes + size > self.max_bytes:
             raise TooBusy("too many request bodies at once: try again in a moment")
+        if self.by_client[client] + size > self.max_bytes // 2:
+            raise TooBusy(
+                "too many unfinished request bodies from your address: try again in a moment"
+            )
         self.used_bytes += size
+        self.by_client[client] += size
 
-    def give_back(self, size: int) -> None:
+    def give_back(self, client: str, size: int) -> None:
         self.used_bytes -= size
+        self.by_client[client] -= size
+        if not self.by_client[client]:
+            del self.by_client[client]
+
+
+class BodyBudget:
+    """The memory that all bodies together may use while they are read or stored.
+
+    The first SMALL_BYTES of each body are taken from `small_bytes`, the rest from `large_bytes`;
+    one client may use half of each."""
+
+    def __init__(self, large_bytes: int, small_bytes: int) -> None:
+        self._large, self._small = _Pool(large_bytes), _Pool(small_bytes)
+
+    @property
+    def used_bytes(self) -> int:
+        return self._large.used_bytes + self._small.used_bytes
+
+    def take(self, client: str, before: int, after: int) -> None:
+        """Takes the bytes by which a body grows; raises TooBusy and takes nothing if it cannot."""
+        small = min(after, SMALL_BYTES) - min(before, SMALL_BYTES)
+        large = after - before - small
+        if small:
+            self._small.take(client, small)
+        if large:
+            try:
+                self._large.take(client, large)
+            except TooBusy:
+                self._small.give_back(client, small)
+                raise
+
+    def give_back(self, client: str, size: int) -> None:
+        """Returns all bytes of a body of this size."""
+        if size:
+            self._small.give_back(client, min(size, SMALL_BYTES))
+        if size > SMALL_BYTES:
+            self._large.give_back(client, size - SMALL_BYTES)
 
 
 class Body:
@@ -56,10 +105,13 @@ class Body:
     is stored, without it 60.
     """
 
-    def __init__(self, receive: Receive, limit_bytes: int, budget: BodyBudget) -> None:
+    def __init__(
+        self, receive: Receive, limit_bytes: int, budget: BodyBudget, client: str = ""
+    ) -> None:
         self._receive = receive
         self._limit = limit_bytes
         self._budget = budget
+        self._client = client
         self._pieces: list[bytes] = []
         self.size = 0
 
@@ -70,15 +122,19 @@ class Body:
         digits = announced_length if announced_length.isascii() else ""
         if digits.isdigit() and int(digits[:20]) > self._limit:
             raise self._too_large()
+        loop = asyncio.get_running_loop()
+        deadline, progress = loop.time() + seconds, 0
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(min(seconds, PROGRESS_SECONDS)) as timer:
                 while await self._read_piece():
-                    pass
+                    if self.size - progress >= PROGRESS_BYTES:
+                        progress = self.size
+                        timer.reschedule(min(deadline, loop.time() + PROGRESS_SECONDS))
         except TimeoutError:
-            raise TooSlow(
-                f"the body was not complete after {seconds:g} seconds: send it faster"
-            ) from None
-        return b"".join(self._pieces)
+            raise self._too_slow(seconds) from None
+        content = b"".join(self._pieces)
+        self._pieces.clear()
+        return content
 
     async def _read_piece(self) -> bool:
         """Whether the body has more pieces."""
@@ -88,7 +144,7 @@ class Body:
         piece: bytes = message.get("body", b"")
         if self.size + len(piece) > self._limit:
             raise self._too_large()
-        self._budget.take(len(piece))
+        self._budget.take(self._client, self.size, self.size + len(piece))
         self.size += len(piece)
         self._pieces.append(piece)
         return bool(message.get("more_body", False))
@@ -96,7 +152,14 @@ class Body:
     def _too_large(self) -> TooLarge:
         return TooLarge(f"the body is too large: at most {self._limit} bytes are accepted here")
 
+    def _too_slow(self, seconds: float) -> TooSlow:
+        rate = int(PROGRESS_BYTES / PROGRESS_SECONDS)
+        return TooSlow(
+            f"the body is sent too slowly: send at least {rate} bytes per second, and all of it "
+            f"in {seconds:g} seconds"
+        )
+
     def close(self) -> None:
-        self._budget.give_back(self.size)
+        self._budget.give_back(self._client, self.size)
         self._pieces.clear()
         self.size = 0

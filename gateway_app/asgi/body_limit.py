@@ -1,19 +1,22 @@
 """Middleware that checks the body of a request before Django reads it: its framing and its size."""
 
+from collections.abc import Awaitable, Callable
+
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway_app.asgi.body import Body, BodyBudget, BodyError
-from gateway_app.asgi.responses import body_error_response, error_response
+from gateway_app.asgi.responses import GatewayResponse, body_error_response, error_response
 
+Refuse = Callable[[Scope], Awaitable[GatewayResponse | None]]
 MEGABYTE = 1_000_000
 API = "/v1/"
 API_BYTES = MEGABYTE
 # Forms of the admin; Django itself keeps so much of a body in memory.
 FORM_BYTES = 2_500_000
 # For all requests together; webhooks have a budget of their own, which these cannot use up.
-ALL_BYTES = 32 * MEGABYTE
+ALL_LARGE_BYTES, ALL_SMALL_BYTES = 32 * MEGABYTE, 16 * MEGABYTE
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 
 
@@ -36,19 +39,34 @@ class FramingCheck:
 
 
 class BodyLimit:
-    """Reads the body in front of Django, which would write one of any length to disk."""
+    """Reads the body in front of Django, which would write one of any length to disk.
 
-    def __init__(self, app: ASGIApp, body_seconds: float, budget: BodyBudget | None = None) -> None:
+    `refuse` may return a response, before anything is read of a body. `client_of` names the client,
+    which has a share of the memory for bodies."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        body_seconds: float,
+        budget: BodyBudget | None = None,
+        refuse: Refuse | None = None,
+        client_of: Callable[[Scope], str] = lambda _: "",
+    ) -> None:
         self.app = app
         self.body_seconds = body_seconds
-        self.budget = budget or BodyBudget(ALL_BYTES)
+        self.refuse = refuse
+        self.client_of = client_of
+        self.budget = budget or BodyBudget(ALL_LARGE_BYTES, ALL_SMALL_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(raw=scope["headers"]) if scope["type"] == "http" else Headers()
         if not has_body(headers):
             await self.app(scope, receive, send)
             return
-        body = Body(receive, limit_of(scope["path"]), self.budget)
+        if self.refuse and (refusal := await self.refuse(scope)):
+            await refusal(scope, receive, send)
+            return
+        body = Body(receive, limit_of(scope["path"]), self.budget, self.client_of(scope))
         try:
             content = await body.read(headers.get("content-length", ""), self.body_seconds)
             await self.app(scope, receive_body(content, receive), send)

@@ -21,6 +21,7 @@ from agents_app.webhooks.providers import (
     check_signature,
     payload_of,
 )
+from gateway_app.access import client_of
 from gateway_app.asgi import (
     Body,
     BodyBudget,
@@ -40,6 +41,9 @@ from gateway_app.webhooks.responses import (
 from gateway_app.webhooks.source_cache import SourceCache
 
 PREFIX = "/webhooks/"
+MEGABYTE = 2**20
+# Two of the largest bodies of one client at the same time, and 128 of 128 kB.
+LARGE_BYTES, SMALL_BYTES = 128 * MEGABYTE, 32 * MEGABYTE
 # Hashing more bytes than this would block all other connections of the event loop.
 LARGE_BODY_BYTES = 256 * 1024
 LONGEST_QUERY_BYTES = 2000
@@ -65,7 +69,7 @@ class Webhooks:
     ) -> None:
         self.clock = clock
         self.body_seconds = body_seconds
-        self.budget = budget or BodyBudget()
+        self.budget = budget or BodyBudget(LARGE_BYTES, SMALL_BYTES)
         self.intake = Intake(clock)
         self.sources = SourceCache()
 
@@ -103,7 +107,7 @@ class Webhooks:
     ) -> GatewayResponse:
         headers = read_headers(scope)
         limit = max(source.provider.body_limit_bytes for source in sources)
-        body = Body(receive, limit, self.budget)
+        body = Body(receive, limit, self.budget, client_of(scope))
         try:
             content = await body.read(headers.get("content-length", ""), self.body_seconds)
             signed = Signed(headers, content, target.secret)

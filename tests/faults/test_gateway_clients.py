@@ -94,6 +94,98 @@ def test_two_hundred_slow_clients_are_disconnected_and_delay_no_other_client(
     assert max(put_up_with) < PATIENCE_SECONDS + 4
 
 
+# --- unfinished bodies ----------------------------------------------------------------------
+
+
+def post(path: str, length: int, *lines: str) -> bytes:
+    head = (f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {length}", *lines)
+    return "\r\n".join(head).encode() + b"\r\n\r\n"
+
+
+FORM = "Content-Type: application/x-www-form-urlencoded"
+UNFINISHED = [
+    *[(post("/webhooks/github", GITHUB_LIMIT), 25 * 2**20)] * 6,
+    *[(post("/admin/login/", 2_400_000, FORM), 2_300_000)] * 20,
+]
+# Answered after the body was read, each with the status that it has on an idle gateway.
+OTHERS = {
+    "a signed webhook": (request("among-unfinished-ones"), 200),
+    "the login": (post("/admin/login/", 3, FORM) + b"a=b", 403),
+    "the API": (post("/v1/agents/triage/run", 2, "Cookie: a=b") + b"{}", 401),
+    "a signal": (post("/v1/signals/status", 2) + b"{}", 401),
+}
+
+
+@pytest.mark.fault("F62")
+def test_a_few_unfinished_bodies_turn_no_other_request_into_503(fleet: RealFleet) -> None:
+    """Guard: shares of the memory for bodies. Five bodies of 26 MB used up all of it, so that
+    signed webhooks of any sender were refused."""
+    port = fleet.stack.conf.port
+
+    async def send_all() -> dict[str, int]:
+        writers = []
+        for head, size in UNFINISHED:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head + b"x" * size)
+            writers.append(writer)
+        with suppress(TimeoutError, ConnectionError):
+            async with asyncio.timeout(2):
+                await asyncio.gather(*(each.drain() for each in writers), return_exceptions=True)
+        found = {name: await answer_to(sent) for name, (sent, _) in OTHERS.items()}
+        for writer in writers:
+            writer.transport.abort()
+        return found
+
+    async def answer_to(sent: bytes) -> int:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(sent)
+        status = int((await reader.readline()).split()[1])
+        writer.close()
+        return status
+
+    assert asyncio.run(asyncio.wait_for(send_all(), 30)) == {
+        name: status for name, (_, status) in OTHERS.items()
+    }
+
+
+@pytest.mark.parametrize("path", ["/v1/signals/status", "/v1/agents/triage/run"])
+@pytest.mark.parametrize("token", ["", "Authorization: Bearer drover_run_1_wrong"])
+def test_the_body_of_a_client_without_a_valid_token_is_not_waited_for(
+    fleet: RealFleet, path: str, token: str
+) -> None:
+    began = time.monotonic()
+    status, _, body, _ = ask(fleet, post(path, 200_000, *filter(None, [token])))
+    assert (status, code_of(body)) == (401, "unauthorized")
+    assert time.monotonic() - began < PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize("path", ["/v1/signals/status", "/v1/agents/triage/run"])
+def test_a_costly_body_without_a_valid_token_delays_no_other_client(
+    fleet: RealFleet, path: str
+) -> None:
+    """Guard: 4 MB of JSON were parsed on the event loop, for 3.8 s."""
+    body = b'{"text": [' + b"{}," * 330_000 + b"{}]}"
+    lines = ("Content-Type: application/json", "Authorization: Bearer drover_run_1_wrong")
+    health = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+
+    async def slowest_check() -> float:
+        port, slowest = fleet.stack.conf.port, 0.0
+        _, costly = await asyncio.open_connection("127.0.0.1", port)
+        costly.write(post(path, len(body), *lines) + body)
+        for _ in range(20):
+            began = time.monotonic()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(health)
+            assert b" 200 " in await reader.readline()
+            writer.close()
+            slowest = max(slowest, time.monotonic() - began)
+        costly.close()
+        return slowest
+
+    # Parsing a quarter of 4 MB would take a second.
+    assert asyncio.run(asyncio.wait_for(slowest_check(), 30)) < 0.5
+
+
 # --- oversized bodies -----------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway_app.asgi import error_response
 from gateway_app.asgi.body import BodyBudget
 from gateway_app.asgi.body_limit import API_BYTES, FORM_BYTES, BodyLimit
 from tests.gateway_app.posting import BodyReceiver, Post
@@ -120,9 +121,20 @@ def test_a_client_that_disconnects_within_the_body_gets_no_response():
 
 
 def test_a_body_beyond_the_memory_budget_is_a_503():
-    limited = LimitedApp(budget=BodyBudget(100))
+    limited = LimitedApp(budget=BodyBudget(100, 100))
     status, headers, content = limited.send(Post(RUN, b"x" * 101, length(101)))
     assert (status, content["error"]["code"], headers["retry-after"]) == (503, "busy", "5")
+
+
+def test_nothing_is_read_of_a_refused_request():
+    async def refuse(_scope: Any) -> Any:
+        return error_response(401, "unauthorized", "who is it?", close_connection=False)
+
+    limited = LimitedApp()
+    limited.app.refuse = refuse
+    status, _, content = limited.send(Post(RUN, b"{", length(900_000), hangs=True))
+    assert (status, content["error"]["code"]) == (401, "unauthorized")
+    assert limited.inner.bodies == []
 
 
 def test_a_scope_that_is_not_http_is_passed_on():

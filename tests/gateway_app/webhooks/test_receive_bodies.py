@@ -80,7 +80,7 @@ def test_a_client_that_disconnects_gets_no_response_and_nothing_is_stored():
 
 
 def test_bodies_beyond_the_memory_budget_are_a_503():
-    client = WebhookClient(BodyBudget(2**20))
+    client = WebhookClient(BodyBudget(2**20, 2**20))
     big = Post("/webhooks/generic", [b"x" * 300_000] * 2, pause_seconds=0.1)
     answers = client.post(*[big] * 4)
     assert sorted({answer.status for answer in answers}) == [401, 503]
