@@ -30,7 +30,10 @@ def _replay(delivery: Delivery, act: Act) -> str:
     return f"{delivery} replayed: {receipt.matched} matched, {receipt.skipped} skipped"
 
 
-REPLAY = Verb("replay", "Replay", "replay", _replay)
+REPLAY = Verb(
+    *("replay", "Replay", "replay", _replay),
+    fits=lambda delivery: delivery.outcome != Delivery.Outcome.REFUSED,
+)
 
 
 @admin.register(Delivery)

@@ -109,6 +109,8 @@ def _events(after: int, upto: int) -> Counted:
 def _deliveries(after: int, upto: int) -> Counted:
     counted = Counted()
     rows = Delivery.objects.filter(pk__gt=after, pk__lte=upto).order_by()
+    # Refused requests have a total of their own, which counts all of them.
+    rows = rows.exclude(outcome=Delivery.Outcome.REFUSED)
     for provider, outcome, number in rows.values_list("provider", "outcome").annotate(Count("pk")):
         counted.count("deliveries", provider, outcome, by=number)
     return counted

@@ -33,7 +33,7 @@ class WebhookSource(models.Model):
     disabled_at = models.DateTimeField(null=True, blank=True)
     # Removed from config.toml; its deliveries remain.
     removed_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Requests with a wrong signature; nothing else is stored of them.
+    # Refused requests; a few of them are stored as deliveries without a body.
     refused_count = models.PositiveBigIntegerField(default=0, editable=False)
     last_refused_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -77,13 +77,16 @@ class WebhookSecret(models.Model):
 
 
 class Delivery(models.Model):
-    """A received webhook as it came; committed before the sender gets its answer."""
+    """A received webhook as it came; committed before the sender gets its answer.
+
+    A refused one has neither body nor work; of those the latest of each source are kept."""
 
     class Outcome(models.TextChoices):
         MATCHED = "matched"
         UNMATCHED = "unmatched", "No agent matched"
         IGNORED = "ignored", "Ignored: not an event for agents"
         UNPARSEABLE = "unparseable"
+        REFUSED = "refused", "Refused: not stored"
 
     tenant = owner()
     source = models.ForeignKey(
@@ -131,6 +134,9 @@ class Delivery(models.Model):
         indexes = [
             models.Index(fields=["tenant", "id"], name="delivery_of_tenant"),
             models.Index(fields=["received_at"], name="delivery_expired"),
+            models.Index(
+                fields=["source", "id"], name="delivery_refused", condition=Q(outcome="refused")
+            ),
         ]
 
     def __str__(self) -> str:

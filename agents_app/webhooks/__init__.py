@@ -8,6 +8,7 @@ from agents_app.webhooks import deliveries, sources
 from agents_app.webhooks.deliveries import headers_of, work_of
 from agents_app.webhooks.delivery_rows import AcceptedDelivery, Receipt
 from agents_app.webhooks.dry_run import EVENT_HEADERS, DryRun, dry_run_delivery, dry_run_provider
+from agents_app.webhooks.refused import RefusalReason, RefusedRequest
 from agents_app.webhooks.source_index import (
     IndexedSource,
     SourceIndex,
@@ -23,6 +24,8 @@ __all__ = [
     "DryRun",
     "IndexedSource",
     "Receipt",
+    "RefusalReason",
+    "RefusedRequest",
     "SourceIndex",
     "deliveries",
     "dry_run_delivery",

@@ -131,6 +131,10 @@ def replay(delivery: Delivery, by: str, now: datetime, trace_id: str = "") -> Re
     """Matches a stored delivery against the current filters and queues new work.
 
     An agent that had work of the delivery before gets new work, too."""
+    if delivery.outcome == Delivery.Outcome.REFUSED:
+        raise Refused(
+            f"{delivery} was refused, and its body was not stored: the sender must send it again"
+        )
     row = WebhookSource.objects.select_related("tenant").get(pk=delivery.source_id)
     source = read_source(row, ())
     if source is None:

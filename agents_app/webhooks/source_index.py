@@ -42,12 +42,17 @@ class SourceIndex:
         found = [s for s in self.sources if s.kind == kind and name in ("", s.name)]
         return tuple(sorted(found, key=lambda source: not source.secrets))
 
+    def most_secrets(self, kind: str) -> int:
+        """The largest number of secrets of a source of the provider, at least 1."""
+        return max((len(s.secrets) for s in self.sources if s.kind == kind), default=1) or 1
+
     def subscriptions_of(self, source: IndexedSource) -> tuple[Subscription, ...]:
         return self.subscriptions.get((source.tenant_id, source.name), ())
 
 
 def read_source_index() -> SourceIndex:
-    """Leaves out disabled sources and sources of disabled tenants: senders get a 404 for them."""
+    """Leaves out disabled sources and sources of disabled tenants: senders get the
+    same answer as for sources that do not exist."""
     rows = WebhookSource.objects.filter(
         disabled_at__isnull=True, removed_at__isnull=True, tenant__disabled_at__isnull=True
     )

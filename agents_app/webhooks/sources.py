@@ -1,6 +1,6 @@
 """Changes webhook sources and their secrets; each change is recorded in the journal."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from django.db import IntegrityError
@@ -11,6 +11,7 @@ from agents_app.errors import Refused
 from agents_app.events import add_to_totals, journal
 from agents_app.models import WebhookSecret, WebhookSource
 from agents_app.secrets import keys, seal
+from agents_app.webhooks.refused import RefusedRequest, store_refused
 
 SHORTEST_SECRET = 8
 
@@ -69,7 +70,8 @@ def save_source(source: WebhookSource, by: str, now: datetime) -> None:
 
 
 def set_enabled(source: WebhookSource, by: str, now: datetime, *, on: bool) -> bool:
-    """Enables or disables a source: senders get a 404 while it is disabled.
+    """Enables or disables a source: while it is disabled, senders get the answer of a
+    source that does not exist.
 
     False if the source already was in that state."""
     rows = WebhookSource.objects.filter(pk=source.pk, disabled_at__isnull=not on)
@@ -84,11 +86,14 @@ def set_enabled(source: WebhookSource, by: str, now: datetime, *, on: bool) -> b
     return in_transaction(change)
 
 
-def count_refused(
-    counts: Mapping[int, int], reasons: Mapping[tuple[str, str], int], now: datetime
+def record_refused(
+    counts: Mapping[int, int],
+    reasons: Mapping[tuple[str, str], int],
+    requests: Collection[RefusedRequest],
+    now: datetime,
 ) -> None:
-    """Adds refused requests to the counts of their sources, and to the totals by provider and
-    reason."""
+    """Adds refused requests to the counts of their sources and to the totals by provider and
+    reason, and stores some of them as deliveries."""
 
     def change() -> None:
         for source_id, count in sorted(counts.items()):
@@ -96,8 +101,9 @@ def count_refused(
                 refused_count=F("refused_count") + count, last_refused_at=now
             )
         add_to_totals({("deliveries_refused", *why): count for why, count in reasons.items()})
+        store_refused(requests)
 
-    if counts:
+    if reasons:
         in_transaction(change)
 
 

@@ -1,4 +1,4 @@
-"""/v1/deliveries: webhook deliveries with a valid signature; list, show, replay."""
+"""/v1/deliveries: webhook deliveries, also refused ones; list, show, replay."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ from gateway_app.api.views import trace_of
 router = Router(tags=["deliveries"])
 # A body may have megabytes: it is read only for the response about one delivery.
 _LARGE = ("body", "headers", "context", "decisions")
-Outcome = Literal["matched", "unmatched", "ignored", "unparseable"]
+Outcome = Literal["matched", "unmatched", "ignored", "unparseable", "refused"]
 
 
 class DeliveryShape(Shape):

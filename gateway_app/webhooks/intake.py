@@ -7,7 +7,7 @@ commit; if a delivery is not stored in time, the sender gets an error and repeat
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,9 +21,15 @@ from agents_app.database import (
     Outcome,
     repeat_after_lost_connection,
 )
-from agents_app.webhooks import IndexedSource, Receipt, SourceIndex, deliveries
+from agents_app.webhooks import (
+    IndexedSource,
+    Receipt,
+    RefusedRequest,
+    SourceIndex,
+    deliveries,
+)
 from agents_app.webhooks import sources as webhook_sources
-from agents_app.webhooks.providers import RawDelivery
+from agents_app.webhooks.providers import PROVIDERS, TRIAL_PROVIDERS, RawDelivery
 
 log = structlog.get_logger("drover.webhooks")
 MAX_BYTES_IN_ONE_COMMIT = 8 * 2**20
@@ -31,6 +37,8 @@ MAX_WAITING = 5000
 # Below the 10 s after which GitHub gives up, to wait for a slow database as long as possible.
 ANSWER_SECONDS = 9.0
 COUNT_SECONDS = 10.0
+# Of one source and of all sources, between two writes.
+MOST_TRACES_OF_SOURCE, MOST_TRACES = 20, 100
 
 
 class Unavailable(Exception):
@@ -56,6 +64,7 @@ class Intake:
         # Refusals that are not in the database yet, by reason and by source.
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._uncounted: Counter[int] = Counter()
+        self._traces: dict[tuple[int, str, str], RefusedRequest] = {}
         self._counting = threading.Lock()
         self._timer: threading.Timer | None = None
         self._commits: GroupCommit[PendingDelivery, Receipt | None] = GroupCommit(
@@ -111,14 +120,29 @@ class Intake:
 
     # --- refused deliveries -----------------------------------------------------------------
 
-    def refuse(self, kind: str, reason: str, sources: Iterable[IndexedSource]) -> None:
-        """Counts a refusal in memory, and after COUNT_SECONDS in the rows of its sources."""
-        self.refused[kind, reason] += 1
+    def refuse(self, kind: str, requests: Sequence[RefusedRequest], reason: str) -> None:
+        """Counts a refusal in memory, and after COUNT_SECONDS in the database.
+
+        `requests` has one for each source of the address."""
+        # The address may name any provider, and the totals have a row for each.
+        why = (kind if kind in PROVIDERS or kind in TRIAL_PROVIDERS else "unknown", reason)
+        self.refused[why] += 1
         with self._counting:
-            self._reasons[kind, reason] += 1
-            self._uncounted.update(source.id for source in sources)
+            self._reasons[why] += 1
+            for request in requests:
+                self._uncounted[request.source.id] += 1
+                self._keep_trace(request)
             if self._timer is None:
                 self._start_timer()
+
+    def _keep_trace(self, request: RefusedRequest) -> None:
+        """Keeps the first of equal requests; beyond the limits requests are only counted."""
+        if request.key in self._traces:
+            self._traces[request.key].count += 1
+            return
+        of_source = sum(source_id == request.source.id for source_id, *_ in self._traces)
+        if of_source < MOST_TRACES_OF_SOURCE and len(self._traces) < MOST_TRACES:
+            self._traces[request.key] = request
 
     def _start_timer(self) -> None:
         self._timer = threading.Timer(COUNT_SECONDS, self._count_on_timer)
@@ -140,13 +164,16 @@ class Intake:
         with self._counting:
             counts, self._uncounted = self._uncounted, Counter()
             reasons, self._reasons = self._reasons, Counter()
+            traces, self._traces = self._traces, {}
         try:
-            webhook_sources.count_refused(counts, reasons, self.clock())
+            webhook_sources.record_refused(counts, reasons, traces.values(), self.clock())
         except DatabaseError:
             connection.close()
             with self._counting:
                 self._uncounted.update(counts)
                 self._reasons.update(reasons)
+                # Requests since then are counted already, and lose only their own row.
+                self._traces |= traces
                 if self._timer is None:
                     self._start_timer()
 

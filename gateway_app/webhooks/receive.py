@@ -4,6 +4,7 @@ The order is fixed: size while the body is read, signature, age, one commit, the
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,15 +14,9 @@ from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from agents_app.webhooks import IndexedSource, SourceIndex
-from agents_app.webhooks.providers import (
-    RawDelivery,
-    SignatureVerdict,
-    Signed,
-    check_signature,
-    payload_of,
-)
-from gateway_app.access import client_of
+from agents_app.webhooks import IndexedSource, RefusalReason, RefusedRequest, SourceIndex
+from agents_app.webhooks.providers import UNSIGNED, RawDelivery, Signed
+from gateway_app.access import WEBHOOK_LIMIT, RateLimit, client_of
 from gateway_app.asgi import (
     Body,
     BodyBudget,
@@ -30,12 +25,16 @@ from gateway_app.asgi import (
     body_error_response,
     read_headers,
 )
+from gateway_app.webhooks.examine import Examined, body_limit, examine
 from gateway_app.webhooks.intake import Intake, Unavailable
+from gateway_app.webhooks.origin import is_foreign
 from gateway_app.webhooks.responses import (
     accepted,
+    foreign_origin,
     method_not_allowed,
-    no_such_source,
+    no_such_address,
     refused,
+    too_many,
     unavailable,
 )
 from gateway_app.webhooks.source_cache import SourceCache
@@ -44,8 +43,8 @@ PREFIX = "/webhooks/"
 MEGABYTE = 2**20
 # Two of the largest bodies of one client at the same time, and 128 of 128 kB.
 LARGE_BYTES, SMALL_BYTES = 128 * MEGABYTE, 32 * MEGABYTE
-# Hashing more bytes than this would block all other connections of the event loop.
-LARGE_BODY_BYTES = 256 * 1024
+# Hashing or parsing more bytes than this would block all other connections of the event loop.
+LARGE_BODY_BYTES, LARGE_JSON_BYTES = 256 * 1024, 16 * 1024
 LONGEST_QUERY_BYTES = 2000
 
 
@@ -58,6 +57,18 @@ class WebhookTarget:
     secret: str = field(default="", repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ReceivedWebhook:
+    """A request with its body, and the sources of its address in the index."""
+
+    index: SourceIndex
+    target: WebhookTarget
+    sources: tuple[IndexedSource, ...]
+    signed: Signed
+    address: str
+    received_at: datetime
+
+
 class Webhooks:
     """The ASGI application of all paths below /webhooks/."""
 
@@ -66,10 +77,12 @@ class Webhooks:
         clock: Callable[[], datetime],
         body_seconds: float,
         budget: BodyBudget | None = None,
+        limit: RateLimit = WEBHOOK_LIMIT,
     ) -> None:
         self.clock = clock
         self.body_seconds = body_seconds
         self.budget = budget or BodyBudget(LARGE_BYTES, SMALL_BYTES)
+        self.limit = limit
         self.intake = Intake(clock)
         self.sources = SourceCache()
 
@@ -82,11 +95,11 @@ class Webhooks:
 
     async def _respond(self, scope: Scope, receive: Receive) -> GatewayResponse:
         target, method = read_target(scope["path"]), scope["method"]
+        if target is None:
+            return no_such_address()
         try:
             index = await self.sources.current()
-            sources = index.find(target.kind, target.source) if target else ()
-            if target is None or not sources:
-                return no_such_source()
+            sources = index.find(target.kind, target.source)
             if method == "GET" and (content := confirmation(sources, scope["query_string"])):
                 return GatewayResponse(content)
             if method != "POST":
@@ -105,44 +118,81 @@ class Webhooks:
         target: WebhookTarget,
         sources: tuple[IndexedSource, ...],
     ) -> GatewayResponse:
-        headers = read_headers(scope)
-        limit = max(source.provider.body_limit_bytes for source in sources)
-        body = Body(receive, limit, self.budget, client_of(scope))
+        headers, client = read_headers(scope), client_of(scope)
+        body = Body(receive, body_limit(target.kind, sources), self.budget, client)
         try:
             content = await body.read(headers.get("content-length", ""), self.body_seconds)
             signed = Signed(headers, content, target.secret)
-            return await self._check(signed, index, target, sources)
+            return await self._check(
+                ReceivedWebhook(index, target, sources, signed, client, self.clock())
+            )
         finally:
             body.close()
 
-    async def _check(
-        self,
-        signed: Signed,
-        index: SourceIndex,
-        target: WebhookTarget,
-        sources: tuple[IndexedSource, ...],
-    ) -> GatewayResponse:
-        now = self.clock()
-        if len(signed.body) > LARGE_BODY_BYTES:
-            source, verdict = await asyncio.to_thread(check_all, sources, signed, now)
-        else:
-            source, verdict = check_all(sources, signed, now)
-        if not verdict.accepted:
-            self.intake.refuse(target.kind, verdict.problem or "", sources)
+    async def _check(self, webhook: ReceivedWebhook) -> GatewayResponse:
+        found = await examine_webhook(webhook)
+        source, verdict = found.source, found.verdict
+        if source is None or verdict.problem:
+            self._refuse(webhook, verdict.problem or "bad_signature", webhook.sources)
             return refused(stale=verdict.problem == "stale")
-        if content := challenge_answer(source, signed):
-            return GatewayResponse(content)
-        identity = source.provider.delivery_id(signed.headers, signed.body)
-        raw = RawDelivery(signed.headers, signed.body, identity, now)
-        receipt = await self.intake.store(index, source, raw, verdict.signer or "")
-        return accepted(receipt)
+        if source.allow_unsigned and is_foreign(webhook.signed.headers):
+            self._refuse(webhook, "foreign_origin", (source,))
+            return foreign_origin()
+        if wait := self._wait_seconds(source, verdict.signer or ""):
+            self._refuse(webhook, "rate_limited", (source,))
+            return too_many(wait)
+        return await self._store(webhook, found, source)
+
+    def _wait_seconds(self, source: IndexedSource, signer: str) -> int:
+        """A provider that does not send again would lose a delivery: it has no limit."""
+        if not source.provider.sends_again and signer != UNSIGNED:
+            return 0
+        return self.limit.wait_seconds(str(source.id), time.monotonic())
+
+    async def _store(
+        self, webhook: ReceivedWebhook, found: Examined, source: IndexedSource
+    ) -> GatewayResponse:
+        if found.answer:
+            return GatewayResponse(found.answer)
+        signed = webhook.signed
+        raw = RawDelivery(signed.headers, signed.body, found.delivery_id, webhook.received_at)
+        signer = found.verdict.signer or ""
+        return accepted(await self.intake.store(webhook.index, source, raw, signer))
+
+    def _refuse(
+        self,
+        webhook: ReceivedWebhook,
+        reason: RefusalReason,
+        sources: tuple[IndexedSource, ...],
+    ) -> None:
+        signed = webhook.signed
+        self.intake.refuse(
+            webhook.target.kind,
+            [
+                RefusedRequest(
+                    source=source,
+                    reason=reason,
+                    address=webhook.address,
+                    received_at=webhook.received_at,
+                    headers=signed.headers,
+                    size=len(signed.body),
+                )
+                for source in sources
+            ],
+            reason,
+        )
 
 
-def challenge_answer(source: IndexedSource, signed: Signed) -> dict[str, Any] | None:
-    """The response to a challenge that the provider sends before events; None for a delivery."""
-    if not source.provider.sends_challenges:
-        return None
-    return source.provider.answer(payload_of(signed.headers, signed.body))
+async def examine_webhook(webhook: ReceivedWebhook) -> Examined:
+    """On a thread if the body is large, or if a body without a signature may be parsed."""
+    kind, sources, size = webhook.target.kind, webhook.sources, len(webhook.signed.body)
+    arguments = (kind, sources, webhook.signed, webhook.received_at)
+    most_secrets = webhook.index.most_secrets(kind)
+    parses = [source for source in sources if source.provider.parses_early]
+    unsigned = any(source.allow_unsigned for source in parses)
+    if size > (LARGE_JSON_BYTES if parses else LARGE_BODY_BYTES) or unsigned:
+        return await asyncio.to_thread(examine, *arguments, most_secrets)
+    return examine(*arguments, most_secrets)
 
 
 def confirmation(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, Any] | None:
@@ -159,21 +209,3 @@ def read_target(path: str) -> WebhookTarget | None:
     """By hand: six Starlette routes would be needed, for one to three parts with or without /."""
     parts = path.removeprefix(PREFIX).removesuffix("/").split("/")
     return WebhookTarget(*parts) if all(parts) and len(parts) <= 3 else None
-
-
-def check_all(
-    sources: tuple[IndexedSource, ...], signed: Signed, now: datetime
-) -> tuple[IndexedSource, SignatureVerdict]:
-    """The first source that accepts the signature; all are tried, so that the time is the same."""
-    verdicts = [
-        (
-            source,
-            check_signature(
-                source.provider, signed, source.secrets, now, allow_unsigned=source.allow_unsigned
-            ),
-        )
-        for source in sources
-    ]
-    stale = [pair for pair in verdicts if pair[1].signer is not None]
-    accepting = [pair for pair in verdicts if pair[1].accepted]
-    return (accepting or stale or verdicts)[0]

@@ -14,14 +14,10 @@ def accepted(receipt: Receipt) -> GatewayResponse:
     return GatewayResponse({**content, "duplicate": True} if receipt.duplicate else content)
 
 
-def no_such_source() -> GatewayResponse:
-    """The same response whether the provider, the source or its tenant does not exist."""
-    return error_response(
-        404,
-        "not_found",
-        "there is no such webhook source: check the address",
-        close_connection=True,
-    )
+def no_such_address() -> GatewayResponse:
+    """For a path that cannot be that of a source."""
+    message = "there is nothing at this address: use /webhooks/PROVIDER[/SOURCE]"
+    return error_response(404, "not_found", message, close_connection=True)
 
 
 def method_not_allowed() -> GatewayResponse:
@@ -35,11 +31,29 @@ def method_not_allowed() -> GatewayResponse:
 
 
 def refused(stale: bool) -> GatewayResponse:
+    """The same response for a wrong signature and for a source that does not exist: a client
+    without a secret must not learn which sources there are."""
     if stale:
         message = "the time of the signature is too old or in the future: check the sender's clock"
         return error_response(401, "stale", message)
-    message = "the signature is missing or wrong: check the secret of the webhook source"
+    message = (
+        "the signature is missing or wrong, or there is no such webhook source: check the address "
+        "and the secret"
+    )
     return error_response(401, "bad_signature", message)
+
+
+def foreign_origin() -> GatewayResponse:
+    message = (
+        "this source accepts unsigned requests for this installation's own hosts only, and none of "
+        "another site: give it a secret, or add the host to DROVER_ALLOWED_HOSTS"
+    )
+    return error_response(403, "foreign_origin", message)
+
+
+def too_many(seconds: int) -> GatewayResponse:
+    message = f"too many deliveries of this source: try again in {seconds} s"
+    return error_response(429, "rate_limited", message, retry_after(seconds))
 
 
 def unavailable() -> GatewayResponse:

@@ -237,7 +237,7 @@ def test_the_largest_body_that_github_sends_is_accepted(fleet: RealFleet) -> Non
         (
             "unknown",
             b"POST /webhooks/none HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
-            404,
+            401,
         ),
     ],
 )

@@ -34,6 +34,7 @@ class Command(DroverCommand):
     help = "List deliveries, show one with the decision for each agent, or replay some."
     examples = (
         ("deliveries list --outcome unmatched", "Deliveries that matched no agent."),
+        ("deliveries list --outcome refused", "Requests with a wrong signature."),
         ("deliveries show 12", "Content of delivery 12 and the decision for each agent."),
         ("deliveries replay 12", "Apply the current filters to delivery 12 again."),
         (
@@ -141,6 +142,8 @@ def chosen(
         return [find_delivery(tenant, text) for text in dict.fromkeys(deliveries)]
     moment = past_moment_of("--since", since, now, ZoneInfo(HOST_ZONE))
     found = narrowed(tenant, only["source"], only["outcome"]).filter(received_at__gte=moment)
+    # Their bodies are not stored.
+    found = found.exclude(outcome=Delivery.Outcome.REFUSED)
     if not (some := list(found.select_related("source").order_by("pk"))):
         raise NotFound(f"no matching delivery since {local(moment)}")
     return some

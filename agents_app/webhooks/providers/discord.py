@@ -97,6 +97,7 @@ DISCORD = Provider(
     delivery_id=delivery_id,
     parse=parse,
     answer=answer,
+    parses_early=True,
     body_limit_bytes=MEGABYTE,
     filters={
         "events": filter_on("event"),

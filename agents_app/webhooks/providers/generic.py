@@ -29,6 +29,7 @@ def generic(options: GenericOptions) -> Provider:
         name="generic",
         verify=options.verify,
         delivery_id=id_in_header(options.delivery_header),
+        signs_body=not options.secret_in_path,
         parse=parse,
         filters={"events": filter_on("event")},
     )

@@ -142,6 +142,7 @@ GITHUB = Provider(
     parse=parse,
     body_limit_bytes=26 * MEGABYTE,
     unique_bodies=True,
+    sends_again=False,
     filters={
         "events": filter_on("event"),
         "actions": filter_on("action"),

@@ -103,6 +103,7 @@ LINEAR = Provider(
     delivery_id=id_in_header("linear-delivery"),
     parse=parse,
     unique_bodies=True,
+    parses_early=True,
     filters={
         "events": filter_on("event"),
         "actions": filter_on("action"),

@@ -66,6 +66,12 @@ class Provider:
     filters: Mapping[str, FilterField] = field(default_factory=dict)
     body_limit_bytes: int = 5 * MEGABYTE
     unique_bodies: bool = False
+    # Without it, `verify` takes the same time for a body of any length.
+    signs_body: bool = True
+    # Whether `stale`, `answer` or `delivery_id` parse the body.
+    parses_early: bool = False
+    # Whether a delivery that was refused with 429 is sent again.
+    sends_again: bool = True
     stale: Callable[[Signed, datetime], bool] = never_stale
     answer: Callable[[Any], dict[str, Any] | None] = no_answer
     confirm: Callable[[Mapping[str, str], Secrets], dict[str, Any] | None] = no_confirmation

@@ -76,6 +76,7 @@ SLACK = Provider(
     delivery_id=delivery_id,
     parse=parse,
     answer=answer,
+    parses_early=True,
     body_limit_bytes=MEGABYTE,
     filters={
         "events": filter_on("event"),

@@ -40,6 +40,7 @@ TRIAL = Provider(
     delivery_id=lambda headers, body: body_hash(body),  # noqa: ARG005
     parse=parse,
     body_limit_bytes=MEGABYTE,
+    signs_body=False,
     filters={
         "events": filter_on("event"),
         "actions": filter_on("action"),

@@ -71,6 +71,20 @@ def test_a_delivery_that_matched_no_agent_says_why(boss: Client, fleet: Fleet):
     assert "the delivery matched no agent" in shown
 
 
+def test_a_refused_request_is_shown_with_its_reason_and_is_not_replayed(boss: Client, fleet: Fleet):
+    subscribe(fleet.agent)
+    delivery = received(fleet)
+    WorkItem.objects.all().delete()
+    reason = "the signature is missing or wrong (12 bytes from 203.0.113.5)"
+    Delivery.objects.update(outcome="refused", reason=reason, body=b"", decisions="[]")
+    assert "203.0.113.5" in boss.get(f"{LIST}?outcome__exact=refused").content.decode()
+    shown = page(boss, delivery)
+    assert "The signature is missing or wrong (12 bytes from 203.0.113.5)" in shown
+    assert "its body was not stored" in shown
+    assert "matched, " not in act(boss, delivery, "replay")
+    assert not WorkItem.objects.exists()
+
+
 def test_many_agents_and_replays_need_no_more_queries(boss: Client, fleet: Fleet):
     subscribe(fleet.agent, "agent-0")
     one = received(fleet)

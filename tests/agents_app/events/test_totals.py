@@ -168,7 +168,7 @@ def test_while_very_many_wait_no_further_ones_are_counted(fleet: Fleet, monkeypa
 
 def test_deliveries_are_counted_by_provider_and_outcome(fleet: Fleet):
     source = WebhookSource.objects.create(tenant=fleet.tenant, name="gh", type="github")
-    for number, outcome in enumerate(["matched", "matched", "unparseable"]):
+    for number, outcome in enumerate(["matched", "matched", "unparseable", "refused"]):
         Delivery.objects.create(
             tenant=fleet.tenant,
             source=source,
@@ -183,7 +183,7 @@ def test_deliveries_are_counted_by_provider_and_outcome(fleet: Fleet):
     assert counted("deliveries") == {("github", "matched"): 2, ("github", "unparseable"): 1}
     refused = {("github", "bad_signature"): 3}
     for _ in range(2):
-        sources.count_refused({source.pk: 3}, refused, LATER)
+        sources.record_refused({source.pk: 3}, refused, (), LATER)
     assert counted("deliveries_refused") == {("github", "bad_signature"): 6}
 
 

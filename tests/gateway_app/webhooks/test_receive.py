@@ -111,7 +111,7 @@ def test_deliveries_beyond_the_queue_size_drop_the_oldest_work(fleet):
 
 @pytest.mark.parametrize("given", ["", "sha256=", "sha256=" + "0" * 64, "nonsense", "sha256=é"])
 @pytest.mark.fault("F64")
-def test_a_delivery_with_a_wrong_signature_is_only_counted(fleet, given):
+def test_a_delivery_with_a_wrong_signature_is_refused_and_counted(fleet, given):
     post = signed(ISSUE)
     client = WebhookClient()
     answer = client.one(
@@ -122,36 +122,13 @@ def test_a_delivery_with_a_wrong_signature_is_only_counted(fleet, given):
     assert client.app.intake.refused == {("github", "bad_signature"): 1}
     client.app.intake._count()
     assert WebhookSource.objects.get().refused_count == 1
+    assert not WorkItem.objects.exists()
 
 
 def test_a_delivery_that_follows_a_forged_one_of_the_same_id_is_not_lost(fleet):
     client = WebhookClient()
     assert client.one(signed(ISSUE, secret="wrong wrong")).status == 401
     assert "duplicate" not in client.one(signed(ISSUE)).content
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/webhooks/nope", "/webhooks/nope/gh", "/webhooks/github/nope", "/webhooks/slack"),
-        *("/webhooks/slack/gh", "/webhooks/", "/webhooks/github//", "/webhooks/github/a/b/c"),
-    ],
-)
-def test_all_missing_sources_have_the_same_response(fleet, path):
-    post = signed(ISSUE)
-    unknown = WebhookClient().one(Post(path=path, body=post.body, headers=post.headers))
-    assert unknown.status == 404
-    assert unknown.content == WebhookClient().one(Post(path="/webhooks/no-such")).content
-
-
-def test_a_source_of_a_disabled_tenant_is_a_404(fleet):
-    Tenant.objects.update(disabled_at=WebhookClient().now)
-    assert WebhookClient().one(signed(ISSUE)).status == 404
-
-
-def test_a_disabled_source_is_a_404(fleet):
-    WebhookSource.objects.update(disabled_at=WebhookClient().now)
-    assert WebhookClient().one(signed(ISSUE)).status == 404
 
 
 def test_the_signature_selects_one_of_several_sources(fleet, monkeypatch):

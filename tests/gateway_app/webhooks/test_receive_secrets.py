@@ -122,7 +122,7 @@ def test_unsigned_deliveries_are_refused_if_a_secret_is_missing(tenant):
 
 def test_the_provider_test_needs_allow_unsigned(tenant):
     source(tenant, type="test", secret_refs=[])
-    assert WebhookClient().one(Post("/webhooks/test", b"{}")).status == 404
+    assert WebhookClient().one(Post("/webhooks/test", b"{}")).status == 401
     WebhookSource.objects.update(allow_unsigned=True)
     assert WebhookClient().one(Post("/webhooks/test", b"{}")).status == 200
 
@@ -173,8 +173,8 @@ def test_an_old_or_future_signature_is_refused(tenant, monkeypatch, seconds):
     assert client.app.intake.refused == {("discord", "stale"): 1}
 
 
-def test_a_source_with_invalid_settings_is_a_404(tenant):
+def test_a_source_with_invalid_settings_is_refused(tenant):
     source(tenant, "any", type="generic", options={"header": 3})
     source(tenant, "odd", type="nonsense")
-    assert WebhookClient().one(Post("/webhooks/generic/any", b"{}")).status == 404
-    assert WebhookClient().one(Post("/webhooks/nonsense/odd", b"{}")).status == 404
+    assert WebhookClient().one(Post("/webhooks/generic/any", b"{}")).status == 401
+    assert WebhookClient().one(Post("/webhooks/nonsense/odd", b"{}")).status == 401

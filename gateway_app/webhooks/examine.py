@@ -1,0 +1,100 @@
+"""Checks a received webhook: the source that signed it, its challenge and its id; pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agents_app.webhooks import IndexedSource
+from agents_app.webhooks.providers import (
+    PROVIDERS,
+    TRIAL_PROVIDERS,
+    Provider,
+    SignatureVerdict,
+    Signed,
+    check_signature,
+    payload_of,
+)
+
+# An unsigned body is parsed for any client.
+UNSIGNED_BODY_BYTES = 2**20
+# Never accepted. Also a valid Ed25519 key, so that verifying with it takes as long as with another.
+_NO_SOURCE = {"": "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """`source` is None if there is none at the address; `answer` responds to a challenge."""
+
+    source: IndexedSource | None
+    verdict: SignatureVerdict
+    answer: dict[str, Any] | None = None
+    delivery_id: str = ""
+
+
+def body_limit(kind: str, sources: tuple[IndexedSource, ...]) -> int:
+    """The same for every source of a provider, whether it exists or not."""
+    limit = _provider_of(kind).body_limit_bytes
+    unsigned = sources and all(source.allow_unsigned for source in sources)
+    return min(limit, UNSIGNED_BODY_BYTES) if unsigned else limit
+
+
+def examine(
+    kind: str,
+    sources: tuple[IndexedSource, ...],
+    signed: Signed,
+    now: datetime,
+    most_secrets: int,
+) -> Examined:
+    """A refusal takes as long as that of a source with `most_secrets` secrets."""
+    if not sources:
+        _pass_time(kind, signed, now, most_secrets)
+        return Examined(None, SignatureVerdict(None, "bad_signature"))
+    source, verdict = check_all(sources, signed, now)
+    if not verdict.accepted:
+        _pass_time(kind, signed, now, most_secrets - verifications(sources))
+        return Examined(source, verdict)
+    answer = challenge_answer(source, signed)
+    identity = "" if answer else source.provider.delivery_id(signed.headers, signed.body)
+    return Examined(source, verdict, answer, identity)
+
+
+def check_all(
+    sources: tuple[IndexedSource, ...], signed: Signed, now: datetime
+) -> tuple[IndexedSource, SignatureVerdict]:
+    """The first source that accepts the signature; all are tried, so that the time is the same."""
+    verdicts = [
+        (
+            source,
+            check_signature(
+                source.provider, signed, source.secrets, now, allow_unsigned=source.allow_unsigned
+            ),
+        )
+        for source in sources
+    ]
+    stale = [pair for pair in verdicts if pair[1].signer is not None]
+    accepting = [pair for pair in verdicts if pair[1].accepted]
+    return (accepting or stale or verdicts)[0]
+
+
+def verifications(sources: tuple[IndexedSource, ...]) -> int:
+    """How often a signature of the body is computed for these sources."""
+    return sum(
+        max(1, len(source.secrets)) if source.provider.signs_body else 0 for source in sources
+    )
+
+
+def challenge_answer(source: IndexedSource, signed: Signed) -> dict[str, Any] | None:
+    """The response to a challenge that the provider sends before events; None for a delivery."""
+    if not source.provider.sends_challenges:
+        return None
+    return source.provider.answer(payload_of(signed.headers, signed.body))
+
+
+def _pass_time(kind: str, signed: Signed, now: datetime, times: int) -> None:
+    provider = _provider_of(kind)
+    for _ in range(times):
+        provider.verify(signed, _NO_SOURCE, now)
+
+
+def _provider_of(kind: str) -> Provider:
+    return PROVIDERS.get(kind) or TRIAL_PROVIDERS.get(kind) or PROVIDERS["generic"]
