@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test suite lint docs bench bench-compare openapi screenshots agent-command clean
+.PHONY: run test suite lint docs bench bench-compare openapi screenshots agent-command lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -57,6 +57,16 @@ screenshots: $(VENV)/.installed-dev
 # The commands of agents derive from agents_app/signals/declarations.py; a test finds a difference.
 agent-command: $(VENV)/.installed
 	$(BIN)/python manage.py shell -v 0 -c 'from agents_app.signals import write_command; write_command()'
+
+# Versions and hashes for all platforms; versions stay, unless pyproject.toml asks for others or
+# OPTIONS says `--upgrade` or `--upgrade-package NAME`. The tests need a newer Python than Drover.
+LOCK := $(VENV)/lock/bin/uv pip compile pyproject.toml --no-config --universal --generate-hashes \
+  --no-annotate --no-header --quiet $(OPTIONS)
+lock:
+	$(PYTHON) -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOCK) --python-version 3.11 --output-file requirements.lock
+	$(LOCK) --python-version 3.11.5 --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
