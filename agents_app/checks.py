@@ -11,13 +11,14 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @register()
 def check_lease_and_renewal(**_: Any) -> list[CheckMessage]:
-    if CONF.lease_seconds >= 2 * CONF.renew_seconds:
+    if CONF.lease_seconds >= 2 * CONF.heartbeat_seconds:
         return []
     return [
         Error(
-            f"DROVER_LEASE_SECONDS is {CONF.lease_seconds:g} and DROVER_RENEW_SECONDS is "
-            f"{CONF.renew_seconds:g}: one late renewal would end a lease.",
-            hint="Set DROVER_LEASE_SECONDS to at least twice DROVER_RENEW_SECONDS.",
+            f"DROVER_LEASE_SECONDS is {CONF.lease_seconds:g} and DROVER_HEARTBEAT_SECONDS is "
+            f"{CONF.heartbeat_seconds:g}: one late heartbeat would end a lease.",
+            hint="Remove DROVER_LEASE_SECONDS and set DROVER_MISSED_HEARTBEATS, or set it to at "
+            "least twice DROVER_HEARTBEAT_SECONDS.",
             id="drover.E001",
         )
     ]

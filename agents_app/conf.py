@@ -36,7 +36,8 @@ class Conf:
     log_format: str
     log_level: str
     lease_seconds: float
-    renew_seconds: float
+    heartbeat_seconds: float
+    missed_heartbeats: int
     reconcile_seconds: float
     spread_after: int
     spread_seconds: float
@@ -64,6 +65,10 @@ class Conf:
 def read_conf(env: Mapping[str, str]) -> Conf:
     data = Path(env.get("DROVER_DATA") or ROOT / "var").resolve()
     return Conf(
+    # The name before version 0.2 is still read.
+    renewal = _seconds(env, "DROVER_RENEW_SECONDS", 10)
+    heartbeat = _seconds(env, "DROVER_HEARTBEAT_SECONDS", renewal)
+    missed = _whole(env, "DROVER_MISSED_HEARTBEATS", 3, 2, 100)
         project=Path(env.get("DROVER_PROJECT") or ROOT / "examples").resolve(),
         data=data,
         host=env.get("DROVER_HOST") or "127.0.0.1",
@@ -83,8 +88,9 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         debug=_yes(env, "DROVER_DEBUG", "no"),
         log_format=_choice(env, "DROVER_LOG_FORMAT", "json", {"json", "human"}),
         log_level=_choice(env, "DROVER_LOG_LEVEL", "info", {"debug", "info", "warning", "error"}),
-        lease_seconds=_seconds(env, "DROVER_LEASE_SECONDS", 30),
-        renew_seconds=_seconds(env, "DROVER_RENEW_SECONDS", 10),
+        heartbeat_seconds=heartbeat,
+        missed_heartbeats=missed,
+        lease_seconds=_seconds(env, "DROVER_LEASE_SECONDS", heartbeat * missed),
         reconcile_seconds=_seconds(env, "DROVER_RECONCILE_SECONDS", 10),
         spread_after=_whole(env, "DROVER_SPREAD_AFTER", 3, 0, 1_000_000),
         spread_seconds=_seconds(env, "DROVER_SPREAD_SECONDS", 30),

@@ -125,7 +125,7 @@ class Lease:
             log.warning("worker.state_not_recorded", state=state, error=str(error))
 
     def _loop(self) -> None:
-        renew_at = time.monotonic() + CONF.renew_seconds
+        renew_at = time.monotonic() + CONF.heartbeat_seconds
         draining_recorded = False
         while not self._stopped.wait(CHECK_EVERY_SECONDS):
             if self.host.draining.is_set() and not draining_recorded:
@@ -137,7 +137,7 @@ class Lease:
                     self.extra_threads.serve(self.clock())
                 if time.monotonic() >= renew_at:
                     self._renew()
-                    renew_at = time.monotonic() + CONF.renew_seconds
+                    renew_at = time.monotonic() + CONF.heartbeat_seconds
             except DatabaseError as error:
                 # Without renewals the guard kills this process after a while.
                 log.warning("lease.not_renewed", error=str(error))

@@ -12,7 +12,7 @@ def test_an_empty_environment_is_a_working_one():
     conf = read_conf({})
     assert (conf.project, conf.data) == (ROOT / "examples", ROOT / "var")
     assert (conf.port, conf.workers, conf.concurrency) == (8080, 1, 16)
-    assert (conf.lease_seconds, conf.renew_seconds) == (30, 10)
+    assert (conf.heartbeat_seconds, conf.missed_heartbeats, conf.lease_seconds) == (10, 3, 30)
     assert conf.database_url == f"sqlite:///{ROOT}/var/drover.sqlite3"
     assert conf.host == "127.0.0.1"
 
@@ -20,6 +20,22 @@ def test_an_empty_environment_is_a_working_one():
 def test_an_empty_variable_means_the_default():
     names = ["DROVER_DATA", "DROVER_PORT", "DROVER_LEASE_SECONDS", "DATABASE_URL"]
     assert read_conf(dict.fromkeys(names, "")) == read_conf({})
+
+
+@pytest.mark.parametrize(
+    ("env", "heartbeat", "lease"),
+    [
+        ({"HEARTBEAT_SECONDS": "2"}, 2, 6),
+        ({"MISSED_HEARTBEATS": "5"}, 10, 50),
+        ({"HEARTBEAT_SECONDS": "0.5", "MISSED_HEARTBEATS": "4"}, 0.5, 2),
+        ({"RENEW_SECONDS": "4"}, 4, 12),
+        ({"RENEW_SECONDS": "4", "HEARTBEAT_SECONDS": "2"}, 2, 6),
+        ({"HEARTBEAT_SECONDS": "2", "LEASE_SECONDS": "60"}, 2, 60),
+    ],
+)
+def test_a_lease_lasts_for_a_number_of_heartbeats(env, heartbeat, lease):
+    conf = read_conf({f"DROVER_{name}": text for name, text in env.items()})
+    assert (conf.heartbeat_seconds, conf.lease_seconds) == (heartbeat, lease)
 
 
 def test_where_runs_find_the_gateway_is_said_or_follows_from_where_it_listens():
@@ -57,6 +73,8 @@ def test_paths_are_made_absolute():
         ("DROVER_LEASE_SECONDS", "0"),
         ("DROVER_LEASE_SECONDS", "nan"),
         ("DROVER_LEASE_SECONDS", "inf"),
+        ("DROVER_HEARTBEAT_SECONDS", "soon"),
+        ("DROVER_MISSED_HEARTBEATS", "1"),
         ("DROVER_RENEW_SECONDS", "soon"),
         ("DROVER_RENEW_SECONDS", "nan"),
         ("DROVER_LOG_FORMAT", "xml"),

@@ -33,7 +33,7 @@ def test_a_port_in_use_is_refused(tmp_path: Path) -> None:
         ({"DATABASE_URL": "postgresql://u:canary@127.0.0.1:1/x"}, "cannot open the database"),
         ({"DATABASE_URL": "sqlite:////nowhere/x.sqlite3"}, "unable to open database file"),
         ({"DROVER_PROJECT": "/nowhere"}, "project directory /nowhere does not exist"),
-        ({"DROVER_LEASE_SECONDS": "5", "DROVER_RENEW_SECONDS": "10"}, "DROVER_RENEW_SECONDS"),
+        ({"DROVER_LEASE_SECONDS": "5"}, "DROVER_MISSED_HEARTBEATS"),
         ({"REDIS_URL": "http://localhost"}, "REDIS_URL"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
