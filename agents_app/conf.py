@@ -30,14 +30,15 @@ class Conf:
     database_url: str
     redis_url: str
     redis_prefix: str
+    secret_variables: tuple[str, ...]
     workers: int
     concurrency: int
     debug: bool
     log_format: str
     log_level: str
-    lease_seconds: float
     heartbeat_seconds: float
     missed_heartbeats: int
+    lease_seconds: float
     reconcile_seconds: float
     spread_after: int
     spread_seconds: float
@@ -64,11 +65,11 @@ class Conf:
 
 def read_conf(env: Mapping[str, str]) -> Conf:
     data = Path(env.get("DROVER_DATA") or ROOT / "var").resolve()
-    return Conf(
     # The name before version 0.2 is still read.
     renewal = _seconds(env, "DROVER_RENEW_SECONDS", 10)
     heartbeat = _seconds(env, "DROVER_HEARTBEAT_SECONDS", renewal)
     missed = _whole(env, "DROVER_MISSED_HEARTBEATS", 3, 2, 100)
+    return Conf(
         project=Path(env.get("DROVER_PROJECT") or ROOT / "examples").resolve(),
         data=data,
         host=env.get("DROVER_HOST") or "127.0.0.1",
@@ -83,6 +84,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         database_url=env.get("DATABASE_URL") or f"sqlite:///{data / 'drover.sqlite3'}",
         redis_url=_redis_url(env.get("REDIS_URL", "")),
         redis_prefix=env.get("DROVER_REDIS_PREFIX") or "drover:",
+        secret_variables=tuple(_words(env, "DROVER_SECRET_VARIABLES")),
         workers=_whole(env, "DROVER_WORKERS", 1, 1, 64),
         concurrency=_whole(env, "DROVER_CONCURRENCY", 16, 1, 1000),
         debug=_yes(env, "DROVER_DEBUG", "no"),

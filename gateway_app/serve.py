@@ -18,6 +18,7 @@ from agents_app.installation import (
     SOCKET_MODE,
     gateway_socket_path,
     open_private_file,
+    repair_permissions,
     socket_directory,
 )
 from gateway_app.asgi import GatewayProtocol
@@ -114,4 +115,5 @@ def _open_run_socket(data: Path) -> tuple[RunSocket | None, socket.socket | None
 
 
 if __name__ == "__main__":
+    repair_permissions(CONF)
     sys.exit(serve(sys.argv[1], int(sys.argv[2]), CONF.data))

@@ -1,12 +1,16 @@
 """Configuration of logging: JSON for files and programs, readable lines for a terminal."""
 
 import logging.config
+import logging.handlers
+import os
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import structlog
 
 from agents_app.conf import Conf
+from agents_app.installation import create_private_directory, open_private_file
 from agents_app.redaction import clean_line
 
 _SHARED: list[Any] = [
@@ -16,6 +20,14 @@ _SHARED: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
 ]
+
+
+class PrivateLogFile(logging.handlers.RotatingFileHandler):
+    """A log file that only this user may read, whatever the umask."""
+
+    def _open(self) -> TextIOWrapper:
+        os.close(open_private_file(Path(self.baseFilename)))
+        return super()._open()
 
 
 def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
@@ -80,9 +92,9 @@ def _without_secrets(_logger: Any, _method: str, line: str) -> str:
 
 
 def _add_file(settings: dict[str, Any], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    create_private_directory(path.parent)
     settings["handlers"]["file"] = {
-        "class": "logging.handlers.RotatingFileHandler",
+        "class": "scheduler_project.log_format.PrivateLogFile",
         "formatter": "json",
         "filename": str(path),
         "maxBytes": 10_000_000,

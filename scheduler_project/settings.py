@@ -5,7 +5,12 @@ from typing import Any
 
 from agents_app.clock import HOST_ZONE
 from agents_app.conf import CONF, database_settings
-from agents_app.installation import read_secret_key, redis_url, transport_options
+from agents_app.installation import (
+    create_private_database,
+    read_secret_key,
+    redis_url,
+    transport_options,
+)
 from scheduler_project.admin_site import UNFOLD as UNFOLD
 from scheduler_project.log_format import logging_settings
 
@@ -100,6 +105,7 @@ def _database() -> dict[str, Any]:
 
 
 DATABASES = {"default": _database()}
+create_private_database(CONF)
 LOGGING_CONFIG = None
 LOGGING = logging_settings(CONF, os.environ.get("DROVER_ROLE", ""))
 

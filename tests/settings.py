@@ -37,6 +37,11 @@ os.environ |= {
     else f"sqlite:///{SESSION}/drover.sqlite3",
 }
 
+# Made before the settings read it, as `up` does before it starts processes.
+from agents_app.installation import read_or_create_secret  # noqa: E402
+
+read_or_create_secret(SESSION / "data" / "redis.password")
+
 from scheduler_project.settings import *  # noqa: E402, F403
 from scheduler_project.settings import DATABASES  # noqa: E402
 

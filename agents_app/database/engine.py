@@ -117,6 +117,10 @@ class Engine(ABC):
     def clock_difference(self, now: datetime) -> timedelta:
         """How far the database's clock is ahead of `now`, which is this host's clock."""
 
+    @abstractmethod
+    def accepts_wrong_password(self) -> bool:
+        """Whether the server lets the user of this connection in with any password."""
+
     # --- locks ------------------------------------------------------------------------------
 
     @abstractmethod

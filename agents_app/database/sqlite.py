@@ -92,6 +92,10 @@ class SqliteEngine(Engine):
         """None: the database has no other clock than this host's."""
         return timedelta(0)
 
+    def accepts_wrong_password(self) -> bool:
+        """False: there is no server; the mode of the file says who may read it."""
+        return False
+
     # --- locks: the writing transaction excludes every other one ------------------------------
 
     def row_lock(self, table: str = "") -> str:

@@ -11,6 +11,13 @@ from agents_app.installation.gateway_socket import (
     socket_directory,
 )
 from agents_app.installation.loopback import is_loopback
+from agents_app.installation.permissions import (
+    allow_passage,
+    create_data_directory,
+    create_private_database,
+    find_open_paths,
+    repair_permissions,
+)
 from agents_app.installation.private_files import (
     create_private_directory,
     create_private_file,
@@ -22,6 +29,7 @@ from agents_app.installation.private_files import (
 from agents_app.installation.redis_server import (
     client_url,
     find_server,
+    redis_password,
     redis_socket_path,
     redis_url,
     server_argv,
@@ -32,10 +40,14 @@ from agents_app.installation.up_lock import DRAIN_SIGNAL, drain_up, hold_lock, r
 __all__ = [
     "DRAIN_SIGNAL",
     "SOCKET_MODE",
+    "allow_passage",
     "client_url",
+    "create_data_directory",
+    "create_private_database",
     "create_private_directory",
     "create_private_file",
     "drain_up",
+    "find_open_paths",
     "find_server",
     "gateway_socket_path",
     "hold_lock",
@@ -44,8 +56,10 @@ __all__ = [
     "read_or_create_private",
     "read_or_create_secret",
     "read_secret_key",
+    "redis_password",
     "redis_socket_path",
     "redis_url",
+    "repair_permissions",
     "running_up",
     "server_argv",
     "socket_directory",

@@ -13,13 +13,14 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def create_private_directory(path: str | Path, mode: int = 0o700) -> None:
-    """Create the directory and its parents if missing; an existing directory stays as it is."""
+    """Create the directory and its parents, private too; existing directories stay as they are."""
     try:
         os.mkdir(path, mode)  # noqa: PTH102 - pathlib is slower, and every run calls this
     except FileExistsError:
         pass
     except FileNotFoundError:
-        os.makedirs(path, mode, exist_ok=True)  # noqa: PTH103
+        create_private_directory(Path(path).parent)
+        create_private_directory(path, mode)
 
 
 def private_directory(path: Path, mode: int = 0o700) -> Path:
@@ -61,7 +62,7 @@ def read_or_create_private(path: Path, text: str) -> str:
     """The content of the file, which is created with `text` if it does not exist."""
     with contextlib.suppress(FileNotFoundError):
         return path.read_text(encoding="utf-8")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
     draft = _draft(path, text)
     try:
         # link, not rename: of several processes that create the file, the first keeps its text.

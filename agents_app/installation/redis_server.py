@@ -1,7 +1,8 @@
 """The address, the configuration and the command line of an installation's own Redis server.
 
 The server listens on a Unix socket in a private directory and on no port: the address follows from
-the data directory, so it is the same after every start, needs no password and is not shared.
+the data directory, so it is the same after every start and is not shared. It asks for a password,
+because a sandbox that hides the directory from a run does not keep the run from connecting.
 """
 
 import hashlib
@@ -10,16 +11,23 @@ import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 from agents_app.conf import Conf
 from agents_app.errors import ConfigError
-from agents_app.installation.private_files import private_directory, write_private
+from agents_app.installation.private_files import (
+    private_directory,
+    read_or_create_secret,
+    write_private,
+)
 
 SERVER_NAMES = ("valkey-server", "redis-server")
 # The kernel's limit is 108 bytes with the closing NUL.
 _LONGEST_SOCKET_PATH = 107
 # Kombu unquotes the path of a redis+socket URL and Flower does not: use no quoted characters.
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/._~+@-]*", re.ASCII)
+# A prefix that is also a pattern of an ACL: no wildcards and no spaces.
+_PLAIN_PREFIX = re.compile(r"[A-Za-z0-9:._-]*", re.ASCII)
 # Not tempfile.gettempdir(): TMPDIR may differ between the shells of one installation.
 _SHORT_ROOT = Path("/tmp")  # noqa: S108
 
@@ -28,7 +36,7 @@ daemonize no
 port 0
 protected-mode yes
 unixsocket {socket}
-unixsocketperm 700
+unixsocketperm 600
 dir {directory}
 loglevel warning
 logfile ""
@@ -39,7 +47,9 @@ appendfsync everysec
 aof-load-truncated yes
 aof-use-rdb-preamble no
 maxmemory-policy noeviction
+user default on #{password_hash} ~{prefix}* &* +@all -@admin -@dangerous +info
 """
+# &*: the server compares the patterns that Celery subscribes to literally, so no prefix fits them.
 # aof-use-rdb-preamble no: Redis 7.0 cannot read the binary preamble that Valkey 9 writes, and a
 # machine may gain or lose a server on its PATH between two starts. Commands as text fit both.
 
@@ -81,9 +91,22 @@ def redis_socket_path(data: Path) -> Path:
     return _SHORT_ROOT / f"drover-{os.getuid()}-{digest}" / "redis.sock"
 
 
+def _password_file(data: Path) -> Path:
+    return data / "redis.password"
+
+
+def redis_password(data: Path) -> str:
+    """The password of the server; empty if it was last started by a version without passwords."""
+    try:
+        return _password_file(data).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""
+
+
 def local_url(data: Path) -> str:
-    """The Celery address of the server that `up` starts for this data directory."""
-    return f"redis+socket://{redis_socket_path(data)}"
+    """The Celery address, with the password, of the server that `up` starts for this directory."""
+    login = f":{quote(password, safe='')}@" if (password := redis_password(data)) else ""
+    return f"redis+socket://{login}{redis_socket_path(data)}"
 
 
 def redis_url(conf: Conf) -> str:
@@ -98,13 +121,23 @@ def client_url(url: str) -> str:
     return re.sub(r"^redis\+socket://", "unix://", url)
 
 
-def server_argv(server: Path, data: Path) -> tuple[str, ...]:
-    """Create the private directories and the configuration file; returns the command line."""
+def server_argv(server: Path, data: Path, prefix: str) -> tuple[str, ...]:
+    """Create the private directories, the password and the configuration file with its hash.
+
+    Clients may use keys with the prefix. Returns the command line.
+    """
     directory, socket = redis_directory(data), redis_socket_path(data)
     private_directory(directory)
     private_directory(socket.parent)
     config = directory / "redis.conf"
-    write_private(config, _CONFIG.format(socket=_quoted(socket), directory=_quoted(directory)))
+    password = read_or_create_secret(_password_file(data))
+    text = _CONFIG.format(
+        socket=_quoted(socket),
+        directory=_quoted(directory),
+        password_hash=hashlib.sha256(password.encode()).hexdigest(),
+        prefix=prefix if _PLAIN_PREFIX.fullmatch(prefix) else "",
+    )
+    write_private(config, text)
     return (str(server), str(config))
 
 

@@ -8,6 +8,7 @@ from agents_app.conf import CONF, ROOT
 from agents_app.errors import Refused
 from agents_app.harness import SCRIPT
 from agents_app.installation import (
+    allow_passage,
     create_private_directory,
     gateway_socket_path,
     socket_directory,
@@ -51,6 +52,8 @@ def prepare_run(
     variables = _secret_variables(secrets, workdir, is_running=is_running) | (
         {"DROVER_SHARED_DIR": str(shared)} if shared else {}
     )
+    if definition.runtime.type == "host-user":
+        allow_passage(CONF.data)
     return RunSpec(
         run_id=job.run_id,
         argv=_resolve(definition),

@@ -28,6 +28,11 @@ from agents_app.maintenance.findings import (
 )
 from agents_app.maintenance.fleet_checks import FLEET_CHECKS
 from agents_app.maintenance.invariants import INVARIANTS, violations
+from agents_app.maintenance.security_checks import (
+    accepts_without_password,
+    check_docker_socket,
+    check_permissions,
+)
 from agents_app.models import (
     Scheduler,
     Tenant,
@@ -41,6 +46,8 @@ LOW_DISK_BYTES, FULL_DISK_BYTES = 1_000_000_000, 100_000_000
 SKEW = timedelta(seconds=5)
 REDIS_SECONDS = 2
 START = "start Drover: manage.py up"
+SECURE_REDIS = "set requirepass in the configuration of the server, and the password in REDIS_URL"
+SECURE_POSTGRES = "set scram-sha-256 for this user in pg_hba.conf, and the password in DATABASE_URL"
 
 
 def examine(clock: Callable[[], datetime]) -> list[Finding]:
@@ -114,8 +121,11 @@ def check_redis(_: datetime) -> CheckResults:
     except (redis.RedisError, ValueError, OSError) as error:
         # Work is kept in the database; it starts when the sweep can send hints again.
         yield WRONG, f"cannot be reached: {one_line(error)}", advice
-    else:
-        yield OK, "answers", ""
+        return
+    yield OK, "answers", ""
+    if accepts_without_password(url, REDIS_SECONDS):
+        advice = SECURE_REDIS if CONF.redis_url else "start Drover again: manage.py up"
+        yield WARNING, "serves clients without a password, and so every run", advice
 
 
 def check_project(_: datetime) -> CheckResults:
@@ -142,6 +152,9 @@ def check_database(_: datetime) -> CheckResults:
         yield WRONG, f"{len(plan)} migrations are missing", "manage.py migrate"
     else:
         yield OK, f"{ENGINE.name}, all migrations applied", ""
+    if ENGINE.accepts_wrong_password():
+        detail = "lets this user in with any password, and so every run"
+        yield WARNING, detail, SECURE_POSTGRES
 
 
 def check_scheduler(_: datetime) -> CheckResults:
@@ -199,6 +212,7 @@ def check_clock(now: datetime) -> CheckResults:
 WITHOUT_DATABASE: Mapping[str, Check] = {
     "settings": check_settings,
     "data directory": check_data,
+    "permissions": check_permissions,
     "redis": check_redis,
     "project": check_project,
 }
@@ -208,4 +222,5 @@ WITH_DATABASE: Mapping[str, Check] = {
     "beat": check_beat,
     "clock": check_clock,
     **FLEET_CHECKS,
+    "docker socket": check_docker_socket,
 }

@@ -5,7 +5,7 @@ Does not belong here: rules about agents or runs.
 """
 
 from agents_app.stack.banner import STARTED_AT
-from agents_app.stack.roles import ONLY_FOR_UP
+from agents_app.stack.environment import ONLY_FOR_UP
 from agents_app.stack.supervisor import HANDLED_SIGNALS
 
 __all__ = [

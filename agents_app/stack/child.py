@@ -79,6 +79,7 @@ async def start_child(
         *role.argv,
         env=dict(role.env),
         cwd=role.directory,
+        umask=role.umask,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

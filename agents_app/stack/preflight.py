@@ -1,4 +1,4 @@
-"""Checks before the start of the processes: project, data directory and ports."""
+"""Checks before the start of the processes: project and ports."""
 
 import errno
 import os
@@ -16,16 +16,6 @@ def ensure_project(project: Path) -> None:
             f"the project directory {project} does not exist. "
             "Create it, or set DROVER_PROJECT to the directory that contains agents/."
         )
-
-
-def ensure_data(data: Path) -> None:
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot create the data directory {data}: {error.strerror}. "
-            "Set DROVER_DATA to a directory that this user may write to."
-        ) from None
 
 
 def choose_ports(conf: Conf, env: Mapping[str, str]) -> dict[str, str]:

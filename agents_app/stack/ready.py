@@ -16,14 +16,16 @@ Connecting = Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 def report_ready(**_: object) -> None:
     """Create the ready file; called by a process when it is ready."""
     if path := os.environ.get(READY_FILE):
-        Path(path).touch()
+        Path(path).touch(0o600)
 
 
-def redis_answers(socket: Path) -> ReadyCheck:
+def redis_answers(socket: Path, password: str) -> ReadyCheck:
+    request = f"AUTH {password}\r\nPING\r\nQUIT\r\n".encode()
+
     async def check() -> bool:
         # A server that is still loading its data answers -LOADING.
-        reply = await _exchange(asyncio.open_unix_connection(socket), b"PING\r\nQUIT\r\n")
-        return reply.startswith(b"+PONG")
+        reply = await _exchange(asyncio.open_unix_connection(socket), request)
+        return reply.startswith(b"+OK\r\n+PONG")
 
     return check
 

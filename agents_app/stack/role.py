@@ -14,6 +14,8 @@ class Role:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     directory: Path | None = None
+    # -1: that of the supervisor. A worker passes it on to runs.
+    umask: int = -1
     # Without `ready` and `ready_file` a process is ready when it has started.
     ready: ReadyCheck | None = None
     # Created by the process itself; removed before every start.

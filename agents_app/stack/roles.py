@@ -1,7 +1,6 @@
 """The processes of an installation: command line, environment, ready check and stop order."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from signal import SIGKILL, SIGQUIT, SIGTERM
 
@@ -9,9 +8,11 @@ from agents_app.conf import ROOT, Conf
 from agents_app.installation import (
     find_server,
     read_or_create_secret,
+    redis_password,
     redis_socket_path,
     server_argv,
 )
+from agents_app.stack.environment import Environment, role_environment
 from agents_app.stack.ready import READY_FILE, http_answers, redis_answers
 from agents_app.stack.role import Role
 
@@ -21,14 +22,9 @@ STOP_WORK, STOP_GATEWAY, STOP_REDIS = range(3)
 START_REDIS, START_REST = range(2)
 
 FLOWER_USER = "admin"
-# Secrets of the first start, which the child processes do not need.
-ONLY_FOR_UP = frozenset({"DROVER_ADMIN_PASSWORD", "DROVER_BOOTSTRAP_TOKEN"})
-# With DJANGO_SETTINGS_MODULE Celery would load Django: 30 MB that Flower does not need.
-_NOT_FOR_FLOWER = ("DATABASE_URL", "DROVER_SECRET_KEY", "DJANGO_SETTINGS_MODULE")
+_PRIVATE_UMASK = 0o077
 
 _FLOWER = (sys.executable, "-m", "celery", "-q", "-A", "agents_app.stack.monitor", "flower")
-
-Environment = Mapping[str, str]
 
 
 def all_roles(conf: Conf, env: Environment) -> tuple[Role, ...]:
@@ -42,9 +38,10 @@ def all_roles(conf: Conf, env: Environment) -> tuple[Role, ...]:
 def redis_role(conf: Conf, env: Environment) -> Role:
     return Role(
         name="redis",
-        argv=server_argv(find_server(), conf.data),
-        env={name: env[name] for name in ("PATH", "LANG", "TZ") if name in env},
-        ready=redis_answers(redis_socket_path(conf.data)),
+        argv=server_argv(find_server(), conf.data, conf.redis_prefix),
+        env=role_environment(conf, env, "redis"),
+        umask=_PRIVATE_UMASK,
+        ready=redis_answers(redis_socket_path(conf.data), redis_password(conf.data)),
         quiet_start=True,
         start_stage=START_REDIS,
         stop_stage=STOP_REDIS,
@@ -67,7 +64,7 @@ def worker_role(conf: Conf, env: Environment, number: int) -> Role:
     return Role(
         name=name,
         argv=(*guard, "--", *_serve("worker", name, str(conf.concurrency))),
-        env=_child_env(env, name) | {READY_FILE: str(ready_file)},
+        env=_child_env(conf, env, name) | {READY_FILE: str(ready_file)},
         directory=ROOT,
         ready_file=ready_file,
         start_stage=START_REST,
@@ -84,7 +81,7 @@ def beat_role(conf: Conf, env: Environment) -> Role:
     return Role(
         name="beat",
         argv=_serve("beat"),
-        env=_child_env(env, "beat") | {READY_FILE: str(ready_file)},
+        env=_child_env(conf, env, "beat") | {READY_FILE: str(ready_file)},
         directory=ROOT,
         ready_file=ready_file,
         start_stage=START_REST,
@@ -98,7 +95,7 @@ def gateway_role(conf: Conf, env: Environment) -> Role:
     return Role(
         name="gateway",
         argv=(sys.executable, "-m", "gateway_app.serve", conf.host, str(conf.port)),
-        env=_child_env(env, "gateway"),
+        env=_child_env(conf, env, "gateway"),
         directory=ROOT,
         ready=http_answers(conf.port, "/healthz"),
         start_stage=START_REST,
@@ -116,11 +113,10 @@ def flower_role(conf: Conf, env: Environment) -> Role:
         "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}",
         "FLOWER_MAX_TASKS": "1000",
     }
-    shared = _child_env(env, "flower")
     return Role(
         name="flower",
         argv=(*_FLOWER, "--logging=error"),
-        env={name: shared[name] for name in shared if name not in _NOT_FOR_FLOWER} | own,
+        env=_child_env(conf, env, "flower") | own,
         directory=ROOT,
         ready=http_answers(conf.flower_port, "/", status=401),
         start_stage=START_REST,
@@ -139,10 +135,9 @@ def _serve(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "agents_app.stack.serve", *arguments)
 
 
-def _child_env(env: Environment, role: str) -> dict[str, str]:
-    kept = {name: value for name, value in env.items() if name not in ONLY_FOR_UP}
-    return kept | {
-        "DROVER_ROLE": role,
+def _child_env(conf: Conf, env: Environment, name: str) -> dict[str, str]:
+    return role_environment(conf, env, name) | {
+        "DROVER_ROLE": name,
         # `up` has run the system checks; in each process they would load every page.
         "CELERY_SKIP_CHECKS": "true",
         # Two arenas instead of eight per core, so that threads share freed memory.

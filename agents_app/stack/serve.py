@@ -10,6 +10,8 @@ import warnings
 from celery import signals
 from celery.utils.nodenames import default_nodename, host_format
 
+from agents_app.conf import CONF
+from agents_app.installation import repair_permissions
 from agents_app.stack.ready import report_ready
 from scheduler_project.celery import app
 
@@ -41,4 +43,5 @@ def beat() -> int:
 
 
 if __name__ == "__main__":
+    repair_permissions(CONF)
     sys.exit(worker(*sys.argv[2:]) if sys.argv[1] == "worker" else beat())

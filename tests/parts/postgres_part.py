@@ -5,6 +5,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import psycopg
 
 from tests.parts.missing import missing
+from tests.parts.waiting import wait_for
 
 
 def server_binaries() -> Path:
@@ -72,12 +74,27 @@ class PostgresServer:
         self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.url(name)
 
+    def add_user(self, name: str, password: str, method: str) -> None:
+        """Add a user whom the server lets in by a method of pg_hba.conf."""
+        self.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
+        rules = self.directory / "data" / "pg_hba.conf"
+        rules.write_text(f"host all {name} 127.0.0.1/32 {method}\n{rules.read_text()}")
+        before = self._loaded_at()
+        self.execute("SELECT pg_reload_conf()")
+        # A connection that knows the new configuration was let in by the new rules.
+        wait_for(lambda: self._loaded_at() > before)
+
     def rename_database(self, url: str, name: str) -> None:
         self.execute(f'ALTER DATABASE "{url.rpartition("/")[2]}" RENAME TO "{name}"')
 
     def execute(self, sql: str, *parameters: Any) -> None:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(sql.encode(), parameters)
+
+    def _loaded_at(self) -> datetime:
+        with psycopg.connect(self.url()) as connection:
+            ((at,),) = connection.execute("SELECT pg_conf_load_time()").fetchall()
+            return at  # type: ignore[no-any-return]
 
     def _run(self, program: str, *arguments: str) -> None:
         argv = [str(self.binaries / program), "-D", str(self.directory / "data"), *arguments]

@@ -9,9 +9,9 @@ from pathlib import Path
 import redis
 
 from agents_app.installation.redis_server import (
-    client_url,
     embedded_server,
     local_url,
+    redis_socket_path,
     server_argv,
 )
 from tests.parts.missing import missing
@@ -32,13 +32,20 @@ BINARIES = {"valkey": valkey_binary, "redis": redis_binary}
 
 
 class RedisServer:
-    """Starts, stops, kills and freezes the server; its address stays the same."""
+    """Starts, stops, kills and freezes the server; its address stays the same.
 
-    def __init__(self, binary: Path, data: Path) -> None:
+    `url` has the password of Drover, whose rights `prefix` limits; `client` may do everything.
+    """
+
+    def __init__(self, binary: Path, data: Path, prefix: str = "") -> None:
         self.binary = binary
         self.data = data
-        self.url = local_url(data)
+        self.prefix = prefix
         self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return local_url(self.data)
 
     @property
     def pid(self) -> int:
@@ -46,14 +53,21 @@ class RedisServer:
         return self.process.pid
 
     def start(self) -> "RedisServer":
-        argv = server_argv(self.binary, self.data)
+        argv = server_argv(self.binary, self.data, self.prefix)
+        with Path(argv[-1]).open("a") as config:
+            config.write("user tests on >tests ~* &* +@all\n")
         with (self.data / "redis.log").open("ab") as log:
-            self.process = subprocess.Popen(argv, stdout=log, stderr=log)
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log, umask=0o077)
         wait_for(self.answers, 10, f"{self.binary} does not answer")
         return self
 
     def client(self) -> redis.Redis:
-        return redis.Redis.from_url(client_url(self.url), socket_timeout=5)
+        return redis.Redis(
+            unix_socket_path=str(redis_socket_path(self.data)),
+            username="tests",
+            password="tests",
+            socket_timeout=5,
+        )
 
     def answers(self) -> bool:
         assert self.process is not None and self.process.poll() is None, self.log()

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from agents_app.conf import ROOT, Conf, read_conf
-from agents_app.stack import roles
+from agents_app.stack import ONLY_FOR_UP, roles
 from agents_app.stack.role import Role
 from tests.parts.ports import free_port
 from tests.parts.processes import all_gone, stop_process, tree_of
@@ -90,7 +90,7 @@ class PrivateStack:
         role = self._role(name)
         if role.ready_file is not None:
             role.ready_file.unlink(missing_ok=True)
-        process = self._spawn(name, role.argv, dict(role.env))
+        process = self._spawn(name, role.argv, dict(role.env), role.umask)
         wait_for(
             lambda: _is_ready(role) or process.poll() is not None, seconds, lambda: self.log(name)
         )
@@ -162,15 +162,23 @@ class PrivateStack:
         self.close()
 
     def _role(self, name: str) -> Role:
-        env = {key: value for key, value in self.env.items() if key not in roles.ONLY_FOR_UP}
-        return next(role for role in roles.all_roles(self.conf, env) if role.name == name)
+        env = {key: value for key, value in self.env.items() if key not in ONLY_FOR_UP}
+        # `up` reads from the database which variables are secrets of sources and targets.
+        env["DROVER_SECRET_VARIABLES"] = ",".join(env)
+        return next(role for role in roles.all_roles(read_conf(env), env) if role.name == name)
 
     def _spawn(
-        self, name: str, argv: Sequence[str], env: dict[str, str]
+        self, name: str, argv: Sequence[str], env: dict[str, str], umask: int = -1
     ) -> subprocess.Popen[bytes]:
         with (self.data.parent / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                argv, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True
+                argv,
+                cwd=ROOT,
+                env=env,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                umask=umask,
             )
         self.processes[name] = process
         return process

@@ -14,8 +14,13 @@ from django.db import connections
 from agents_app.accounts import ensure_bootstrap_token
 from agents_app.conf import CONF, ROOT, read_conf
 from agents_app.errors import ConfigError
-from agents_app.installation import DRAIN_SIGNAL, hold_lock
-from agents_app.models import DEFAULT_TENANT, Tenant
+from agents_app.installation import (
+    DRAIN_SIGNAL,
+    create_data_directory,
+    hold_lock,
+    repair_permissions,
+)
+from agents_app.models import DEFAULT_TENANT, Agent, NotifyTarget, Tenant, WebhookSource
 from agents_app.project import sync_project
 from agents_app.runs import control
 from agents_app.skills import discover_project
@@ -33,7 +38,7 @@ class Command(BaseCommand):
         signal.pthread_sigmask(signal.SIG_BLOCK, {DRAIN_SIGNAL})
         try:
             preflight.ensure_project(CONF.project)
-            preflight.ensure_data(CONF.data)
+            create_data_directory(CONF.data)
             with hold_lock(CONF.data) as lock_fd:
                 variables = project_variables()
                 ports = preflight.choose_ports(read_conf({**os.environ, **variables}), os.environ)
@@ -41,7 +46,9 @@ class Command(BaseCommand):
                     self.stderr.write(f"warning: {line}")
                 self._prepare_database()
                 prepare()
-                become_supervisor(lock_fd, {**variables, **ports, STARTED_AT: str(started_at)})
+                self._repair_permissions()
+                variables |= ports | secret_variables() | {STARTED_AT: str(started_at)}
+                become_supervisor(lock_fd, variables)
         except OSError as error:
             raise ConfigError(f"cannot start: {error}") from None
         except KeyboardInterrupt:
@@ -53,6 +60,11 @@ class Command(BaseCommand):
             self.stdout.write(f"database: {applied} migrations applied")
         if password := first_start.ensure_admin(os.environ.get("DROVER_ADMIN_PASSWORD", "")):
             self.stdout.write(f"login: user admin, password {password} (shown only once)")
+
+    def _repair_permissions(self) -> None:
+        as_others = Agent.objects.filter(removed_at__isnull=True, runtime__type="host-user")
+        if repaired := repair_permissions(CONF, passage=as_others.exists()):
+            self.stdout.write(f"data directory: permissions of {repaired} paths repaired")
 
 
 def project_variables() -> dict[str, str]:
@@ -81,6 +93,15 @@ def prepare() -> None:
     if token := os.environ.get("DROVER_BOOTSTRAP_TOKEN"):
         ensure_bootstrap_token(Tenant.objects.get(name=DEFAULT_TENANT), token)
     control.start_scheduler(now)
+
+
+def secret_variables() -> dict[str, str]:
+    """The variable with the names of all variables that sources and targets refer to."""
+    references = [each for row in WebhookSource.objects.all() for each in row.secret_refs]
+    for target in NotifyTarget.objects.all():
+        references += [target.url, target.secret_ref]
+    referred = {each.removeprefix("env:") for each in references if each.startswith("env:")}
+    return {"DROVER_SECRET_VARIABLES": ",".join(sorted(referred | set(CONF.secret_variables)))}
 
 
 def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:

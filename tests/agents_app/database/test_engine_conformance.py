@@ -31,6 +31,7 @@ from tests.agents_app.database.item_table import (
     names,
     stored,
 )
+from tests.parts.postgres_part import PostgresServer
 
 # Texts that array literals, JSON or SQL could take for something else.
 AWKWARD = 'a "quoted", {braced} \\ NULL \n %s ? ünïcode'
@@ -214,6 +215,27 @@ def test_the_difference_of_the_clocks_is_measured(engine: Engine):
     behind = engine.clock_difference(now - timedelta(minutes=1))
     expected = timedelta(minutes=1) if engine.name == "postgresql" else timedelta(0)
     assert abs(behind - expected) < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("method", ["trust", "scram-sha-256"])
+def test_a_server_that_does_not_check_passwords_is_found(
+    engine: Engine, method: str, request: pytest.FixtureRequest
+):
+    """SQLite has no server; who may read its file is checked elsewhere."""
+    if engine.name == "sqlite":
+        assert not engine.accepts_wrong_password()
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    user = f"checked_{method.partition('-')[0]}"
+    server.add_user(user, "right", method)
+    address = f"postgresql://{user}:right@127.0.0.1:{server.port}/postgres"
+    made = connections.configure_settings({"default": database_settings(address)})["default"]
+    connections.settings[user] = made
+    try:
+        assert type(engine)(user).accepts_wrong_password() == (method == "trust")
+    finally:
+        connections[user].close()
+        del connections.settings[user]
 
 
 # --- locks ----------------------------------------------------------------------------------

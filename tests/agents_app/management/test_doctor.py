@@ -1,6 +1,8 @@
 """Each thing that can be wrong is found, said in one line, and makes the exit code 1."""
 
 import itertools
+import socket
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,15 +10,18 @@ from typing import Any
 
 import pytest
 
-from agents_app.conf import CONF, Conf
-from agents_app.maintenance import doctor, fleet_checks
+from agents_app.conf import CONF, Conf, read_conf
+from agents_app.database import ENGINE
+from agents_app.maintenance import doctor, fleet_checks, security_checks
 from agents_app.maintenance.findings import Check
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant, WebhookSource
 from agents_app.worker.lease import this_host
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.management.calling import call
 from tests.agents_app.management.conftest import write_agent
-from tests.parts.redis_part import RedisServer
+from tests.parts.processes import stop_process
+from tests.parts.redis_part import RedisServer, valkey_binary
+from tests.parts.waiting import wait_for
 
 
 def findings(check: Check, now: datetime = NOON) -> list[tuple[str, str]]:
@@ -29,7 +34,11 @@ def healthy(fleet: Fleet) -> None:
     Scheduler.objects.create(pk=1, state="running", started_at=now, last_check_at=now)
 
 
-def test_a_healthy_installation_passes(durable_fleet: Fleet, project: Path):
+def test_a_healthy_installation_passes(
+    durable_fleet: Fleet, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # On some machines the user of the tests may use Docker, which doctor warns about.
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{project}/no.sock")
     write_agent(project, "greeter", "---\ncommand: [echo]\n---\nx\n")
     call("discover", "--sync")
     healthy(durable_fleet)
@@ -80,6 +89,71 @@ def test_a_redis_that_is_frozen_does_not_freeze_the_doctor(
     broker.freeze()
     ((verdict, _),) = findings(doctor.check_redis)
     assert verdict == "wrong"
+
+
+def test_a_redis_without_a_password_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    server, path = valkey_binary(), tmp_path / "open.sock"
+    argv = [str(server), "--port", "0", "--unixsocket", str(path), "--save", ""]
+    monkeypatch.setattr(doctor, "CONF", replace(CONF, redis_url=f"redis+socket://{path}"))
+    process = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(path.exists)
+        found = list(doctor.check_redis(NOON))
+    finally:
+        stop_process(process)
+    assert [(verdict, detail) for verdict, detail, _ in found] == [
+        ("ok", "answers"),
+        ("warning", "serves clients without a password, and so every run"),
+    ]
+    assert "requirepass" in found[1][2]
+
+
+def test_a_database_that_takes_any_password_is_found(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(type(ENGINE), "accepts_wrong_password", lambda _: True)
+    *_, (verdict, detail, advice) = doctor.check_database(NOON)
+    assert (verdict, detail) == ("warning", "lets this user in with any password, and so every run")
+    assert "pg_hba.conf" in advice
+
+
+def test_files_that_other_users_may_read_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    env = {"DROVER_DATA": str(tmp_path)}
+    monkeypatch.setattr(security_checks, "CONF", read_conf(env))
+    assert findings(security_checks.check_permissions) == [
+        ("ok", f"only this user may read {tmp_path}")
+    ]
+    for number in range(6):
+        (tmp_path / f"{number}.password").touch(0o644)
+    found = list(security_checks.check_permissions(NOON))
+    (path,) = (path for path in tmp_path.iterdir() if str(path) in found[0][1])
+    detail = f"other users may access {path} (mode 0644)"
+    assert found[0] == ("wrong", detail, f"start Drover again, or: chmod 0600 {path}")
+    assert (len(found), found[-1][1]) == (6, "other users may access 1 more paths")
+
+
+@pytest.mark.parametrize(
+    ("mode", "runtime", "found"),
+    [
+        (0o777, {}, True),
+        (0o777, {"type": "container"}, False),
+        (0o777, {"type": "host-user", "run_as": "nobody"}, True),
+        (0o770, {"type": "host-user", "run_as": "nobody"}, False),
+        (0o777, {"type": "host-user", "run_as": "no-such-user"}, False),
+    ],
+)
+def test_a_docker_socket_that_agents_may_write_to_is_found(
+    fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode, runtime, found
+):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    fleet.agent(runtime=runtime)
+    assert findings(security_checks.check_docker_socket) == []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{tmp_path}/docker.sock")
+        (tmp_path / "docker.sock").chmod(mode)
+        warnings = list(security_checks.check_docker_socket(NOON))
+    assert [verdict for verdict, _, _ in warnings] == (["warning"] if found else [])
+    assert all(
+        "can become root" in detail and "container" in advice for _, detail, advice in warnings
+    )
 
 
 def test_a_data_directory_that_is_missing_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

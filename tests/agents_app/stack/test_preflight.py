@@ -55,8 +55,3 @@ def test_a_used_default_port_of_flower_is_replaced_by_a_free_port(
 def test_a_missing_project_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere does not exist.*DROVER_PROJECT"):
         preflight.ensure_project(tmp_path / "nowhere")
-
-
-def test_a_data_directory_that_cannot_be_created_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"/proc/drover.*DROVER_DATA"):
-        preflight.ensure_data(Path("/proc/drover"))

@@ -42,9 +42,59 @@ def test_the_server_listens_on_no_port_and_admits_no_other_user(redis_server: Re
     assert stat.S_IMODE((socket.parent / "redis.conf").stat().st_mode) == 0o600
 
 
-def test_the_arguments_of_redis_contain_no_secret(redis_server: RedisServer) -> None:
-    arguments = " ".join(psutil.Process(redis_server.pid).cmdline())
-    assert "pass" not in arguments
+def test_the_arguments_and_the_configuration_of_redis_contain_no_password(
+    redis_server: RedisServer,
+) -> None:
+    password = subject.redis_password(redis_server.data)
+    assert len(password) >= 32
+    assert password not in " ".join(psutil.Process(redis_server.pid).cmdline())
+    assert password not in (redis_server.data / "redis" / "redis.conf").read_text()
+    assert password not in redis_server.log()
+    assert stat.S_IMODE((redis_server.data / "redis.password").stat().st_mode) == 0o600
+
+
+def test_a_client_without_the_password_is_refused(redis_server: RedisServer) -> None:
+    path = str(subject.redis_socket_path(redis_server.data))
+    for password in (None, "wrong"):
+        with pytest.raises(redis.AuthenticationError):
+            redis.Redis(unix_socket_path=path, password=password).ping()
+
+
+def test_the_password_admits_to_the_keys_of_the_prefix_and_to_no_command_of_an_operator(
+    redis_binary: Path, tmp_path: Path
+) -> None:
+    server = RedisServer(redis_binary, tmp_path, "mine:").start()
+    client = redis.Redis.from_url(subject.client_url(server.url))
+    try:
+        assert client.set("mine:key", "1")
+        assert client.info("server")
+        for refused in (
+            lambda: client.set("yours:key", "1"),
+            lambda: client.config_get("*"),
+            lambda: client.flushall(),
+            lambda: client.shutdown(),
+            lambda: client.execute_command("REPLICAOF", "NO", "ONE"),
+        ):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                refused()
+    finally:
+        server.stop()
+
+
+def test_a_prefix_that_is_no_plain_text_limits_no_keys(redis_binary: Path, tmp_path: Path) -> None:
+    server = RedisServer(redis_binary, tmp_path, "a b*").start()
+    try:
+        assert redis.Redis.from_url(subject.client_url(server.url)).set("a b*key", "1")
+    finally:
+        server.stop()
+
+
+def test_the_address_of_a_server_that_was_started_without_a_password_has_none(
+    tmp_path: Path,
+) -> None:
+    """The server of an earlier version runs until `up` starts it again."""
+    assert subject.redis_password(tmp_path) == ""
+    assert subject.local_url(tmp_path) == f"redis+socket://{tmp_path}/redis/redis.sock"
 
 
 def test_celery_sends_and_receives_over_the_address_of_redis(redis_server: RedisServer) -> None:
@@ -55,6 +105,7 @@ def test_celery_sends_and_receives_over_the_address_of_redis(redis_server: Redis
         message = connection.SimpleQueue("agent.1").get(timeout=5)
         assert message.payload[0] == [7]
         message.ack()
+        assert subject.redis_password(redis_server.data) not in connection.as_uri()
     keys = list(map(str, redis_server.client().keys()))
     assert keys
     assert all(key.startswith("b'drover:") for key in keys)
@@ -127,7 +178,7 @@ def test_a_directory_of_another_user_is_refused(
     (tmp_path / "elsewhere").mkdir()
     planted.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigError, match="must be a directory, not a link"):
-        subject.server_argv(Path("/bin/true"), data)
+        subject.server_argv(Path("/bin/true"), data, "")
 
 
 def test_a_server_on_path_has_priority_over_the_server_in_the_wheel(

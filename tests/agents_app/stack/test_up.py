@@ -16,8 +16,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+import redis
+from cryptography.fernet import Fernet
 
 from agents_app.conf import ROOT
+from agents_app.installation.redis_server import redis_password, redis_socket_path
 from agents_app.installation.up_lock import hold_lock, running_up
 from tests.parts.fixtures import NewStack
 from tests.parts.ports import free_port
@@ -81,13 +84,22 @@ def test_a_fresh_directory_becomes_a_working_stack(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shared(new_shared_stack: NewStack) -> PrivateStack:
-    """A stack that was started with relative paths, from a directory that is not the checkout."""
+    """A stack that was started with relative paths, from a directory that is not the checkout, with
+    umask 0, on a data directory and a database that all users may read."""
     stack = new_shared_stack(
         DROVER_WORKERS="2",
         DROVER_FLOWER="yes",
         DROVER_ADMIN_PASSWORD="canary-password",
         DROVER_BOOTSTRAP_TOKEN="canary-token",
+        DROVER_CREDENTIAL_KEYS=Fernet.generate_key().decode(),
+        HOOK_SECRET="secret-of-a-hook",
+        UNKNOWN_SECRET="secret-of-another-program",
     )
+    (stack.project / "config.toml").write_text(
+        "[webhooks.gh]\ntype = 'github'\nsecrets = ['env:HOOK_SECRET']\n"
+    )
+    stack.data.chmod(0o755)
+    assert stat.S_IMODE((stack.data / "drover.sqlite3").stat().st_mode) & 0o044
     directory = stack.data.parent
     relative = {"DROVER_DATA": "data", "DROVER_PROJECT": "project"}
     with (directory / "up.log").open("ab") as log:
@@ -98,6 +110,7 @@ def shared(new_shared_stack: NewStack) -> PrivateStack:
             stdout=log,
             stderr=log,
             start_new_session=True,
+            umask=0,
         )
     wait_for(lambda: "Drover is ready" in stack.log("up"), 30, lambda: stack.log("up"))
     return stack
@@ -112,12 +125,14 @@ def test_flower_sees_the_workers_and_requires_the_password(shared: PrivateStack)
     url = f"http://127.0.0.1:{shared.conf.flower_port}"
     assert get(f"{url}/")[0] == 401
     assert get(f"{url}/api/workers")[0] == 401
+    assert get(f"{url}/metrics")[0] == 401
     secret = shared.data / "flower.password"
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     login = f"admin:{secret.read_text().strip()}"
     for name in ("worker-1@", "worker-2@"):
         wait_for(lambda n=name: n in get(f"{url}/api/workers?refresh=1", login)[1], 20)  # type: ignore[misc]
     assert '"name": "drover"' in get(f"{url}/api/queues/length", login)[1]
+    assert "flower_worker" in get(f"{url}/metrics", login)[1]
 
 
 def test_secrets_are_neither_in_arguments_nor_in_children_that_do_not_need_them(
@@ -128,10 +143,56 @@ def test_secrets_are_neither_in_arguments_nor_in_children_that_do_not_need_them(
     assert "canary" not in commands(pids)
     assert secret not in commands(pids)
     assert not [pid for pid in pids if "canary" in str(environment_of(pid))]
-    (flower,) = [pid for pid in pids if "flower" in commands([pid])]
-    assert "DATABASE_URL" not in environment_of(flower)
     assert secret not in shared.log("up")
     assert "canary" not in shared.log("up")
+
+
+def test_each_process_gets_only_the_variables_that_it_needs(shared: PrivateStack) -> None:
+    found: dict[str, set[str]] = {}
+    for pid in tree_of(shared.processes["up"].pid)[1:]:
+        variables = environment_of(pid)
+        found.setdefault(variables.get("DROVER_ROLE", "redis"), set()).update(variables)
+    assert found.keys() == {"redis", "worker-1", "worker-2", "beat", "gateway", "flower"}
+    # Celery writes the title of beat over its variables; test_environment.py checks those of beat.
+    having = {
+        name: {role for role, variables in found.items() if name in variables} - {"beat"}
+        for name in ("HOOK_SECRET", "UNKNOWN_SECRET", "DROVER_CREDENTIAL_KEYS", "DATABASE_URL")
+    }
+    workers = {"worker-1", "worker-2"}
+    assert having == {
+        "HOOK_SECRET": {"gateway"},
+        "UNKNOWN_SECRET": set(),
+        "DROVER_CREDENTIAL_KEYS": {"gateway", *workers},
+        "DATABASE_URL": {"gateway", *workers},
+    }
+
+
+def test_redis_asks_for_a_password_that_is_printed_nowhere(shared: PrivateStack) -> None:
+    password = redis_password(shared.data)
+    assert password
+    pids = tree_of(shared.processes["up"].pid)
+    assert password not in commands(pids)
+    assert not [pid for pid in pids if password in str(environment_of(pid))]
+    assert password not in shared.log("up")
+    logs = "".join(path.read_text() for path in (shared.data / "logs").iterdir())
+    assert password not in logs
+    with pytest.raises(redis.AuthenticationError):
+        redis.Redis(unix_socket_path=str(redis_socket_path(shared.data))).ping()
+
+
+def test_other_users_may_read_nothing_of_an_installation_that_they_could_read_before(
+    shared: PrivateStack,
+) -> None:
+    """Except the socket for runs, which other users' runs and containers write to."""
+    assert "permissions of " in shared.log("up")
+    paths = [shared.data, *shared.data.rglob("*")]
+    found = {
+        str(path): oct(path.lstat().st_mode)
+        for path in paths
+        if path.lstat().st_mode & 0o077 and shared.data / "gateway" not in (path, path.parent)
+    }
+    assert found == {}
+    assert {shared.data / "drover.sqlite3-wal", shared.data / "logs" / "worker-1.log"} <= {*paths}
 
 
 def test_a_second_up_names_the_process_that_uses_the_directory(shared: PrivateStack) -> None:
