@@ -12,6 +12,7 @@ from agents_app.runners.base import (
     Runner,
     RunSpec,
     Runtime,
+    Sandbox,
     verdict,
 )
 from agents_app.runners.containers import (
@@ -31,11 +32,15 @@ from agents_app.runners.host_user import HostUserRunner
 from agents_app.runners.leftovers import end_container, end_leftovers
 from agents_app.runners.process import ProcessRunner
 from agents_app.runners.procfs import TICKS_PER_SECOND, read_process
+from agents_app.runners.sandbox import MEANINGS, NONE, OFF, Kernel, missing_promises, this_kernel
 
 __all__ = [
     "CONTAINER_RUNNER",
     "DOCKER",
     "GUARD",
+    "MEANINGS",
+    "NONE",
+    "OFF",
     "PASSED_ON",
     "RUNNERS",
     "RUN_LABEL",
@@ -45,6 +50,7 @@ __all__ = [
     "EngineRefused",
     "EngineUnavailable",
     "FoundContainer",
+    "Kernel",
     "Mount",
     "Outcome",
     "OutputSink",
@@ -53,14 +59,17 @@ __all__ = [
     "RunSpec",
     "Runner",
     "Runtime",
+    "Sandbox",
     "base_environment",
     "become_subreaper",
     "end_container",
     "end_leftovers",
     "installation_label",
+    "missing_promises",
     "open_guard_pipe",
     "read_process",
     "run_environment",
+    "this_kernel",
     "verdict",
 ]
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -71,6 +72,30 @@ class Runtime:
 
 
 @dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What a run on this host may reach. Files and directories in `read` may be executed, too.
+
+    `own_read` and `own_write` are those of the run; the others are the same for many runs."""
+
+    own_read: tuple[str, ...] = ()
+    own_write: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    # Refuse to start if the kernel does not keep every promise.
+    required: bool = False
+    # The files of Drover: no error message advises to add them.
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def all_read(self) -> tuple[str, ...]:
+        return (*self.own_read, *self.read)
+
+    @property
+    def all_write(self) -> tuple[str, ...]:
+        return (*self.own_write, *self.write)
+
+
+@dataclass(frozen=True, slots=True)
 class Mount:
     """A directory that a container sees, at its path on the host."""
 
@@ -92,6 +117,8 @@ class RunSpec:
     trace_id: str = ""
     runtime: Runtime = Runtime()
     mounts: tuple[Mount, ...] = ()
+    # None: the run has all rights of its user, or is in a container.
+    sandbox: Sandbox | None = None
     # The run's own program, not a hook: another worker may adopt its container.
     adoptable: bool = True
     # Standard input carries messages; the prompt is only in its file.
@@ -144,7 +171,9 @@ class RunControl:
         "container",
         "created_container",
         "pid",
+        "refusals",
         "request",
+        "sandbox",
         "started_at",
         "stdin_messages",
     )
@@ -159,6 +188,10 @@ class RunControl:
         # Set when the container is created.
         self.created_container = ""
         self.started_at: float | None = None
+        # How the program is confined, see agents_app.runners.sandbox; empty before its start.
+        self.sandbox = ""
+        # Paths that the sandbox refused and what to do, as far as the output names them.
+        self.refusals: dict[str, str] = {}
         self.stdin_messages = StdinMessages(self._notify)
 
     def _notify(self) -> None:
@@ -296,4 +329,37 @@ def spawn_error(spec: RunSpec, error: OSError | ValueError | CannotSpawn) -> str
         return f"{name}: the working directory {spec.cwd} cannot be entered; was it removed?"
     if about == spec.prompt_file:
         return f"{name}: the prompt file {spec.prompt_file} cannot be read; was it removed?"
+    if code == errno.EACCES and (refused := refused_program(spec)):
+        return f"{name}: the sandbox of the run refuses {refused}: {READ_ADVICE.format(refused)}"
     return f"{name}: {program} {_SPAWN_ADVICE.get(code, f'could not start: {os.strerror(code)}')}"
+
+
+# --- what the sandbox refused ---------------------------------------------------------------
+
+READ_ADVICE = "add `sandbox: {{read: [{}]}}` to the agent"
+WRITE_ADVICE = "add `sandbox: {{write: [{}]}}` to the agent"
+
+
+def is_below(path: str, tops: tuple[str, ...]) -> bool:
+    return any(path == top or path.startswith(f"{top.rstrip('/')}/") for top in tops)
+
+
+def refused_program(spec: RunSpec) -> str:
+    """The program, or the interpreter in its first line, if only the sandbox refuses it."""
+    found = shutil.which(spec.argv[0], path=spec.env.get("PATH"))
+    while spec.sandbox is not None and found is not None:
+        allowed = (*spec.sandbox.all_read, *spec.sandbox.all_write)
+        if not is_below(os.path.realpath(found), tuple(map(os.path.realpath, allowed))):
+            return "" if is_below(found, spec.sandbox.hidden) else found
+        found = _interpreter(found)
+    return ""
+
+
+def _interpreter(script: str) -> str | None:
+    try:
+        with Path(script).open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return None
+    words = first[2:].split() if first.startswith(b"#!") else []
+    return shutil.which(os.fsdecode(words[0])) if words else None

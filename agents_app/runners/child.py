@@ -4,10 +4,14 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agents_app.runners.base import RunSpec
+from agents_app.runners.gate import Gate, gate_file
+from agents_app.runners.sandbox import SandboxThread, start_in_sandbox
 
 STDOUT, STDERR = 1, 2
 REAP_SECONDS = 2.0
@@ -16,12 +20,16 @@ REAP_SECONDS = 2.0
 class ChildProcess:
     """Leads its own session and group; its pid is not reused before `kill_and_reap`."""
 
-    __slots__ = ("_popen", "pid", "pidfd", "stdin", "streams")
+    __slots__ = ("_popen", "gate", "pid", "pidfd", "sandbox", "stdin", "streams")
 
     def __init__(
         self, popen: subprocess.Popen[bytes], streams: dict[int, int], stdin: int = -1
     ) -> None:
         self._popen = popen
+        # Where the program waits until its limits are set; None: it has begun.
+        self.gate: Gate | None = None
+        # The thread that started it, which is to be closed when its strays are dead.
+        self.sandbox: SandboxThread | None = None
         # The writing end, if messages are written to standard input; else -1.
         self.stdin = stdin
         self.pid = popen.pid
@@ -40,6 +48,14 @@ class ChildProcess:
         if self.stdin >= 0:
             os.close(self.stdin)
             self.stdin = -1
+
+    def open_gate(self) -> None:
+        """Let a program that waits at its gate begin; OSError if it cannot be executed."""
+        if self.gate is not None:
+            try:
+                self.gate.open()
+            finally:
+                self.gate.close()
 
     def signal_group(self, number: signal.Signals) -> None:
         """Signal the whole group. Safe until the leader is reaped: its pid cannot be reused."""
@@ -80,26 +96,48 @@ class Identity:
         return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name}
 
 
-def spawn(spec: RunSpec, identity: Identity | None = None) -> ChildProcess:
-    """Start the program. On OSError or ValueError no process and no descriptor is left."""
+def spawn(spec: RunSpec, identity: Identity | None = None, *, gated: bool = False) -> ChildProcess:
+    """Start the program. On OSError or ValueError no process and no descriptor is left.
+
+    A `gated` program begins with `open_gate`, where the machine can do that, else at once."""
     if not spec.argv:
         raise ValueError("the command is empty")
     theirs: list[int] = []
     ours: list[int] = []
+    gate = new_gate(spec.argv, spec.env) if gated else None
     try:
         theirs.append(_stdin(spec, ours))
         for _ in (STDOUT, STDERR):
             read_end, write_end = os.pipe()
             ours.append(read_end)
             theirs.append(write_end)
-        popen = _popen(spec, identity, *theirs)
+        thread, popen = _start(spec, identity, partial(_popen, spec, identity, gate, *theirs))
     except BaseException:
         _close(ours)
+        if gate is not None:
+            gate.close()
         raise
     finally:
         _close(theirs)
     *stdin, stdout, stderr = ours
-    return ChildProcess(popen, {stdout: STDOUT, stderr: STDERR}, *stdin)
+    child = ChildProcess(popen, {stdout: STDOUT, stderr: STDERR}, *stdin)
+    child.gate, child.sandbox = gate, thread
+    return child
+
+
+def new_gate(argv: Sequence[str], env: Mapping[str, str]) -> Gate | None:
+    """None if this machine cannot execute the gate."""
+    return Gate(argv, env.get("PATH", os.defpath)) if gate_file() >= 0 else None
+
+
+def _start(
+    spec: RunSpec, identity: Identity | None, start: Callable[[], subprocess.Popen[bytes]]
+) -> tuple[SandboxThread | None, subprocess.Popen[bytes]]:
+    if spec.sandbox is None:
+        return None, start()
+    # A change from root to another user drops the capabilities, and needs them.
+    as_root = identity is None and os.geteuid() == 0
+    return start_in_sandbox(spec.sandbox, start, drop_capabilities=as_root)
 
 
 def _stdin(spec: RunSpec, ours: list[int]) -> int:
@@ -117,11 +155,16 @@ def _stdin(spec: RunSpec, ours: list[int]) -> int:
 
 
 def _popen(
-    spec: RunSpec, identity: Identity | None, stdin: int, stdout: int, stderr: int
+    spec: RunSpec,
+    identity: Identity | None,
+    gate: Gate | None,
+    stdin: int,
+    stdout: int,
+    stderr: int,
 ) -> subprocess.Popen[bytes]:
     """No preexec_fn, so that Python can vfork; a bare name is looked up in the PATH of the spec."""
-    return subprocess.Popen(
-        spec.argv,
+    popen = subprocess.Popen(
+        spec.argv if gate is None else gate.argv,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
@@ -129,7 +172,11 @@ def _popen(
         env=spec.env,
         start_new_session=True,
         **({} if identity is None else _user(identity)),
+        **({} if gate is None else gate.options),
     )
+    if gate is not None:
+        gate.started()
+    return popen
 
 
 def _user(identity: Identity) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from guard import (  # type: ignore[import-not-found]
     children_of_this,
     kill_with_group,
 )
+from restrict import OpenRules, restrict_thread  # type: ignore[import-not-found]
 
 LINGER_SECONDS = 0.25
 KILL_SECONDS = 5.0
@@ -75,7 +77,16 @@ def prepare(request: "dict[str, Any]", workdir: Path) -> "dict[str, str]":
             kept.mkdir(0o700, parents=True, exist_ok=True)
         moved[old] = str(kept)
     env = {name: relocated(value, moved) for name, value in request["env"].items()}
-    return {**env, "HOME": me.pw_dir, "USER": me.pw_name, "LOGNAME": me.pw_name}
+    home = me.pw_dir
+    if request["sandbox"]:
+        request["sandbox"]["write"] = [
+            relocated(each, moved) for each in request["sandbox"]["write"]
+        ]
+        # Agents that share the user must not share its home.
+        home = env.get("HOME", home)
+        with contextlib.suppress(OSError):
+            Path(home).mkdir(0o700, parents=True, exist_ok=True)
+    return {**env, "HOME": home, "USER": me.pw_name, "LOGNAME": me.pw_name}
 
 
 def receive(path: Path, mode: int, size: int) -> None:
@@ -110,15 +121,49 @@ def perform(request: "dict[str, Any]", workdir: Path, env: "dict[str, str]") -> 
     os.write(1, f"{request['nonce']} {answer}\n".encode())
     if answer != "ok":
         return 127
-    limit = request["pids_limit"] + processes_of_this_user()
+    # The thread of the sandbox counts as a process, too.
+    limit = request["pids_limit"] + processes_of_this_user() + bool(request["sandbox"])
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
     with (workdir / request["stdin"]).open("rb") as prompt:
-        child = subprocess.Popen(argv, stdin=prompt, cwd=workdir, env=env, start_new_session=True)
+        options = {"stdin": prompt, "cwd": workdir, "env": env, "start_new_session": True}
+        try:
+            child = start(argv, options, request["sandbox"])
+        except OSError as error:
+            os.write(2, f"drover: {argv[0]} cannot be executed: {error.strerror}\n".encode())
+            return 126
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     return wait_for_end(child)
+
+
+def start(
+    argv: "list[str]", options: "dict[str, Any]", sandbox: "dict[str, Any] | None"
+) -> "subprocess.Popen[bytes]":
+    """Start the program; in a thread with the rights of the sandbox, if there is one."""
+    if not sandbox:
+        return subprocess.Popen(argv, **options)
+    started: list[subprocess.Popen[bytes]] = []
+    failed: list[BaseException] = []
+
+    def act() -> None:
+        version, filter_calls = sandbox["version"], sandbox["filter_calls"]
+        rules = OpenRules(sandbox["read"], sandbox["write"], version)
+        try:
+            restrict_thread(
+                rules, version=version, filter_calls=filter_calls, drop_capabilities=False
+            )
+            started.append(subprocess.Popen(argv, **options))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return started[0]
 
 
 def processes_of_this_user() -> int:

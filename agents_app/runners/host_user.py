@@ -10,7 +10,7 @@ from agents_app.runners.child import ChildProcess, Identity, spawn
 from agents_app.runners.limits import Confinement, confine, limit_processes
 from agents_app.runners.ownership import change_owner
 from agents_app.runners.process import ProcessRunner
-from agents_app.runners.sudo import spawn_through_sudo
+from agents_app.runners.sudo import ShimChild, spawn_through_sudo
 
 
 class HostUserRunner(ProcessRunner):
@@ -19,7 +19,7 @@ class HostUserRunner(ProcessRunner):
     def _start(self, spec: RunSpec) -> ChildProcess:
         identity = find_user(spec.runtime.run_as)
         if os.geteuid() == identity.uid:
-            return spawn(spec)
+            return spawn(spec, gated=True)
         if os.geteuid() == 0:
             return spawn_as(spec, identity)
         return spawn_through_sudo(spec, identity)
@@ -27,7 +27,9 @@ class HostUserRunner(ProcessRunner):
     def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
         """The kernel counts processes per user, so another user always has a limit."""
         if spec.runtime.asked_limits is None:
-            limit_processes(child.pid, spec.runtime.pids_limit)
+            # sudo is a process of root: there the shim sets the limit.
+            if not isinstance(child, ShimChild):
+                limit_processes(child.pid, spec.runtime.pids_limit)
             return None
         return confine(child.pid, spec.run_id, spec.runtime.limits)
 
@@ -51,7 +53,11 @@ def spawn_as(spec: RunSpec, identity: Identity) -> ChildProcess:
         if mount.writable:
             change_owner(mount.path, identity.uid, identity.gid)
     try:
-        return spawn(replace(spec, env={**spec.env, **identity.env}), identity)
+        env = {**spec.env, **identity.env}
+        if spec.sandbox is not None:
+            # Agents that share the user must not share its home.
+            env["HOME"] = spec.env.get("HOME", identity.home)
+        return spawn(replace(spec, env=env), identity, gated=True)
     except PermissionError as error:
         if error.filename is None or Path(os.fsdecode(error.filename)) != spec.cwd:
             raise

@@ -19,6 +19,7 @@ from agents_app.runners.base import (
 )
 from agents_app.runners.child import ChildProcess, spawn
 from agents_app.runners.limits import Confinement, confine
+from agents_app.runners.sandbox import OFF, REFUSAL, advice_on_refusals, this_kernel
 from agents_app.runners.stray_processes import STRAY_PROCESSES, StrayProcesses
 from agents_app.runners.supervision import ProgramSupervisor
 
@@ -29,6 +30,7 @@ POLL_SECONDS = 0.02
 LINGER_SECONDS = 1.0
 LINGER_SILENCE_SECONDS = 0.25
 DRAIN_ROUNDS = 16
+MAX_REFUSAL_BYTES = 16_384
 
 
 class ProcessRunner:
@@ -56,8 +58,14 @@ class ProcessRunner:
             child = self._start(spec)
         except (OSError, ValueError, CannotSpawn) as error:
             return Outcome("spawn_failed", None, spawn_error(spec, error)), None
-        self._strays.set_leader(spec.run_id, child.pid)
+        self._strays.set_leader(spec.run_id, child.pid, child.sandbox)
         confinement = self._confine(spec, child)
+        try:
+            child.open_gate()
+        except (OSError, CannotSpawn) as error:
+            child.kill_and_reap()
+            return Outcome("spawn_failed", None, spawn_error(spec, error)), confinement
+        control.sandbox = OFF if spec.sandbox is None else this_kernel().summary
         # The number last: a reader that finds it finds the time as well.
         control.started_at = time.time()
         control.pid = child.pid
@@ -67,10 +75,12 @@ class ProcessRunner:
         finally:
             control.stdin_messages.end()
             child.kill_and_reap()
+        if supervisor.refusals and spec.sandbox is not None:
+            control.refusals = advice_on_refusals(supervisor.refusals, spec.sandbox)
         return supervisor.outcome(), confinement
 
     def _start(self, spec: RunSpec) -> ChildProcess:
-        return spawn(spec)
+        return spawn(spec, gated=spec.runtime.asked_limits is not None)
 
     def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
         """Only agents that ask for limits: setting them costs as much as starting a program."""
@@ -105,6 +115,8 @@ class _ProcessSupervisor(ProgramSupervisor):
         super().__init__(spec, control)
         self.sink, self.strays = sink, strays
         self.child, self.wake = child, wake
+        # Output that reports a refused path, searched only for a program in a sandbox.
+        self.refusals = b""
         self.flush_at = math.inf
         self.sweep_at = time.monotonic() + SWEEP_SECONDS
         self.set_time_limit(spec.timeout_seconds)
@@ -171,6 +183,8 @@ class _ProcessSupervisor(ProgramSupervisor):
             self.child.close_stream(fd)
             return
         self.sink.feed(self.child.streams[fd], data, time.time())
+        if self.child.sandbox is not None and REFUSAL.search(data):
+            self.refusals = (self.refusals + data)[-MAX_REFUSAL_BYTES:]
         if self.flush_at == math.inf:
             self.flush_at = time.monotonic() + FLUSH_SECONDS
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from agents_app.runners import procfs
 from agents_app.runners.guard import become_subreaper
 from agents_app.runners.procfs import ProcessInfo
+from agents_app.runners.sandbox import SandboxThread
 
 __all__ = ["STRAY_PROCESSES", "StrayProcesses", "become_subreaper"]
 
@@ -28,6 +29,7 @@ _Identity = tuple[int, int]
 class _LiveRun:
     began_ticks: int
     leader: int = -1
+    sandbox: SandboxThread | None = None
 
 
 class StrayProcesses:
@@ -63,19 +65,23 @@ class StrayProcesses:
             self.become_subreaper()
         self._live[run_id] = _LiveRun(_ticks_now())
 
-    def set_leader(self, run_id: int, pid: int) -> None:
-        self._live[run_id].leader = pid
+    def set_leader(self, run_id: int, pid: int, sandbox: SandboxThread | None = None) -> None:
+        """The thread of the sandbox is closed when the run ends."""
+        run = self._live[run_id]
+        run.leader, run.sandbox = pid, sandbox
 
     def end_run(self, run_id: int) -> None:
         """Kill the strays of the run. Call when its leader is dead and its group was killed."""
-        if not self._may_have_strays():
-            self._live.pop(run_id, None)
-            return
-        with self._lock:
-            self._sweeps += 1
-            self._wait_for_exec()
-            self._kill_abandoned(run_id)
-            self._live.pop(run_id, None)
+        if self._may_have_strays():
+            with self._lock:
+                self._sweeps += 1
+                self._wait_for_exec()
+                self._kill_abandoned(run_id)
+                run = self._live.pop(run_id, None)
+        else:
+            run = self._live.pop(run_id, None)
+        if run is not None and run.sandbox is not None:
+            run.sandbox.close()
 
     def sweep(self) -> None:
         """During long runs: reap dead strays and record the owners of living ones early."""
@@ -153,6 +159,10 @@ class StrayProcesses:
         live = dict(self._live)
         for run_id, run in live.items():
             if run.leader == stray.session:
+                return frozenset({run_id})
+        # Before the environment, which a program can choose: the kernel knows the sandbox.
+        for run_id, run in live.items():
+            if run.sandbox is not None and run.sandbox.contains(stray.pid):
                 return frozenset({run_id})
         # Read every time: during exec a process has no environment.
         named = procfs.run_id_in_environment(stray.pid)

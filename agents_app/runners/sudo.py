@@ -11,13 +11,18 @@ import os
 import pwd
 import secrets
 import select
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from agents_app.runners.base import CannotSpawn, RunSpec
-from agents_app.runners.child import REAP_SECONDS, STDERR, STDOUT, ChildProcess, Identity
+from agents_app.runners.child import REAP_SECONDS, STDERR, STDOUT, ChildProcess, Identity, new_gate
+from agents_app.runners.gate import Gate
+from agents_app.runners.sandbox import refuse_missing_promises, this_kernel
 
 SHIM = Path(__file__).with_name("host_shim.py")
 ANSWER_SECONDS = 15.0
@@ -28,15 +33,25 @@ SUDOERS_ADVICE = "allow it in sudoers: `{worker} ALL=({user}) NOPASSWD: {shim}`"
 class ShimChild(ChildProcess):
     """The leader is sudo, a process of root: signals are requested from the shim behind it."""
 
-    __slots__ = ("_kill_argv", "_pipe")
+    __slots__ = ("_handshake", "_kill_argv", "_pipe")
 
     def __init__(
-        self, popen: subprocess.Popen[bytes], streams: dict[int, int], kill_argv: list[str]
+        self,
+        popen: subprocess.Popen[bytes],
+        streams: dict[int, int],
+        kill_argv: list[str],
+        handshake: Callable[[], None],
     ) -> None:
         super().__init__(popen, streams)
         assert popen.stdin is not None
         self._pipe = popen.stdin
         self._kill_argv = kill_argv
+        self._handshake = handshake
+
+    def open_gate(self) -> None:
+        """Start sudo, send the request to the shim and await its answer."""
+        super().open_gate()
+        self._handshake()
 
     def signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -56,44 +71,60 @@ class ShimChild(ChildProcess):
 
 
 def spawn_through_sudo(spec: RunSpec, identity: Identity) -> ChildProcess:
-    popen = _start_sudo(identity)
+    """sudo waits at a gate, so that all processes of the run begin under its limits."""
+    if spec.sandbox is not None:
+        refuse_missing_promises(spec.sandbox, this_kernel())
+    gate = new_gate(_sudo(identity), os.environ)
+    try:
+        popen = _start_sudo(identity, gate)
+    except BaseException:
+        if gate is not None:
+            gate.close()
+        raise
     assert popen.stdout is not None
     assert popen.stderr is not None
+    # Duplicates, because these objects close their descriptors when they are deleted.
+    streams = {os.dup(popen.stdout.fileno()): STDOUT, os.dup(popen.stderr.fileno()): STDERR}
+    kill = [*_sudo(identity), "--kill", str(spec.run_id), spec.trace_id]
+    child = ShimChild(popen, streams, kill, partial(_shake_hands, popen, spec, identity))
+    child.gate = gate
+    return child
+
+
+def _shake_hands(popen: subprocess.Popen[bytes], spec: RunSpec, identity: Identity) -> None:
     nonce = secrets.token_hex(8)
     try:
         _send(popen, _request(spec, nonce))
         _await(popen, nonce, identity)
-    except BaseException:
-        _abandon(popen)
-        raise
-    # Duplicates, because these objects close their descriptors when they are deleted.
-    streams = {os.dup(popen.stdout.fileno()): STDOUT, os.dup(popen.stderr.fileno()): STDERR}
-    popen.stdout.close()
-    popen.stderr.close()
-    kill = [*_sudo(identity), "--kill", str(spec.run_id), spec.trace_id]
-    return ShimChild(popen, streams, kill)
+    finally:
+        for pipe in (popen.stdout, popen.stderr):
+            assert pipe is not None
+            pipe.close()
 
 
 def _sudo(identity: Identity) -> list[str]:
     return ["sudo", "-n", "-H", "-u", identity.name, "--", str(SHIM)]
 
 
-def _start_sudo(identity: Identity) -> subprocess.Popen[bytes]:
+def _start_sudo(identity: Identity, gate: Gate | None) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
-    try:
-        return subprocess.Popen(
-            _sudo(identity),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            cwd="/",
-            bufsize=0,
-            start_new_session=True,
-        )
-    except FileNotFoundError:
+    if shutil.which("sudo") is None:
         raise CannotSpawn(
             "sudo_missing: the worker is not root, and there is no sudo on its PATH: install it"
-        ) from None
+        )
+    popen = subprocess.Popen(
+        _sudo(identity) if gate is None else gate.argv,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        cwd="/",
+        bufsize=0,
+        start_new_session=True,
+        **({} if gate is None else gate.options),
+    )
+    if gate is not None:
+        gate.started()
+    return popen
 
 
 def _request(spec: RunSpec, nonce: str) -> list[bytes]:
@@ -115,8 +146,22 @@ def _request(spec: RunSpec, nonce: str) -> list[bytes]:
         ],
         "stdin": str(spec.prompt_file.relative_to(spec.cwd)),
         "pids_limit": spec.runtime.pids_limit,
+        "sandbox": _sandbox(spec),
     }
     return [json.dumps(head).encode() + b"\n", *contents]
+
+
+def _sandbox(spec: RunSpec) -> dict[str, object] | None:
+    """What the shim restricts the program to; it knows the paths of its copies."""
+    if spec.sandbox is None:
+        return None
+    kernel = this_kernel()
+    return {
+        "read": spec.sandbox.all_read,
+        "write": spec.sandbox.all_write,
+        "version": kernel.landlock,
+        "filter_calls": kernel.filters_calls,
+    }
 
 
 def _send(popen: subprocess.Popen[bytes], pieces: list[bytes]) -> None:
@@ -177,12 +222,3 @@ def _user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"#{uid}"
-
-
-def _abandon(popen: subprocess.Popen[bytes]) -> None:
-    for pipe in (popen.stdin, popen.stdout, popen.stderr):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        popen.wait(REAP_SECONDS)

@@ -9,11 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents_app.output.buffer import OutputBuffer, Segment
-from agents_app.runners.base import Mount, Outcome, RunControl, Runner, RunSpec, Runtime
+from agents_app.runners.base import (
+    Mount,
+    Outcome,
+    RunControl,
+    Runner,
+    RunSpec,
+    Runtime,
+    Sandbox,
+)
 from agents_app.runners.process import ProcessRunner
 from tests.parts.waiting import wait_for
 
 RUN_IDS = itertools.count(1000)
+# The programs of the system, and nothing of this user.
+SYSTEM_ONLY = Sandbox(
+    read=("/usr", "/bin", "/lib", "/lib64", "/etc", "/proc", "/sys"),
+    write=("/dev/null", "/dev/zero", "/dev/shm"),
+)
 
 
 class Sink:
@@ -47,6 +60,7 @@ class Program:
         timeout: float = 30.0,
         grace: float = 10.0,
         runtime: Runtime | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self.run_id = next(RUN_IDS)
         self.runner = runner or ProcessRunner()
@@ -69,6 +83,9 @@ class Program:
                 mounts=(Mount(self.cwd, writable=True),),
                 env={**self.env, "PATH": "/usr/bin:/bin", "DROVER_TRACE_ID": "7" * 32},
             )
+        if sandbox is not None:
+            own = (*sandbox.own_write, str(self.cwd))
+            self.spec = replace(self.spec, sandbox=replace(sandbox, own_write=own))
 
     def run(self) -> "Program":
         began = time.monotonic()

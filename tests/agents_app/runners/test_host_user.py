@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agents_app.runners import RUNNERS, sudo
-from agents_app.runners.base import Limits, Outcome, Runtime, memory_bytes
-from tests.agents_app.runners.programs import Program
+from agents_app.runners.base import Limits, Outcome, Runtime, Sandbox, memory_bytes
+from tests.agents_app.runners.programs import SYSTEM_ONLY, Program
 from tests.parts.processes import all_gone, is_gone
 from tests.parts.users_part import Users, as_user, uid_of
 from tests.parts.waiting import wait_for
@@ -25,7 +25,8 @@ def shim(users: Users, monkeypatch) -> Iterator[Path]:
     runners = Path(sudo.__file__).parent
     (public / "runners").mkdir(mode=0o755)
     copy = Path(shutil.copy(runners / "host_shim.py", public / "runners"))
-    shutil.copy(runners / "guard.py", public / "runners")
+    for name in ("guard.py", "restrict.py"):
+        shutil.copy(runners / name, public / "runners")
     monkeypatch.setattr(sudo, "SHIM", copy)
     users.allow(copy)
     yield copy
@@ -203,6 +204,50 @@ def test_another_run_of_the_same_user_is_not_touched(way: Way):
 
     result = way.run(script, run_another)
     assert result.output == b"still here\n"
+
+
+# --- the sandbox on top ---------------------------------------------------------------------
+
+
+def box(way: Way) -> Sandbox:
+    return replace(SYSTEM_ONLY, write=(*SYSTEM_ONLY.write, str(way.out)))
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_two_agents_that_share_the_user_cannot_reach_each_other(way: Way, confined: bool):
+    """Guard: without a sandbox the second run reads, writes and signals all of it."""
+    sandbox = box(way) if confined else None
+    script = f"echo mine > secret; echo $PWD > {way.out}/file; echo $$ > {way.out}/pid; sleep 9"
+    look = (
+        f"pid=$(cat {way.out}/pid); f=$(cat {way.out}/file)/secret; got=;"
+        "[ -n \"$(tr -d '\\0' </proc/$pid/environ)\" ] && got=environ;"
+        'cat $f && got="$got file"; kill -0 $pid && got="$got signal";'
+        f"echo ${{got:-nothing}} > {way.out}/found"
+    )
+
+    def run_another(first: Program) -> None:
+        way.note("pid")
+        runtime = Runtime(type="host-user", run_as=way.users.agent)
+        options = {"runner": RUNNER, "runtime": runtime, "sandbox": sandbox}
+        Program(way.directory, "/bin/sh", "-c", look, **options).run()  # type: ignore[arg-type]
+        first.control.stop("seen", grace_seconds=0)
+
+    way.run(script, run_another, sandbox=sandbox)
+    assert way.note("found") == ("nothing" if confined else "environ file signal")
+
+
+def test_the_program_in_a_sandbox_has_no_privileges_and_writes_only_its_own(way: Way):
+    status = "grep -E '^(NoNewPrivs|CapEff)' /proc/self/status"
+    script = f"touch own && echo own; touch ~/x; ls /tmp; {status}"
+    lines = way.run(script, sandbox=SYSTEM_ONLY).output.decode().splitlines()
+    assert "own" in lines
+    assert {"NoNewPrivs:\t1", f"CapEff:\t{'0' * 16}"} <= set(lines)
+    assert sum("ermission denied" in line for line in lines) == 2
+
+
+def test_limits_hold_for_the_first_fork_also_through_sudo(way: Way):
+    result = way.run("/bin/true; /bin/true; echo $?", pids_limit=1, timeout=20)
+    assert b"ork" in result.output
 
 
 # --- sudo's own -----------------------------------------------------------------------------

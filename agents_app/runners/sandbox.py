@@ -1,0 +1,268 @@
+"""The sandbox of runs on this host: what the kernel promises, and the thread that starts programs.
+
+A run has a thread of its own with the rights of the sandbox. It starts the program and then lives
+until the run has ended, for two reasons: a child of a thread that ends becomes a child of the main
+thread, where strays are searched for, and only a thread inside the sandbox can tell whether a
+process is inside, too.
+"""
+
+import _thread
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache, partial
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from agents_app.runners.base import (
+    READ_ADVICE,
+    WRITE_ADVICE,
+    CannotSpawn,
+    Sandbox,
+    is_below,
+)
+from agents_app.runners.restrict import (
+    SCOPES_SINCE,
+    OpenRules,
+    has_system_call_filter,
+    landlock_version,
+    restrict_thread,
+)
+
+T = TypeVar("T")
+# After this time a directory that was replaced is opened again.
+KEEP_SECONDS = 30
+# How a run was confined, as stored with the run; promises that did not hold follow `on`.
+OFF, ON, NONE = "off", "on", "none"
+
+
+class Promise(StrEnum):
+    FILES = "files"
+    TRUNCATION = "truncation"
+    PROCESSES = "processes"
+    SIGNALS = "signals"
+    RESOURCES = "resources"
+
+
+MEANINGS: Mapping[Promise, str] = {
+    Promise.FILES: "a run reads, writes and executes only the files of its sandbox",
+    Promise.TRUNCATION: "a run cannot empty files outside its sandbox",
+    Promise.PROCESSES: "a run cannot read the memory and the environment of other processes",
+    Promise.SIGNALS: "a run cannot signal processes outside, nor use their abstract sockets",
+    Promise.RESOURCES: "a run cannot change limits and priorities of others, nor trace processes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What this kernel can do for a sandbox."""
+
+    landlock: int
+    filters_calls: bool
+
+    @property
+    def missing(self) -> tuple[Promise, ...]:
+        held = {
+            Promise.FILES: self.landlock >= 1,
+            Promise.TRUNCATION: self.landlock >= 3,
+            Promise.PROCESSES: self.landlock >= 1,
+            Promise.SIGNALS: self.landlock >= SCOPES_SINCE,
+            Promise.RESOURCES: self.filters_calls,
+        }
+        return tuple(promise for promise, holds in held.items() if not holds)
+
+    @property
+    def summary(self) -> str:
+        """`on`, with the promises that do not hold; `none` if the kernel can do nothing."""
+        if not self.landlock and not self.filters_calls:
+            return NONE
+        return " ".join([ON, *(f"-{promise}" for promise in self.missing)])
+
+
+@lru_cache(maxsize=1)
+def this_kernel() -> Kernel:
+    return Kernel(landlock_version(), has_system_call_filter())
+
+
+def missing_promises(summary: str) -> tuple[Promise, ...]:
+    """The promises that did not hold for a run, from the text that is stored with it."""
+    if summary in (OFF, NONE):
+        return tuple(Promise)
+    words = summary.split()[1:]
+    return tuple(promise for promise in Promise if f"-{promise}" in words)
+
+
+# --- the thread -----------------------------------------------------------------------------
+
+
+class SandboxThread:
+    """A thread with the rights of one run; calls functions until it is closed."""
+
+    __slots__ = ("_answers", "_closed", "_lock", "_requests", "_scoped")
+
+    def __init__(self, restrict: Callable[[], None], *, scoped: bool) -> None:
+        self._lock = threading.Lock()
+        self._closed = False
+        self._scoped = scoped
+        self._requests: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        _thread.start_new_thread(_serve, (self._requests, self._answers))
+        try:
+            self.call(restrict)
+        except BaseException:
+            self.close()
+            raise
+
+    def call(self, act: Callable[[], T]) -> T:
+        """The result of the function, called with the rights of the sandbox."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the thread of this sandbox has ended")
+            self._requests.put(act)
+            answer = self._answers.get()
+        if isinstance(answer, _Failure):
+            raise answer.error
+        result: T = answer
+        return result
+
+    def contains(self, pid: int) -> bool:
+        """Whether the process is inside this sandbox; False after `close`."""
+        try:
+            return self.call(partial(_reaches, pid, scoped=self._scoped))
+        except RuntimeError:
+            return False
+
+    def close(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._requests.put(None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    error: BaseException
+
+
+def _serve(requests: "SimpleQueue[Callable[[], Any] | None]", answers: "SimpleQueue[Any]") -> None:
+    while (act := requests.get()) is not None:
+        try:
+            answers.put(act())
+        except BaseException as error:
+            answers.put(_Failure(error))
+        del act  # may hold descriptors, and the next request may be hours away
+
+
+def _reaches(pid: int, *, scoped: bool) -> bool:
+    """Both calls are refused for a process outside. A signal reaches also a process that hides
+    its memory, but only newer kernels confine signals."""
+    try:
+        if scoped:
+            os.kill(pid, 0)
+        else:
+            os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115
+    except OSError:
+        return False
+    return True
+
+
+def start_in_sandbox(
+    sandbox: Sandbox, act: Callable[[], T], *, drop_capabilities: bool, kernel: Kernel | None = None
+) -> tuple[SandboxThread | None, T]:
+    """Call the function, which starts a program, in a thread with the rights of the sandbox.
+
+    None instead of the thread if this kernel cannot restrict anything."""
+    kernel = kernel or this_kernel()
+    refuse_missing_promises(sandbox, kernel)
+    if kernel.summary == NONE:
+        return None, act()
+    own = OpenRules(sandbox.own_read, sandbox.own_write, kernel.landlock)
+    restrict = partial(
+        restrict_thread,
+        own,
+        LASTING_RULES.of(sandbox.read, sandbox.write, kernel.landlock),
+        version=kernel.landlock,
+        filter_calls=kernel.filters_calls,
+        drop_capabilities=drop_capabilities,
+    )
+    thread = SandboxThread(restrict, scoped=kernel.landlock >= SCOPES_SINCE)
+    own.close()
+    try:
+        return thread, thread.call(act)
+    except BaseException:
+        thread.close()
+        raise
+
+
+class LastingRules:
+    """Rules that many runs share, opened for a while: that costs more than the rest of a sandbox.
+
+    Few, because each holds about thirty descriptors."""
+
+    def __init__(self, most: int = 8) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._opened: dict[tuple[Any, ...], tuple[float, OpenRules]] = {}
+
+    def of(self, read: tuple[str, ...], write: tuple[str, ...], version: int) -> OpenRules:
+        key, now = (read, write, version), time.monotonic()
+        with self._lock:
+            until, rules = self._opened.pop(key, (0.0, None))
+            if rules is None or until < now:
+                until, rules = now + KEEP_SECONDS, OpenRules(read, write, version)
+            # As the last one; the first one was not used for the longest time.
+            self._opened[key] = until, rules
+            if len(self._opened) > self._most:
+                del self._opened[next(iter(self._opened))]
+            return rules
+
+
+LASTING_RULES = LastingRules()
+
+
+def refuse_missing_promises(sandbox: Sandbox, kernel: Kernel) -> None:
+    """Raises CannotSpawn if the agent requires promises that this kernel does not keep."""
+    if sandbox.required and kernel.missing:
+        raise CannotSpawn(
+            f"sandbox_unavailable: this kernel does not keep: {', '.join(kernel.missing)} "
+            f"(Landlock {kernel.landlock}); use Linux 6.12 or newer, or write `sandbox: auto`"
+        )
+
+
+# --- what it refused ------------------------------------------------------------------------
+
+REFUSAL = re.compile(rb"[Pp]ermission denied|EACCES")
+_ANY_PATH = re.compile(r"/[^\s:'\"`,;()<>|\x1b]+")
+MAX_PATHS = 5
+
+
+def advice_on_refusals(output: bytes, sandbox: Sandbox) -> dict[str, str]:
+    """What to add for the paths that the output reports as refused, if the sandbox refused them."""
+    advice: dict[str, str] = {}
+    for line in output.splitlines():
+        if not REFUSAL.search(line):
+            continue
+        # A path at the beginning is usually the name of the program that reports.
+        paths = _ANY_PATH.findall(line.decode(errors="replace"), 1)
+        path = paths[-1].rstrip(".") if paths else ""
+        if path and len(advice) < MAX_PATHS and (text := _advice(path, sandbox)):
+            advice[path] = text
+    return advice
+
+
+def _advice(path: str, sandbox: Sandbox) -> str:
+    """Empty if the path is allowed, if its user may not use it anyway, or if it is Drover's."""
+    real = os.path.realpath(path)
+    writable = tuple(map(os.path.realpath, sandbox.all_write))
+    readable = tuple(map(os.path.realpath, sandbox.all_read))
+    if is_below(real, sandbox.hidden) or is_below(real, writable):
+        return ""
+    if os.access(real, os.R_OK) and not is_below(real, readable):
+        return READ_ADVICE.format(path)
+    if not os.path.lexists(real):
+        real = path = os.path.dirname(path)  # noqa: PTH120
+    return WRITE_ADVICE.format(path) if os.access(real, os.W_OK) else ""
