@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from agents_app.admin.formatting import badge, duration, exact, page_at
 from agents_app.models import Run
 from agents_app.reports import Cause
+from agents_app.runners import NONE, OFF, missing_promises
 
 ISOLATION = {
     "process": "child process",
@@ -54,6 +55,17 @@ class RunFacts:
         """From the current definition of the agent: a run stores only its container."""
         kind = "container" if self.run.container else self.run.agent.runtime.get("type", "process")
         return ISOLATION.get(kind, kind)
+
+    @property
+    def sandbox(self) -> str:
+        """Whether the program was confined, and which promises did not hold; empty: not known."""
+        stored = self.run.sandbox
+        if stored == OFF:
+            return "no sandbox: switched off by the agent"
+        if stored == NONE:
+            return "no sandbox: this kernel has none"
+        missing = ", ".join(missing_promises(stored))
+        return stored and f"in a sandbox{f', without: {missing}' if missing else ''}"
 
     @property
     def deadline(self) -> str:

@@ -46,6 +46,9 @@ class Harness:
     # The instructions are a program, not a prompt for a model.
     body_is_script: bool = False
     takes_model: bool = True
+    # The command inside the sandbox of a run; None: the same. A note for the log says the reason.
+    inside_sandbox: Callable[[tuple[str, ...]], tuple[str, ...]] | None = None
+    sandbox_note: str = ""
 
 
 def events(line: bytes) -> Iterator[Event]:

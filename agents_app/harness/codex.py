@@ -13,6 +13,20 @@ def argv(model: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     return ("codex", "exec", "--json", "--skip-git-repo-check", *chosen, *arguments, "-")
 
 
+def inside_sandbox(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Without Codex's own sandbox, which needs rights that the sandbox of a run takes away."""
+    if command[:2] != ("codex", "exec"):
+        return command
+    kept: list[str] = []
+    words = iter(command[2:])
+    for word in words:
+        if word in ("--sandbox", "-s"):
+            next(words, "")
+        elif word != "--full-auto" and not word.startswith("--sandbox="):
+            kept.append(word)
+    return (*command[:2], "--sandbox", "danger-full-access", *kept)
+
+
 class CodexReader:
     final_events = frozenset({"turn.completed", "turn.failed", "error"})
 
@@ -51,4 +65,9 @@ def _spending(usage: Event) -> Spending:
     return spending_of(fresh, usage.get("output_tokens"), cached, None)
 
 
-CODEX = Harness(argv, CodexReader)
+CODEX = Harness(
+    argv,
+    CodexReader,
+    inside_sandbox=inside_sandbox,
+    sandbox_note="Codex's own sandbox is off: it cannot start inside the sandbox of the run",
+)

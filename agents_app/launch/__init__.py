@@ -5,7 +5,13 @@ Does not belong here: starting processes (runners).
 """
 
 from agents_app.launch.definition import Definition, definition_of
-from agents_app.launch.hooks import TimedRunner, command_output, run_post_hooks, run_pre_hooks
+from agents_app.launch.hooks import (
+    TimedRunner,
+    command_output,
+    run_post_hooks,
+    run_pre_hooks,
+    write_marker,
+)
 from agents_app.launch.injection import has_commands, inject
 from agents_app.launch.prepare import prepare_run
 from agents_app.launch.workdir import (
@@ -29,4 +35,5 @@ __all__ = [
     "run_post_hooks",
     "run_pre_hooks",
     "signal_directory",
+    "write_marker",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from agents_app.harness import HARNESSES
 from agents_app.launch.hooks import Hooks
+from agents_app.launch.sandbox import SandboxChoice, sandbox_choice
 from agents_app.models import Agent
 from agents_app.runners import Runtime
 
@@ -27,6 +28,7 @@ class Definition:
     shared_writable: bool = False
     schedules_from_output: bool = True
     messages_on_stdin: bool = False
+    sandbox: SandboxChoice = field(default_factory=SandboxChoice)
 
     @property
     def body_is_script(self) -> bool:
@@ -52,6 +54,7 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         shared_writable=bool(agent.runtime.get("shared_writable")),
         schedules_from_output=agent.schedules_from_output,
         messages_on_stdin=agent.messages_on_stdin,
+        sandbox=sandbox_choice(agent.runtime.get("sandbox", {})),
     )
 
 

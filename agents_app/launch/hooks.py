@@ -143,9 +143,9 @@ def _run_hook(
     env: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Run a hook; its output is in the log of the run, between two marker lines."""
-    _write_marker(sink, f"hooks.{when}: {_shown(command)}")
+    write_marker(sink, f"hooks.{when}: {_shown(command)}")
     outcome = runner.run(_shell(spec, command, env), sink, HOOK_SECONDS)
-    _write_marker(sink, f"hooks.{when}: {_problem(outcome) or 'done'}")
+    write_marker(sink, f"hooks.{when}: {_problem(outcome) or 'done'}")
     return outcome
 
 
@@ -158,7 +158,8 @@ def _problem(outcome: Outcome) -> str:
     return verdict(outcome).error
 
 
-def _write_marker(sink: OutputSink, text: str) -> None:
+def write_marker(sink: OutputSink, text: str) -> None:
+    """A line of Drover in the log of a run."""
     sink.feed(MARKER_STREAM, f"[{text}]\n".encode(), time.time())
 
 

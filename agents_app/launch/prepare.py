@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents_app.conf import CONF, ROOT
 from agents_app.errors import Refused
-from agents_app.harness import SCRIPT
+from agents_app.harness import HARNESSES, SCRIPT
 from agents_app.installation import (
     allow_passage,
     create_private_directory,
@@ -15,6 +15,7 @@ from agents_app.installation import (
 )
 from agents_app.launch.definition import Definition
 from agents_app.launch.prompt import build_prompt
+from agents_app.launch.sandbox import HOME_NAME, sandbox_of, sandbox_variables
 from agents_app.launch.workdir import (
     add_file,
     make_workdir,
@@ -23,7 +24,14 @@ from agents_app.launch.workdir import (
     workdir_of,
     write_secret,
 )
-from agents_app.runners import Mount, RunSpec, base_environment, run_environment
+from agents_app.runners import (
+    Mount,
+    RunSpec,
+    Sandbox,
+    base_environment,
+    run_environment,
+    this_kernel,
+)
 from agents_app.runs import Job
 from agents_app.secrets import Secrets, resolved_file_variables
 
@@ -49,22 +57,26 @@ def prepare_run(
     if definition.body_is_script and not is_running:
         add_file(workdir, SCRIPT, instructions)
     state_dir, shared = _state_dir(job.agent_id), _shared_dir()
+    argv, mounts = _resolve(definition), _mounts(definition, workdir, state_dir, shared)
+    sandbox = _sandbox(definition, mounts, argv[0])
     variables = _secret_variables(secrets, workdir, is_running=is_running) | (
         {"DROVER_SHARED_DIR": str(shared)} if shared else {}
     )
     if definition.runtime.type == "host-user":
         allow_passage(CONF.data)
+    base = _base_environment(sandbox, state_dir, workdir)
     return RunSpec(
         run_id=job.run_id,
-        argv=_resolve(definition),
-        env=_environment(job, definition, variables, prompt, prompt_file, state_dir),
+        argv=_inside_sandbox(definition, argv) if sandbox else argv,
+        env=_environment(job, definition, base, variables, prompt, prompt_file, state_dir),
         cwd=workdir,
         prompt_file=prompt_file,
         timeout_seconds=job.timeout_seconds,
         grace_seconds=CONF.grace_seconds,
         trace_id=job.trace_id,
         runtime=definition.runtime,
-        mounts=_mounts(definition, workdir, state_dir, shared),
+        mounts=mounts,
+        sandbox=sandbox,
         messages_on_stdin=definition.messages_on_stdin,
     )
 
@@ -82,13 +94,14 @@ def _secret_variables(secrets: Secrets, workdir: Path, *, is_running: bool) -> d
 def _environment(
     job: Job,
     definition: Definition,
+    base: dict[str, str],
     variables: dict[str, str],
     prompt: str,
     prompt_file: Path,
     state_dir: Path,
 ) -> dict[str, str]:
     return run_environment(
-        _server_environment(),
+        base,
         {**definition.env, **variables},
         run_id=job.run_id,
         agent=definition.name,
@@ -132,6 +145,33 @@ def _mounts(
     )
 
 
+def _sandbox(definition: Definition, mounts: tuple[Mount, ...], program: str) -> Sandbox | None:
+    """A container is a sandbox of its own."""
+    if definition.runtime.type == "container":
+        return None
+    path = definition.env.get("PATH", _server_environment()["PATH"])
+    return sandbox_of(definition.sandbox, mounts, path, program)
+
+
+def _base_environment(sandbox: Sandbox | None, state_dir: Path, workdir: Path) -> dict[str, str]:
+    """The server's variables; in a sandbox with a private home and directory for temporary files,
+    which is created."""
+    base = _server_environment()
+    if sandbox is None:
+        return base
+    private = sandbox_variables(state_dir, workdir, base["PATH"])
+    create_private_directory(private["TMPDIR"])
+    return base | private
+
+
+def _inside_sandbox(definition: Definition, argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The command of a tool that must know that it is inside a sandbox, if it is."""
+    harness = HARNESSES.get(definition.harness)
+    if harness is None or harness.inside_sandbox is None or not this_kernel().landlock:
+        return argv
+    return harness.inside_sandbox(argv)
+
+
 @lru_cache(maxsize=1)
 def _gateway_directory() -> Path:
     """The directory of the gateway's socket; created here if the gateway has not started yet."""
@@ -159,4 +199,10 @@ def _state_dir(agent_id: int) -> Path:
     """The directory that is kept between the runs of an agent."""
     path = CONF.data / "state" / str(agent_id)
     create_private_directory(path)
+    home = path / HOME_NAME
+    if not home.exists():
+        create_private_directory(home)
+        if os.geteuid() == 0:
+            # An earlier run may have made the directory that of another user.
+            os.chown(home, path.stat().st_uid, path.stat().st_gid)
     return path

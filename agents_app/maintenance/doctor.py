@@ -28,6 +28,7 @@ from agents_app.maintenance.findings import (
 )
 from agents_app.maintenance.fleet_checks import FLEET_CHECKS
 from agents_app.maintenance.invariants import INVARIANTS, violations
+from agents_app.maintenance.sandbox_checks import check_sandbox
 from agents_app.maintenance.security_checks import (
     accepts_without_password,
     check_docker_socket,
@@ -221,6 +222,7 @@ WITH_DATABASE: Mapping[str, Check] = {
     "workers": check_workers,
     "beat": check_beat,
     "clock": check_clock,
+    "sandbox": check_sandbox,
     **FLEET_CHECKS,
     "docker socket": check_docker_socket,
 }

@@ -174,7 +174,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "on_lost": spec.on_lost,
         "schedules_from_output": spec.schedules_from_output,
         "messages_on_stdin": spec.messages == "stdin",
-        "runtime": asdict(spec.runtime),
+        "runtime": asdict(spec.runtime) | {"sandbox": asdict(spec.sandbox)},
         "env": dict(spec.env),
         "params": dict(spec.params),
         "hooks": asdict(spec.hooks),

@@ -35,7 +35,8 @@ WITH gate AS (
 ), ended AS (
     UPDATE drover_run r SET state = 'succeeded', finished_at = %(now)s, error = '', slot = NULL,
         project_slot = NULL, exit_code = %(exit_code)s, pid = %(pid)s,
-        output_bytes = %(output_bytes)s, output_cut_bytes = %(output_cut_bytes)s
+        sandbox = %(sandbox)s, output_bytes = %(output_bytes)s,
+        output_cut_bytes = %(output_cut_bytes)s
     FROM mine, oldest WHERE r.id = %(run)s AND r.state = 'running' AND r.worker_id = %(worker)s
         AND r.signaled_at IS NULL AND r.borrowed_from_id IS NULL
         AND r.project_borrowed_from_id IS NULL
@@ -91,6 +92,7 @@ def hand_over(job: Job, ending: Ending, now: datetime, worker_id: int) -> Job | 
         "now": now,
         "exit_code": ending.exit_code,
         "pid": ending.pid,
+        "sandbox": ending.sandbox,
         "output_bytes": ending.output_bytes,
         "output_cut_bytes": ending.output_cut_bytes,
     }

@@ -372,12 +372,8 @@ def _settle_work(work_item_id: int, state: str, now: datetime, reason: str) -> N
 
 def _end(job: Job, ending: Ending, now: datetime, worker_id: int) -> bool:
     """False: this worker no longer owns the run, and its report is discarded."""
-    columns = _end_columns(now, ending.error) | {
-        "exit_code": ending.exit_code,
-        "pid": ending.pid,
-        "output_bytes": ending.output_bytes,
-        "output_cut_bytes": ending.output_cut_bytes,
-    }
+    reported = ("exit_code", "pid", "sandbox", "output_bytes", "output_cut_bytes")
+    columns = _end_columns(now, ending.error) | {name: getattr(ending, name) for name in reported}
     return _move_run(job.run_id, R.RUNNING, ending.state, columns, worker_id)
 
 

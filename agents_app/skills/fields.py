@@ -80,6 +80,12 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def absolute_path(text: str) -> str:
+    if not text.startswith(("/", "~/")) or "\0" in text:
+        raise ValueError(f"must be an absolute path, or begin with ~/, not {text[:60]!r}")
+    return text
+
+
 def zone_name(text: str) -> str:
     try:
         zone(text)
@@ -161,6 +167,9 @@ def _matching(pattern: re.Pattern[str], wanted: str) -> AfterValidator:
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Argv = Annotated[tuple[str, ...], BeforeValidator(argv)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(as_list)]
+Paths = Annotated[
+    tuple[Annotated[str, AfterValidator(absolute_path)], ...], BeforeValidator(as_list)
+]
 Words = Annotated[tuple[str, ...], BeforeValidator(split_words)]
 Line = Annotated[str, AfterValidator(one_line), Len(0, 1024)]
 Zone = Annotated[str, AfterValidator(zone_name)]

@@ -7,9 +7,10 @@ from agents_app.harness import HARNESSES
 from agents_app.names import agent_name_problem, canonical, mistyped, unknown_field
 from agents_app.skills.document import Document, SourceText, check_text
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
+from agents_app.skills.fields import as_list
 from agents_app.skills.frontmatter import read_frontmatter, unclosed_frontmatter
 from agents_app.skills.schedules import read_schedules
-from agents_app.skills.specs import AgentSpec, NotifySpec, ProjectSpec
+from agents_app.skills.specs import AgentSpec, NotifySpec, ProjectSpec, SandboxSpec
 from agents_app.skills.tables import (
     Layer,
     build_spec,
@@ -56,7 +57,9 @@ def parse_skill(
 def parse_project(source: SourceText) -> ProjectSpec:
     problems = Problems()
     layer = Layer(read_toml(source), problems)
-    table = normalize_table(layer.document.data, file_fields(ProjectSpec), layer)
+    table = _with_sandbox_table(
+        normalize_table(layer.document.data, file_fields(ProjectSpec), layer)
+    )
     table["webhooks"] = read_sources(table.get("webhooks", {}), layer)
     table["notify"] = _read_notify(table.get("notify", []), layer)
     spec = build_spec(ProjectSpec, normalize_nested(table, ProjectSpec, layer), layer)
@@ -88,7 +91,7 @@ def _config_fields(config: SourceText, problems: Problems) -> Document:
 def _fields(document: Document, problems: Problems) -> Document:
     """The fields of one file with the names of the spec, including those under `metadata`."""
     layer = Layer(_lift_metadata(document, problems), problems)
-    table = normalize_table(layer.document.data, _AGENT_FIELDS, layer)
+    table = _with_sandbox_table(normalize_table(layer.document.data, _AGENT_FIELDS, layer))
     data = normalize_nested(table, AgentSpec, layer)
     return _move_image(Document(document.source, data, layer.document.places), layer)
 
@@ -160,7 +163,27 @@ def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any
         # An image of the agent itself is of no use but in a container.
         chosen = {"type": "container"} if runtime.get("image") else {}
         runtime = {**_runtime_defaults(project), **chosen, **runtime}
-    return {**defaults, **table, "runtime": runtime}
+    sandbox = table.get("sandbox", {})
+    if isinstance(sandbox, dict):
+        sandbox = _with_project_sandbox(sandbox, project.sandbox)
+    return {**defaults, **table, "runtime": runtime, "sandbox": sandbox}
+
+
+def _with_sandbox_table(table: dict[str, Any]) -> dict[str, Any]:
+    """`sandbox: off` is short for `sandbox: {mode: off}`."""
+    short = table.get("sandbox", {})
+    if isinstance(short, bool):
+        short = "auto" if short else "off"
+    return {**table, "sandbox": {"mode": short}} if isinstance(short, str) else table
+
+
+def _with_project_sandbox(own: dict[str, Any], project: SandboxSpec) -> dict[str, Any]:
+    """The paths of the project are added to those of the agent."""
+    paths: dict[str, Any] = {}
+    for name, below in (("read", project.read), ("write", project.write)):
+        above = as_list(own.get(name, []))
+        paths[name] = [*below, *above] if isinstance(above, list) else above
+    return {"mode": project.mode, **own, **paths}
 
 
 def _runtime_defaults(project: ProjectSpec) -> dict[str, Any]:

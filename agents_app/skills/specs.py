@@ -21,6 +21,7 @@ from agents_app.skills.fields import (
     Memory,
     Model,
     Network,
+    Paths,
     Port,
     Positive,
     Seconds,
@@ -55,6 +56,15 @@ class RuntimeSpec:
     pids_limit: Positive = 1024
     shared_writable: bool = False
     pull: Literal["never", "missing"] = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSpec:
+    """What a run on this host may reach, beside its own directories and the system's programs."""
+
+    mode: Literal["auto", "required", "off"] = "auto"
+    read: Paths = ()
+    write: Paths = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +141,7 @@ class AgentSpec:
     max_reruns: Whole = 10
     credentials: tuple[Credential, ...] = ()
     runtime: RuntimeSpec = field(default_factory=RuntimeSpec)
+    sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     env: Mapping[Variable, VariableText] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     hooks: HooksSpec = field(default_factory=HooksSpec)
@@ -205,6 +216,7 @@ class ProjectSpec:
     harness: HarnessName | None = None
     budget: ProjectBudgetSpec = field(default_factory=ProjectBudgetSpec)
     image: str = ""
+    sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     timezone: Zone | None = None
     scale: Slots | None = None
     max_reruns: Whole = 10

@@ -30,7 +30,7 @@ from agents_app.worker.extra_threads import ExtraThreads
 
 log = structlog.get_logger("drover.lease")
 CHECK_EVERY_SECONDS = 0.5
-Place = tuple[int | None, str]  # the pid and the container of a run
+Place = tuple[int | None, str, str]  # the pid, the container and the sandbox of a run
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # inode of the kernel's initial pid namespace
 
 
@@ -180,11 +180,11 @@ class Lease:
             controls[run_id].stop(reason or "stopped")
         self._exchange_messages(controls)
         new = {
-            run_id: (control.pid, control.container)
+            run_id: (control.pid, control.container, control.sandbox)
             for run_id, control in controls.items()
             # Hooks and the program have different pids.
             if (control.pid or control.container)
-            and self._recorded.get(run_id) != (control.pid, control.container)
+            and self._recorded.get(run_id) != (control.pid, control.container, control.sandbox)
         }
         self._recorded = {k: v for k, v in self._recorded.items() if k in controls} | new
         if new:
@@ -210,9 +210,9 @@ class Lease:
 
 
 def _record_places(places: dict[int, Place]) -> None:
-    for run_id, (pid, container) in places.items():
+    for run_id, (pid, container, sandbox) in places.items():
         running = Run.objects.filter(pk=run_id, slot__isnull=False)
-        running.update(pid=pid, container=container)
+        running.update(pid=pid, container=container, sandbox=sandbox)
 
 
 _lease: Lease | None = None

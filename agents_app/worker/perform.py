@@ -20,10 +20,20 @@ from agents_app.launch import (
     run_post_hooks,
     run_pre_hooks,
     signal_directory,
+    write_marker,
 )
 from agents_app.output import Transcript, UnstoredOutputSink, WatchedSink
 from agents_app.redaction import RedactingRunner, Redactor, log_filter
-from agents_app.runners import RUNNERS, Outcome, OutputSink, RunControl, Runner, RunSpec, verdict
+from agents_app.runners import (
+    RUNNERS,
+    Outcome,
+    OutputSink,
+    RunControl,
+    Runner,
+    RunSpec,
+    this_kernel,
+    verdict,
+)
 from agents_app.runs import Ending, Job
 from agents_app.secrets import NO_SECRETS, Secrets, for_run
 from agents_app.signals import ScheduleLineWatcher, take_signal_files
@@ -85,8 +95,10 @@ def _run_from_start(ctx: RunContext) -> Ending:
     if ending is None:
         if ctx.definition.hooks.pre:
             ctx.transcript.flush()  # the last remark of the hooks is stored as a piece of its own
+        _note_sandbox(ctx, spec)
         with _schedule_line_sink(ctx) as sink:
             ending = _run_and_read_report(ctx, sink, partial(runner.run, spec))
+        _note_refusals(ctx)
     return _finish_run(ctx, runner, spec, ending)
 
 
@@ -119,6 +131,22 @@ def _instructions(ctx: RunContext, runner: TimedRunner) -> str:
         return instructions
     spec = prepare_run(ctx.job, ctx.definition, ctx.secrets, "")
     return inject(instructions, partial(command_output, runner, spec))
+
+
+def _note_sandbox(ctx: RunContext, spec: RunSpec) -> None:
+    """Tell in the log what Drover changes in the command of a tool because of the sandbox."""
+    harness = HARNESSES.get(ctx.definition.harness)
+    if harness and harness.inside_sandbox and spec.sandbox and this_kernel().landlock:
+        _note(ctx, harness.sandbox_note)
+
+
+def _note_refusals(ctx: RunContext) -> None:
+    for path, advice in ctx.control.refusals.items():
+        _note(ctx, f"the sandbox refused {path}: {advice}")
+
+
+def _note(ctx: RunContext, text: str) -> None:
+    write_marker(ctx.transcript, ctx.redactor.clean_text(text))
 
 
 @contextmanager
@@ -156,6 +184,7 @@ def _finish_run(ctx: RunContext, runner: TimedRunner, spec: RunSpec, ending: End
     signals = take_signal_files(signal_directory(ctx.job.run_id))
     return replace(
         ending,
+        sandbox=ctx.control.sandbox,
         output_bytes=ctx.transcript.total_bytes,
         output_cut_bytes=ctx.transcript.buffer.left_out_bytes,
         file_signals=signals

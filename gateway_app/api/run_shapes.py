@@ -5,6 +5,7 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from agents_app.models import Run, WorkItem
+from agents_app.runners import NONE, OFF, missing_promises
 from agents_app.runs import why_waiting
 from agents_app.signals import Branch
 from gateway_app.api.fields import Epoch, Shape, epoch, epoch_or_none
@@ -14,6 +15,13 @@ RunState = Literal[
 ]
 WorkState = Literal["queued", "admitted", "done", "failed", "dropped", "cleared"]
 TriggerName = Literal["schedule", "webhook", "call", "message", "rule", "manual"]
+
+
+class RunSandboxShape(Shape):
+    confined: bool | None = Field(
+        description="Whether the program ran in a sandbox; null: not known yet, or a container."
+    )
+    missing: list[str] = Field(description="Promises of the sandbox that did not hold.")
 
 
 class RunShape(Shape):
@@ -34,6 +42,7 @@ class RunShape(Shape):
     depth: int
     worker: str | None
     pid: int | None
+    sandbox: RunSandboxShape
     created_at: Epoch
     started_at: Epoch | None
     finished_at: Epoch | None
@@ -76,7 +85,13 @@ def run_shape(run: Run) -> RunShape:
         status=values["state"],
         task_id=run.schedule_id,
         completed_at=values["finished_at"],
+        sandbox=_sandbox(run.sandbox),
     )
+
+
+def _sandbox(stored: str) -> RunSandboxShape:
+    confined = stored not in (OFF, NONE) if stored else None
+    return RunSandboxShape(confined=confined, missing=list(missing_promises(stored)))
 
 
 def _duration(run: Run) -> float | None:

@@ -1,5 +1,7 @@
 """A small fleet for tests of the core: real rows, a clock that is passed in, no processes."""
 
+import getpass
+import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +15,8 @@ from agents_app.schedules import firings
 
 # A Monday at noon, far from any clock change.
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+# Programs of tests lie and leave notes in the directories of pytest, which is no part of a sandbox.
+NOTES_ALLOWED = {"write": [f"{tempfile.gettempdir()}/pytest-of-{getpass.getuser()}"]}
 
 
 def at(seconds: float = 0, *, minutes: float = 0, hours: float = 0, days: float = 0) -> datetime:
@@ -27,6 +31,7 @@ class Fleet:
 
     def agent(self, name: str = "reporter", **columns: Any) -> Agent:
         values: dict[str, Any] = {"command": ["true"], "revision": 1, **columns}
+        values["runtime"] = {"sandbox": NOTES_ALLOWED, **values.get("runtime", {})}
         return Agent.objects.create(tenant=self.tenant, name=name, **values)
 
     def schedule(self, agent: Agent, expression: str = "* * * * *", **columns: Any) -> Schedule:

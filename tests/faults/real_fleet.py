@@ -66,13 +66,17 @@ class RealFleet:
     def __init__(self, stack: PrivateStack) -> None:
         self.stack = stack
         self._root = stack.data.parent
+        self._notes_directory = self._root / "notes"
+        self._notes_directory.mkdir(exist_ok=True)
         self._caller: subprocess.Popen[str] | None = None
 
     # --- agents -----------------------------------------------------------------------------
 
     def agent(self, name: str, body: str = NO_WORK, **fields: object) -> str:
         """Write the agent to disk; `sync` or a running beat creates its row."""
-        fields = {"description": "a test's", "command": ["./run.sh"], **fields}
+        notes_allowed = {"write": [str(self._notes_directory)]}
+        own = {"description": "a test's", "command": ["./run.sh"], "sandbox": notes_allowed}
+        fields = {**own, **fields}
         fields["env"] = {"NOTES": str(self._notes(name))}
         lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in fields.items())
         directory = self.stack.write_agent(name, f"---\n{lines}---\n")
@@ -99,7 +103,7 @@ class RealFleet:
         return self.notes(agent, what)
 
     def _notes(self, agent: str) -> Path:
-        return self._root / f"notes-{agent}"
+        return self._notes_directory / agent
 
     # --- requests ---------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ def _pending(arena: Arena, notes: Path) -> list[int]:
     """Pending runs whose programs write a line for each execution."""
     notes.touch()
     command = ["sh", "-c", f"echo $DROVER_RUN_ID >> {notes}"]
-    (agent,) = arena.do("make_agents", scale=RUNS, command=command)
+    runtime = {"sandbox": {"write": [str(notes)]}}
+    (agent,) = arena.do("make_agents", scale=RUNS, command=command, runtime=runtime)
     arena.race(("ask", {"agent_id": agent, "times": RUNS}))
     assert arena.do("count", model="run", state="pending") == RUNS
     return list(range(1, RUNS + 1))

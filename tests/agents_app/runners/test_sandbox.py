@@ -97,7 +97,7 @@ def test_the_program_has_no_privileges_and_cannot_gain_any(output_of):
     assert (values["NoNewPrivs"], values["Seccomp"]) == ("1", "2")
 
 
-def test_tracing_is_refused(tmp_path):
+def test_tracing_of_processes_is_refused(tmp_path):
     """As strace would, with the system call itself: PTRACE_TRACEME."""
     call = "import ctypes; c = ctypes.CDLL(None, use_errno=True); c.ptrace(0, 0, 0, 0)"
     script = f"{call}; print(ctypes.get_errno())"

@@ -21,6 +21,7 @@ _ACCEPTS = {
     "variable_text": "text or number",
     "secret_ref": "`env:NAME` or `file:path`",
     "callback_url": "URL, `env:NAME` or `file:path`",
+    "absolute_path": "absolute path, or one that begins with `~/`",
     "event_name": "event name",
     "filter_value": "text or list of texts",
 }
@@ -133,6 +134,10 @@ def render_skill() -> str:
         field_table(times, "schedule", not_written, **own),
         "## `runtime`",
         field_table(runtime, "runtime"),
+        "## `sandbox`",
+        "`sandbox: off` is short for `sandbox: {mode: off}`. "
+        "See [Isolate runs](../guides/isolation.md).",
+        field_table(specs.SandboxSpec, "sandbox"),
         "## `budget`",
         "Tokens that were sent, received and cached count alike.",
         field_table(specs.BudgetSpec, "budget"),

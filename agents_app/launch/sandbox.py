@@ -1,0 +1,118 @@
+"""The sandbox of a run on this host: which files it may read, execute and write."""
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from agents_app.conf import CONF
+from agents_app.launch.toolchains import tool_paths, tool_variables
+from agents_app.runners import Mount, Sandbox
+
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc"),
+    *("/sys", "/nix", "/snap", "/run/current-system", "/run/systemd/resolve"),
+)
+# Not all of /dev: root owns the disks there.
+DEVICES = tuple(
+    f"/dev/{name}"
+    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+)
+HOME_NAME, TEMPORARY_NAME = ".home", ".tmp"
+# Toolchains that are installed or removed while a worker runs are found after this time.
+KEEP_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxChoice:
+    """The agent's `sandbox`."""
+
+    mode: str = "auto"
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+
+
+def sandbox_choice(stored: Mapping[str, Any]) -> SandboxChoice:
+    """From the runtime that is stored with the agent; older rows have none."""
+    return SandboxChoice(
+        str(stored.get("mode", "auto")),
+        tuple(stored.get("read", ())),
+        tuple(stored.get("write", ())),
+    )
+
+
+def sandbox_of(
+    choice: SandboxChoice, mounts: tuple[Mount, ...], path: str, program: str
+) -> Sandbox | None:
+    """The sandbox with all paths of this host; None if the agent does without."""
+    if choice.mode == "off":
+        return None
+    read, write = _paths(choice, path, program, int(time.monotonic() / KEEP_SECONDS))
+    return Sandbox(
+        own_read=(*_own(mounts, writable=False), *((program,) if program.startswith("/") else ())),
+        own_write=_own(mounts, writable=True),
+        read=read,
+        write=write,
+        required=choice.mode == "required",
+        hidden=(str(CONF.data),),
+    )
+
+
+def _own(mounts: tuple[Mount, ...], *, writable: bool) -> tuple[str, ...]:
+    """An agent without a directory has an empty path, which would be that of the worker."""
+    paths = (mount.path for mount in mounts if mount.writable == writable)
+    return tuple(str(path) for path in paths if path.is_absolute())
+
+
+def sandbox_variables(state_dir: Path, workdir: Path, path: str) -> dict[str, str]:
+    """A home and a directory for temporary files that the sandbox allows."""
+    private = {"HOME": f"{state_dir}/{HOME_NAME}", "TMPDIR": f"{workdir}/{TEMPORARY_NAME}"}
+    return private | tool_variables(path, user_home())
+
+
+@lru_cache(maxsize=1)
+def user_home() -> Path:
+    return Path(os.path.expanduser("~")).resolve()  # noqa: PTH111
+
+
+@lru_cache(maxsize=512)
+def _paths(
+    choice: SandboxChoice, path: str, program: str, _slot: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What may be read and what may be written, beside the directories of the run itself."""
+    data, home = str(CONF.data), str(user_home())
+    # The home of a service may be a system directory, such as /usr/sbin.
+    is_private = not any(Path(top).is_relative_to(home) for top in SYSTEM)
+    never = (data, home) if is_private else (data,)
+    on_path = os.pathsep.join((path, f"{sys.prefix}/bin", f"{sys.base_prefix}/bin"))
+    tools = tool_paths(on_path, user_home(), SYSTEM, program)
+    read = (
+        *_without(SYSTEM, never),
+        *_without((*tools, *_declared(choice.read)), (data,)),
+    )
+    write = (*DEVICES, *_without(_declared(choice.write), (data,)))
+    return tuple(dict.fromkeys(read)), tuple(dict.fromkeys(write))
+
+
+def _declared(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(os.path.expanduser(path) for path in paths)  # noqa: PTH111
+
+
+def _without(paths: Iterable[str], hidden: tuple[str, ...]) -> list[str]:
+    """The paths that exist. Of a directory that contains a hidden one, its other entries: a rule
+    for a directory cannot leave a part of it out."""
+    found: list[str] = []
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in hidden or not os.path.lexists(real):
+            continue
+        if any(each.startswith(f"{real.rstrip('/')}/") for each in hidden):
+            with os.scandir(real) as entries:
+                found += _without(sorted(entry.path for entry in entries), hidden)
+        else:
+            found.append(path)
+    return found
