@@ -30,7 +30,7 @@ POLL_SECONDS = 0.02
 LINGER_SECONDS = 1.0
 LINGER_SILENCE_SECONDS = 0.25
 DRAIN_ROUNDS = 16
-MAX_REFUSAL_BYTES = 16_384
+MAX_REFUSAL_BYTES, RECENT_BYTES = 16_384, 1024
 
 
 class ProcessRunner:
@@ -117,6 +117,7 @@ class _ProcessSupervisor(ProgramSupervisor):
         self.child, self.wake = child, wake
         # Output that reports a refused path, searched only for a program in a sandbox.
         self.refusals = b""
+        self.recent: dict[int, bytes] = {}
         self.flush_at = math.inf
         self.sweep_at = time.monotonic() + SWEEP_SECONDS
         self.set_time_limit(spec.timeout_seconds)
@@ -183,10 +184,21 @@ class _ProcessSupervisor(ProgramSupervisor):
             self.child.close_stream(fd)
             return
         self.sink.feed(self.child.streams[fd], data, time.time())
-        if self.child.sandbox is not None and REFUSAL.search(data):
-            self.refusals = (self.refusals + data)[-MAX_REFUSAL_BYTES:]
+        if self.child.sandbox is not None:
+            self._search_refusals(self.child.streams[fd], data)
         if self.flush_at == math.inf:
             self.flush_at = time.monotonic() + FLUSH_SECONDS
+
+    def _search_refusals(self, stream: int, data: bytes) -> None:
+        """Keep the lines that report a refused path; programs often write them piece by piece."""
+        before = self.recent.get(stream, b"")
+        if REFUSAL.search(data) or REFUSAL.search(before[-RECENT_BYTES:] + data[:RECENT_BYTES]):
+            self.refusals = (self.refusals + before + data)[-MAX_REFUSAL_BYTES:]
+            self.recent[stream] = b""
+        elif len(data) >= RECENT_BYTES:
+            self.recent[stream] = data[-RECENT_BYTES:]
+        else:
+            self.recent[stream] = (before + data)[-RECENT_BYTES:]
 
     def terminate(self) -> None:
         self.child.signal_group(signal.SIGTERM)

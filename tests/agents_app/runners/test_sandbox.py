@@ -246,6 +246,14 @@ def test_a_run_collects_what_its_output_reports_as_refused(tmp_path):
     assert run.control.sandbox == "on"
 
 
+def test_a_refusal_that_is_written_piece_by_piece_is_found(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text("")
+    pieces = f"printf 'cat: '; sleep 0.05; printf {outside}; sleep 0.05; echo ': Permission denied'"
+    run = Program(tmp_path, "/bin/sh", "-c", f"({pieces}) >&2", sandbox=SYSTEM_ONLY).run()
+    assert list(run.control.refusals) == [str(outside)]
+
+
 # --- other kernels --------------------------------------------------------------------------
 
 
