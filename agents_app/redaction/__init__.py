@@ -6,13 +6,8 @@ Does not belong here: storing secrets (secrets).
 
 from agents_app.redaction import log_filter
 from agents_app.redaction.log_filter import clean_line
-from agents_app.redaction.redact import (
-    SHORTEST_LINE,
-    SHORTEST_SECRET,
-    RedactingRunner,
-    Redactor,
-    secret_parts,
-)
+from agents_app.redaction.parts import SHORTEST_LINE, SHORTEST_SECRET, secret_parts
+from agents_app.redaction.redact import RedactingRunner, Redactor
 
 __all__ = [
     "SHORTEST_LINE",

@@ -10,6 +10,7 @@ _SHAPES = {
     "API key": r"sk-[A-Za-z0-9_-]{16,}",
     "AWS key": r"(?:AKIA|ASIA)[A-Z0-9]{16}",
     "run token": r"drover_run_[0-9]+_[A-Za-z0-9_-]{43}",
+    "API token": r"drover_[A-Za-z0-9_-]{43}",
     "private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*KEY-----|\Z)",
 }
 _NAMES = {f"_{number}": name for number, name in enumerate(_SHAPES)}
@@ -17,7 +18,7 @@ _SHAPE = re.compile(
     "|".join(f"(?P<{group}>{_SHAPES[name]})" for group, name in _NAMES.items()), re.DOTALL
 )
 # Searched first: the regular expression takes ten times as long to find nothing.
-_HINTS = ("gh", "github_pat_", "xox", "sk-", "AKIA", "ASIA", "drover_run_", "-----BEGIN")
+_HINTS = ("gh", "github_pat_", "xox", "sk-", "AKIA", "ASIA", "drover_", "-----BEGIN")
 # By the id of each run in this process that was given credentials.
 _live: dict[int, Redactor] = {}
 

@@ -1,17 +1,18 @@
 """Replaces secrets in the output and errors of runs, in every encoding; knows no tables."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from agents_app.redaction.encodings import PLAIN, VIEWS, View
+from agents_app.redaction.parts import SHORTEST_SECRET, secret_parts
 from agents_app.runners import Outcome, OutputSink, RunControl, Runner, RunSpec
 
-# A shorter text may occur by chance, and replacing it would make output unreadable.
-SHORTEST_SECRET = 8
-SHORTEST_LINE = 16
-_BETWEEN_WORDS = str.maketrans(dict.fromkeys("\"'=:,;", " "))
+MARK = "[redacted {}]"
+URI_MARK = "redacted-{}"
+_NOT_IN_URIS = re.compile(r"[^A-Za-z0-9._-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,23 +20,6 @@ class SecretSpan:
     start: int
     end: int
     name: str
-
-
-def secret_parts(secret: str) -> set[str]:
-    """The texts of a secret to replace: a single line as a whole, of several lines the long ones.
-
-    Also the long words in these lines: programs print the values of a settings file one by one."""
-    if "\n" not in secret.strip():
-        # A key file's content in one line, as JSON has it.
-        return {secret.strip(), *_lines(secret.replace("\\n", "\n"))}
-    lines = _lines(secret)
-    words = {word for line in lines for word in line.translate(_BETWEEN_WORDS).split()}
-    return lines | {w for w in words if len(w) >= SHORTEST_LINE and not w.startswith("//")}
-
-
-def _lines(secret: str) -> set[str]:
-    lines = (line.strip() for line in secret.replace("\r", "\n").split("\n"))
-    return {ln for ln in lines if len(ln) >= SHORTEST_LINE and not ln.startswith("-----")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +65,14 @@ class Redactor:
     def clean(self, data: bytes) -> bytes:
         return _without(data, self.spans(data))
 
-    def clean_text(self, text: str) -> str:
+    def clean_text(self, text: str, mark: str = MARK) -> str:
         data = text.encode(errors="surrogateescape")
         spans = self.spans(data)
-        return _without(data, spans).decode(errors="surrogateescape") if spans else text
+        return _without(data, spans, mark).decode(errors="surrogateescape") if spans else text
+
+    def clean_uri(self, uri: str) -> str:
+        """The URI with marks that a URI may contain."""
+        return self.clean_text(uri, URI_MARK)
 
     def spans(self, data: bytes) -> list[SecretSpan]:
         """The places of secrets, in order and without overlaps."""
@@ -157,7 +145,7 @@ def _spans(view: View, forms: Mapping[bytes, str], data: bytes) -> Iterator[Secr
     if hits:
         places = view.places(data)
         for at, length, name in hits:
-            yield SecretSpan(places.starts[at], places.ends[at + length - 1], name)
+            yield SecretSpan(places.start(at), places.end(at + length - 1), name)
 
 
 def _places_of(form: bytes, seen: bytes) -> Iterator[int]:
@@ -179,12 +167,13 @@ def _merged(spans: list[SecretSpan]) -> list[SecretSpan]:
     return merged
 
 
-def _without(data: bytes, spans: list[SecretSpan]) -> bytes:
+def _without(data: bytes, spans: list[SecretSpan], mark: str = MARK) -> bytes:
     if not spans:
         return data
     pieces, last = [], 0
     for span in spans:
-        pieces += [data[last : span.start], f"[redacted {span.name}]".encode()]
+        name = span.name if mark is MARK else _NOT_IN_URIS.sub("-", span.name)
+        pieces += [data[last : span.start], mark.format(name).encode()]
         last = span.end
     return b"".join([*pieces, data[last:]])
 
@@ -197,7 +186,7 @@ def _unfinished(view: View, forms: Iterable[bytes], tail: bytes) -> int:
     first = min(_unfinished_place(form, seen) for form in forms)
     if first == len(seen):
         return len(tail) - len(begun)
-    return len(tail) - view.places(begun).starts[first]
+    return len(tail) - view.places(begun).start(first)
 
 
 def _unfinished_place(form: bytes, seen: bytes) -> int:

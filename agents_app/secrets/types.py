@@ -168,8 +168,9 @@ def _check(what: str, text: str, of: CredentialField) -> None:
         return
     if "\n" in text and not secret_parts(text):
         raise Refused(
-            f"{what}: one of the lines must have at least {SHORTEST_LINE} characters, because "
-            "shorter lines cannot be redacted from output"
+            f"{what}: one of the lines must have at least {SHORTEST_LINE} characters, or the value "
+            f"of a setting at least {SHORTEST_SECRET}, because a shorter text cannot be redacted "
+            "from output"
         )
     if "\n" not in text and len(text) < SHORTEST_SECRET:
         raise Refused(

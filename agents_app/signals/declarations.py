@@ -105,7 +105,7 @@ _DECLARED = (
         "is sent. A call without an answer fails after two hours.",
         handlers.call,
         (
-            text_field("agent", "The name of the agent to call.", required=True),
+            text_field("agent", "The name of the agent to call.", required=True, free_text=True),
             text_field("text", "The prompt of the called run.", default="", free_text=True),
         ),
         Command("AGENT [TEXT]", parser="agent_text", aliases=("al-subagent",)),

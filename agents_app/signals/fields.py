@@ -46,6 +46,8 @@ class SignalField:
     empty: tuple[Any, ...] = ()
     # Written freely by the agent: secrets of the run are removed before it is stored.
     free_text: bool = False
+    # The mark instead of a secret must leave the text a valid URI.
+    is_uri: bool = False
 
     def read(self, given: Fields) -> Any:
         if self.name in given and given[self.name] not in self.empty:
@@ -74,7 +76,7 @@ def text_field(name: str, description: str, **options: Any) -> SignalField:
 
 def uri_field(name: str, description: str, max_length: int) -> SignalField:
     schema = {"type": "string", "maxLength": max_length}
-    return SignalField(name, description, schema, _text, required=True)
+    return SignalField(name, description, schema, _text, required=True, free_text=True, is_uri=True)
 
 
 def integer_field(

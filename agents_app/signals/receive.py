@@ -38,7 +38,7 @@ def handle_signal(token: str, name: str, fields: Fields, now: datetime) -> Reply
     if signal is None:
         raise NotFound(f"there is no signal {name[:80]!r}: use {', '.join(sorted(SIGNALS))}")
     values = read_fields(signal.fields, fields)
-    reply = signal.handler(run, now, **_redact(signal, run, token, fields, values))
+    reply = signal.handler(run, now, **_redacted(signal, run, token, values))
     if reply.done and signal.cancel_wait is not None:
         # The end of a run also ends its calls: after it the run must not get their state.
         authenticate_run(token, now)
@@ -50,20 +50,25 @@ def cancel_wait(token: str, name: str, fields: Fields, now: datetime) -> None:
     run = authenticate_run(token, now)
     signal = SIGNALS.get(name)
     if signal is not None and signal.cancel_wait is not None:
-        signal.cancel_wait(run, fields)
+        values = read_fields(signal.fields, fields)
+        signal.cancel_wait(run, _redacted(signal, run, token, values))
 
 
-def _redact(
-    signal: Signal, run: Run, token: str, fields: Fields, values: dict[str, Any]
-) -> dict[str, Any]:
-    """Remove the run's secrets from free text before it is stored.
+def _redacted(signal: Signal, run: Run, token: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The values without the run's secrets in free text, which is stored and shown.
 
     Free text that was not sent costs no query, nor does a run without credentials."""
-    written = [field.name for field in signal.fields if field.free_text and field.name in fields]
+    written = [field for field in signal.fields if field.free_text and values[field.name]]
     if not written:
         return values
     redactor = redactor_for(run.tenant_id, run.agent.credentials, token)
-    return {**values, **{name: redactor.clean_text(values[name]) for name in written}}
+    cleaned = {
+        field.name: (redactor.clean_uri if field.is_uri else redactor.clean_text)(
+            values[field.name]
+        )
+        for field in written
+    }
+    return {**values, **cleaned}
 
 
 def authenticate_run(token: str, now: datetime) -> Run:

@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+import time
 from urllib.parse import quote
 
 import pytest
@@ -43,6 +44,16 @@ def wrapped(secret: str, before: int, width: int) -> str:
     return "\n".join(letters[i : i + width] for i in range(0, len(letters), width))
 
 
+def coloured(secret: str) -> str:
+    """As grep marks a match, and as a terminal marks each letter."""
+    middle = "".join(f"\x1b[38;5;{n}m{letter}\x1b[0m" for n, letter in enumerate(secret[8:12]))
+    return f"{secret[:3]}\x1b[01;31m\x1b[K{secret[3:8]}\x1b[m{middle}{secret[12:]}"
+
+
+def as_go_writes_json(secret: str) -> str:
+    return json.dumps(secret)[1:-1].replace("&", "\\u0026")
+
+
 ENCODED = {
     "raw": SECRET,
     "JSON": json.dumps(SECRET)[1:-1],
@@ -60,6 +71,18 @@ ENCODED = {
     },
     **{f"base64 in lines after {n}": wrapped(SECRET, n, 20) for n in (0, 10, 17)},
     "base64 in lines of DOS": wrapped(SECRET, 50, 76).replace("\n", "\r\n"),
+    "JSON of Go": as_go_writes_json(SECRET),
+    "JSON of Go in JSON": json.dumps(as_go_writes_json(SECRET))[1:-1],
+    "JSON with all letters escaped": "".join(f"\\u{ord(letter):04x}" for letter in SECRET),
+    "XML": SECRET.replace("&", "&#38;").replace('"', "&#x22;").replace("ü", "&#xFC;"),
+    "XML with names": SECRET.replace("&", "&amp;").replace('"', "&#34;"),
+    "colours": coloured(SECRET),
+    "colours in JSON": json.dumps(coloured(SECRET))[1:-1],
+    "a title of the window inside": f"{SECRET[:9]}\x1b]0;title\x07{SECRET[9:]}",
+    "controls of one byte": "\x01".join(SECRET),
+    "controls of two bytes": f"{SECRET[:6]}\x9b1m{SECRET[6:12]}\x85{SECRET[12:]}",
+    "NUL after each letter": "\0".join(SECRET),
+    "base64 with NULs": "\0".join(wrapped(SECRET, 1, 999)),
     "percent": quote(SECRET, safe=""),
     "percent, lower case": quote(SECRET, safe="").lower().replace("qz", "Qz").replace("kx", "kX"),
     "percent, of a form": quote(SECRET, safe="").replace("%20", "+"),
@@ -97,6 +120,41 @@ def test_wherever_an_output_is_cut_the_secret_is_found(encoded: str):
         sink.feed(1, text[at:], 1.0)
         sink.finish(2.0)
         assert kept.streams[1] == REDACTOR.clean(text), f"cut at {at}"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("secret", [SECRET, OTHER])
+def test_a_secret_in_utf_16_is_found_wherever_it_is_cut(encoding: str, secret: str):
+    text = b"before " + f"A{secret}B".encode(encoding) + b" after\n"
+    assert b"[redacted" in REDACTOR.clean(text)
+    for at in range(1, len(text)):
+        kept = Kept()
+        sink = RedactingSink(kept, REDACTOR)
+        sink.feed(1, text[:at], 0.0)
+        sink.feed(1, text[at:], 1.0)
+        sink.finish(2.0)
+        assert kept.streams[1] == REDACTOR.clean(text), f"cut at {at}"
+
+
+def test_colours_around_and_after_a_secret_stay():
+    data = f"\x1b[1mkey:\x1b[0m \x1b[31m{OTHER[:9]}\x1b[32m{OTHER[9:]}\x1b[0m ok\n".encode()
+    cleaned = b"\x1b[1mkey:\x1b[0m \x1b[31m[redacted other]\x1b[0m ok\n"
+    assert REDACTOR.clean(data) == cleaned
+
+
+@pytest.mark.parametrize("piece", ["\x1b[", "\x1b]0;", "\\", "\\u", "&", "&#", "\x9b1;", "%", "\0"])
+def test_hostile_output_takes_no_longer_than_other_output(piece: str):
+    """Guard: no search is quadratic; 200 kB take a fraction of a second."""
+    data = (piece * 200_000).encode()[:200_000]
+    began = time.process_time()
+    REDACTOR.spans(data)
+    REDACTOR.unfinished_bytes(data)
+    assert time.process_time() - began < 2
+
+
+def test_a_secret_of_control_characters_matches_nothing_else():
+    redactor = Redactor({"odd": ["\x01\x02\x03\x04\x05\x06\x07\x08ab"]})
+    assert redactor.clean(b"an ab and\nnothing else") == b"an ab and\nnothing else"
 
 
 def test_a_secret_that_comes_byte_by_byte_is_found():
@@ -162,6 +220,38 @@ def test_the_values_in_a_file_of_settings_count_one_by_one():
     assert redactor.clean(b"key d41d8cd98f00b204 of https://example.org/a/long/path") == (
         b"key [redacted gcp] of https://example.org/a/long/path"
     )
+
+
+SETTINGS = """\
+# of the shop
+export DB_PASSWORD='tiger;lily'
+user = administrator
+password: "correct horse"
+{"client_secret": "hunter22x", "region": "somewhere"},
+api.example.org:5432:shop:ann:s3cr3tpw
+machine example.org login ann password swordfish
+RECOVERYCODE
+pin: 1234
+"private_key": "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqhkiG9w0B\\nAQEFAASC\\n-----END-----"
+"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("tiger;lily", "correct horse", "hunter22x", "s3cr3tpw", "swordfish", "RECOVERYCODE"),
+        "MIIEvQIBADANBgkqhkiG9w0B",
+    ],
+)
+def test_short_values_inside_a_credential_of_several_lines_are_replaced(value: str):
+    redactor = Redactor({"shop": [SETTINGS]})
+    assert redactor.clean(f"with {value} it fails".encode()) == b"with [redacted shop] it fails"
+
+
+@pytest.mark.parametrize("word", ["administrator", "somewhere", "region", "password", "1234"])
+def test_names_and_plain_words_in_such_a_credential_are_shown(word: str):
+    redactor = Redactor({"shop": [SETTINGS]})
+    assert redactor.clean(f"the {word} is known".encode()) == f"the {word} is known".encode()
 
 
 def test_a_key_in_one_line_is_found_in_several_too():

@@ -29,6 +29,12 @@ def test_a_signal_is_written_to_a_file_only_if_the_file_is_read(name: str):
     assert (signal.without_gateway == "file") == (signal.columns_from_file is not None)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_secrets_are_removed_from_every_text_of_a_signal(name: str):
+    texts = [field for field in SIGNALS[name].fields if field.schema["type"] == "string"]
+    assert all(field.free_text for field in texts)
+
+
 def test_exit_codes_and_their_statuses_are_each_declared_once():
     codes = [each.code for each in EXIT_CODES]
     statuses = [status for each in EXIT_CODES for status in each.statuses]

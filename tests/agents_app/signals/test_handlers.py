@@ -8,13 +8,24 @@ from django.db import transaction
 
 from agents_app.database.transactions import in_transaction
 from agents_app.errors import DroverError, Refused
-from agents_app.models import Agent, Run, Schedule, Tenant, Usage, WorkItem
+from agents_app.models import (
+    Agent,
+    LockWait,
+    ResourceLock,
+    Run,
+    RunEvent,
+    Schedule,
+    Tenant,
+    Usage,
+    WorkItem,
+)
 from agents_app.runs import dispatch
 from agents_app.runs.lifecycle import lose_run
 from agents_app.secrets.credentials import set_credential
 from agents_app.secrets.types import parse_name
-from agents_app.signals import SIGNALS, handle_signal
+from agents_app.signals import SIGNALS, cancel_wait, handle_signal
 from agents_app.signals.fields import BadField
+from agents_app.signals.locks import LockRefused
 from agents_app.signals.receive import Superseded, Unauthorized
 from tests.agents_app.calling import Program, program
 from tests.agents_app.fleet import NOON, Fleet, at, event_names, run_states
@@ -317,6 +328,31 @@ def test_secrets_are_removed_from_calls_and_schedules(keeper: Program, fleet: Fl
     prompts = [*WorkItem.objects.values_list("prompt", "context")]
     assert CANARY not in str(prompts)
     assert CANARY not in Schedule.objects.get().prompt
+
+
+def test_secrets_are_removed_from_the_names_of_locks(keeper: Program, fleet: Fleet):
+    """The name without the secret stays a valid URI, and is the same for every signal."""
+    other = program(fleet, fleet.agent("other", credentials=["github_token"]))
+    uri = f"https://{CANARY}@example.org/{CANARY}?q=1"
+    keeper.says("lock", uri=uri)
+    with pytest.raises(LockRefused) as refused:
+        other.says("lock", uri=uri)
+    assert not other.says("lock", uri=uri, wait=True)["ok"]
+    assert LockWait.objects.get().in_line
+    cancel_wait(other.job.token, "lock", {"uri": uri, "wait": True}, NOON)
+    assert not LockWait.objects.get().in_line
+    keeper.says("lock-heartbeat", uri=uri)
+    mark = "redacted-github_token"
+    assert ResourceLock.objects.get().uri == f"https://{mark}@example.org/{mark}?q=1"
+    keeper.says("unlock", uri=uri)
+    stored = [*RunEvent.objects.values_list("detail"), *LockWait.objects.values_list("uri")]
+    assert CANARY not in f"{stored} {refused.value} {refused.value.more}"
+    assert not ResourceLock.objects.exists()
+
+
+def test_secrets_with_control_characters_inside_are_removed(keeper: Program):
+    keeper.says("status", text=f"with {CANARY[:5]}\x1b[31m{CANARY[5:]}\x1b[0m")
+    assert keeper.run.status_text == "with [redacted github_token]\x1b[0m"
 
 
 def test_the_text_of_a_run_without_secrets_arrives_unchanged(one: Program):
