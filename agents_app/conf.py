@@ -45,6 +45,7 @@ class Conf:
     grace_seconds: float
     body_seconds: float
     stream_heartbeat_seconds: float
+    session_idle_minutes: int
 
     @property
     def gateway_url(self) -> str:
@@ -99,6 +100,7 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         grace_seconds=_seconds(env, "DROVER_GRACE_SECONDS", 10),
         body_seconds=_seconds(env, "DROVER_BODY_SECONDS", 10),
         stream_heartbeat_seconds=_seconds(env, "DROVER_STREAM_HEARTBEAT_SECONDS", 30),
+        session_idle_minutes=_whole(env, "DROVER_SESSION_IDLE_MINUTES", 480, 1, 43_200),
     )
 
 

@@ -1,15 +1,25 @@
 """The login page of the admin, with a limit on attempts (agents_app.accounts.logins)."""
 
-from datetime import UTC, datetime
+import secrets
+from datetime import UTC, datetime, timedelta
 
+from django.conf import settings
 from django.contrib import admin
+from django.core import signing
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from agents_app.accounts import logins
+from agents_app.conf import CONF
+
+# A browser with this cookie has logged in as the name in it; the cookie replaces no password.
+DEVICE_COOKIE = f"drover_device_{CONF.port}"
+DEVICE_REMEMBERED = timedelta(days=90)
+_SALT = "drover.device"
 
 
 @never_cache
@@ -19,15 +29,42 @@ def login(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
         return admin.site.login(request)
     name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
+    device = _device_of(request, name)
     try:
-        attempt = logins.begin_attempt(name, address, _utc_now())
+        attempt = logins.begin_attempt(name, address, _utc_now(), device)
     except logins.Locked as locked:
         return _locked(request, locked.retry_after_seconds)
     response = admin.site.login(request)
     # Django redirects after a successful login, and else shows the form again.
     succeeded = response.status_code == 302
     (logins.record_success if succeeded else logins.record_failure)(attempt, _utc_now())
+    if succeeded and not device:
+        _remember_device(response, name)
     return response
+
+
+def _device_of(request: HttpRequest, name: str) -> str:
+    """The id of the browser, if the name has logged in with it before; else nothing."""
+    try:
+        known, device = signing.loads(
+            request.COOKIES.get(DEVICE_COOKIE, ""), salt=_SALT, max_age=DEVICE_REMEMBERED
+        )
+    except (signing.BadSignature, ValueError, TypeError):
+        return ""
+    return str(device) if known == logins.login_name(name) else ""
+
+
+def _remember_device(response: HttpResponseBase, name: str) -> None:
+    value = [logins.login_name(name), secrets.token_urlsafe(16)]
+    response.set_cookie(
+        DEVICE_COOKIE,
+        signing.dumps(value, salt=_SALT),
+        max_age=DEVICE_REMEMBERED,
+        path=reverse("admin:login"),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
 
 
 def _locked(request: HttpRequest, seconds: int) -> HttpResponseBase:

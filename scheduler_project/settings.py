@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "gateway_app.access.idle_sessions.IdleSessionMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "gateway_app.asgi.invalid_values.InvalidValueMiddleware",
@@ -74,9 +75,17 @@ TEMPLATES = [
 WHITENOISE_USE_FINDERS = True
 # The limit of asgi/body_limit.py: Django must neither refuse these bodies nor write them to disk.
 DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+SESSION_COOKIE_AGE = CONF.session_idle_minutes * 60
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = f"drover_session_{CONF.port}"
 CSRF_COOKIE_NAME = f"drover_csrf_{CONF.port}"
+_VALIDATORS = "django.contrib.auth.password_validation"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": f"{_VALIDATORS}.UserAttributeSimilarityValidator"},
+    {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.NumericPasswordValidator"},
+]
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"
 CSRF_TRUSTED_ORIGINS = [CONF.public_url] if CONF.public_url else []
 # TLS is used if DROVER_PUBLIC_URL starts with https. uvicorn sets the scheme of a request, and

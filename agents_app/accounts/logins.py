@@ -2,9 +2,14 @@
 
 An attempt is stored as a failure before the password is checked, and deleted if it was right: of
 a hundred attempts at the same moment no more are checked than of a hundred in a row.
+
+Failures are counted by name and address. A browser in which a name has logged in before is counted
+for itself: strangers who share its address cannot lock its user out.
 """
 
+import hashlib
 import math
+import unicodedata
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 
@@ -27,9 +32,13 @@ class Locked(Exception):
         self.retry_after_seconds = retry_after_seconds
 
 
-def begin_attempt(user_name: str, address: str, now: datetime) -> LoginFailure:
-    """Store the attempt, which counts as a failure until `record_success`; raises Locked."""
-    name, network = _clean(user_name), caller_network(address)
+def begin_attempt(user_name: str, address: str, now: datetime, device: str = "") -> LoginFailure:
+    """Store the attempt, which counts as a failure until `record_success`; raises Locked.
+
+    `device` identifies a browser in which this name has logged in before."""
+    name, network = login_name(user_name), caller_network(address)
+    if device:
+        network += f" (browser {hashlib.sha256(device.encode()).hexdigest()[:12]})"
     # Attempts while locked are not stored, so that they do not prolong the lock.
     if wait := _wait_seconds(LoginFailure(user_name=name, address=network), now, more=1):
         raise Locked(wait)
@@ -63,7 +72,7 @@ def caller_network(address: str) -> str:
     try:
         found = ip_address(address)
     except ValueError:
-        return _clean(address)[:64]
+        return login_name(address)[:40]
     if not isinstance(found, IPv6Address):
         return str(found)
     return str(found.ipv4_mapped or ip_network((int(found) >> 64 << 64, 64)))
@@ -87,9 +96,13 @@ def _of_name(attempt: LoginFailure) -> "QuerySet[LoginFailure]":
     return LoginFailure.objects.filter(address=attempt.address, user_name=attempt.user_name)
 
 
-def _clean(text: str) -> str:
-    """The name in lower case, without characters that a database or a log cannot take."""
-    return "".join(char for char in text.strip().lower() if char.isprintable())[:150]
+def login_name(text: str) -> str:
+    """The name by which attempts are counted: all spellings that Django accepts for one user, and
+    without characters that a database or a log cannot take."""
+    printable = "".join(char for char in text if char.isprintable())
+    # Lower case twice: the lower case of some characters is not normalised, and the other way.
+    normal = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", printable).casefold())
+    return normal.casefold().strip()[:150]
 
 
 def _lock_end(now: datetime) -> str:

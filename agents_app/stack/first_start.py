@@ -3,6 +3,8 @@
 import secrets
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import Error as DatabaseProblem
 from django.db import connection
@@ -31,15 +33,27 @@ def migrate() -> int:
     return len(plan)
 
 
+def _check_password(password: str) -> None:
+    """Refuse a weak password before it is stored; a password that is stored already stays valid."""
+    try:
+        validate_password(password, get_user_model()(username=ADMIN))
+    except ValidationError as error:
+        raise ConfigError(
+            f"DROVER_ADMIN_PASSWORD is too weak: {' '.join(error.messages)}"
+        ) from None
+
+
 def ensure_admin(password: str) -> str:
     """Create or update the user `admin`; returns the generated password of a new user, once."""
     users = get_user_model().objects
     admin = users.filter(username=ADMIN).first()
     if admin is None:
         generated = "" if password else secrets.token_urlsafe(12)
+        _check_password(password or generated)
         users.create_superuser(ADMIN, password=password or generated)
         return generated
     if password and not admin.check_password(password):
+        _check_password(password)
         admin.set_password(password)
         admin.save(update_fields=["password"])
     return ""

@@ -233,12 +233,12 @@ def cookie(server: RawServer) -> str:
     """The cookies of a user who is logged in to the admin."""
     made = server.stack.manage(
         *("shell", "-v0", "-c"),
-        "from agents_app.stack.first_start import ensure_admin; ensure_admin('sesame')",
+        "from agents_app.stack.first_start import ensure_admin; ensure_admin('open-sesame')",
     )
     assert made.returncode == 0, made.stderr
     page = server.request("GET", "/admin/login/")
     csrf = page.headers["set-cookie"].partition(";")[0]
-    form = f"csrfmiddlewaretoken={csrf.partition('=')[2]}&username=admin&password=sesame"
+    form = f"csrfmiddlewaretoken={csrf.partition('=')[2]}&username=admin&password=open-sesame"
     kind = "Content-Type: application/x-www-form-urlencoded"
     origin = f"Origin: {server.stack.url}"
     host = f"POST /admin/login/ HTTP/1.1\r\nHost: 127.0.0.1:{server.stack.conf.port}\r\n"

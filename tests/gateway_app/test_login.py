@@ -6,6 +6,7 @@ from django.test import Client
 
 from agents_app.accounts.logins import MAX_FAILURES_OF_NAME
 from agents_app.models import RunEvent
+from gateway_app.login import DEVICE_COOKIE
 from tests.agents_app.fleet import Fleet
 
 LOGIN = "/admin/login/"
@@ -38,6 +39,46 @@ def test_a_locked_name_is_refused_with_the_right_password():
         log_in()
     assert log_in(password="right").status_code == 429
     assert log_in(password="right", REMOTE_ADDR="198.51.100.9").status_code == 302
+
+
+def test_strangers_at_the_same_address_do_not_lock_out_a_browser_of_an_earlier_login():
+    """Guard: behind one proxy or router all have one address."""
+    browser = Client()
+    form = {"username": "ann", "password": "right"}
+    assert browser.post(LOGIN, form).status_code == 302
+    for _ in range(MAX_FAILURES_OF_NAME + 1):
+        log_in()
+    assert log_in(password="right").status_code == 429
+    assert browser.post(LOGIN, form).status_code == 302
+
+
+def test_the_cookie_of_a_browser_is_for_its_own_name_only_and_is_no_password():
+    browser = Client()
+    assert browser.post(LOGIN, {"username": "ann", "password": "right"}).status_code == 302
+    cookie = browser.cookies[DEVICE_COOKIE]
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", LOGIN)
+    User.objects.create_superuser("bob", password="right")
+    for _ in range(MAX_FAILURES_OF_NAME):
+        assert browser.post(LOGIN, {"username": "ann", "password": "x"}).status_code == 200
+        log_in("bob")
+    assert browser.post(LOGIN, {"username": "ann", "password": "right"}).status_code == 429
+    assert browser.post(LOGIN, {"username": "bob", "password": "right"}).status_code == 429
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "WyJhbm4iLCJ4Il0:1:x", "\x01"])
+def test_a_forged_cookie_changes_nothing(cookie: str):
+    browser = Client()
+    browser.cookies[DEVICE_COOKIE] = cookie
+    for _ in range(MAX_FAILURES_OF_NAME):
+        log_in()
+    assert browser.post(LOGIN, {"username": "ann", "password": "right"}).status_code == 429
+
+
+@pytest.mark.parametrize("name", ["\uff21\uff2e\uff2e", "\U0001d41ann", "ann "])
+def test_other_spellings_of_a_name_do_not_allow_more_attempts(name: str):
+    for _ in range(MAX_FAILURES_OF_NAME):
+        log_in()
+    assert log_in(name, "right").status_code == 429
 
 
 def test_the_right_password_resets_the_count():

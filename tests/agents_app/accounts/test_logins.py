@@ -49,8 +49,29 @@ def test_another_name_or_another_address_is_not_locked(fleet: Fleet):
 
 def test_a_name_is_the_same_however_it_is_typed(fleet: Fleet):
     lock()
-    for typed in ("ANN", " ann ", "a\0nn"):
-        assert seconds_locked(typed)
+    for typed in ("ANN", " ann ", "a\0nn", "\uff41nn", "\U0001d400\U0001d427N", "a\u00adnn"):
+        assert seconds_locked(typed), typed
+
+
+def test_a_name_that_only_looks_alike_is_another_name(fleet: Fleet):
+    lock()
+    fail("\u0430nn")  # with a Cyrillic letter
+
+
+def test_a_browser_of_an_earlier_login_is_counted_for_itself(fleet: Fleet):
+    lock()
+    for _ in range(MAX_FAILURES_OF_ADDRESS):
+        fail_in_browser("own", succeeds=True)
+    for _ in range(MAX_FAILURES_OF_NAME):
+        fail_in_browser("own")
+    with pytest.raises(Locked):
+        fail_in_browser("own")
+    fail_in_browser("another")
+
+
+def fail_in_browser(device: str, *, succeeds: bool = False) -> None:
+    attempt = logins.begin_attempt("ann", HOME, NOON, device)
+    (logins.record_success if succeeds else logins.record_failure)(attempt, NOON)
 
 
 def test_many_names_from_one_address_lock_the_address(fleet: Fleet):
@@ -129,7 +150,7 @@ def test_of_many_tries_at_the_same_moment_no_more_get_through():
         ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
         ("::ffff:203.0.113.7", "203.0.113.7"),
         ("", ""),
-        ("x" * 100, "x" * 64),
+        ("x" * 100, "x" * 40),
     ],
 )
 def test_a_caller_is_known_by_what_it_cannot_change_at_will(address, network):
