@@ -64,7 +64,8 @@ def is_local(request: HttpRequest, listens_on: str) -> bool:
 
 def _admit(request: HttpRequest) -> None:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
-    caller = caller_with_token(secret.strip()) if scheme.lower() == "bearer" else None
+    address = request.META.get("REMOTE_ADDR", "")
+    caller = caller_with_token(secret.strip(), address) if scheme.lower() == "bearer" else None
     if caller is None:
         raise MissingToken("missing or invalid bearer token")
     admit(caller, READ)

@@ -130,6 +130,7 @@ _ACCOUNTS = [
     _table("domain", "agents_app.tenant"),
     _table("person", "auth.user"),
     _table("group", "auth.group"),
+    _table("vpn_key", "agents_app.apitoken"),
     _table("lock_clock", "agents_app.loginfailure"),
 ]
 

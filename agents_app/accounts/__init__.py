@@ -1,16 +1,18 @@
-"""Tenants, API tokens and logins: who may use this installation.
+"""Tenants, API tokens, groups and logins: who may use this installation.
 
-Belongs here: code that creates, disables and removes tenants and tokens.
+Belongs here: code that creates, disables and removes tenants, tokens and groups.
 Does not belong here: HTTP authentication (gateway_app.api).
 """
 
 from agents_app.accounts import logins, removal, tenants, tokens
+from agents_app.accounts.groups import create_groups
 from agents_app.accounts.logins import caller_network
 from agents_app.accounts.tokens import (
     NewToken,
     create_token,
     ensure_bootstrap_token,
     find_token,
+    may_be_used_from,
     revoke_token,
     rotate_tokens,
     token_hash,
@@ -20,10 +22,12 @@ from agents_app.accounts.tokens import (
 __all__ = [
     "NewToken",
     "caller_network",
+    "create_groups",
     "create_token",
     "ensure_bootstrap_token",
     "find_token",
     "logins",
+    "may_be_used_from",
     "removal",
     "revoke_token",
     "rotate_tokens",

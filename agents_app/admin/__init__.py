@@ -21,6 +21,7 @@ from agents_app.admin import (
     rules,
     runs,
     schedules,
+    tokens,
 )
 
 admin.site.index_template = "drover/overview.html"
@@ -40,4 +41,5 @@ __all__ = [
     "rules",
     "runs",
     "schedules",
+    "tokens",
 ]

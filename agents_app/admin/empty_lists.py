@@ -123,6 +123,11 @@ EMPTY_LISTS: Mapping[str, EmptyList] = {
         "The tenant `default` owns the project's agents and is created at the first start.",
         "python manage.py up",
     ),
+    "apitoken": EmptyList(
+        "No API tokens yet",
+        "A token lets a program use the API in the name of a tenant.",
+        "python manage.py token create NAME",
+    ),
     "loginfailure": EmptyList("No failed logins", "Failed logins of the last day are listed here."),
 }
 OTHER_LIST = EmptyList("No entries yet", "")

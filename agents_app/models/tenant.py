@@ -66,6 +66,14 @@ class ApiToken(models.Model):
     scope = models.CharField(max_length=10, choices=Scope.choices, default=Scope.READ)
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="From then on the token is refused; empty means never."
+    )
+    addresses = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Addresses and networks that may use the token; empty means all.",
+    )
 
     class Meta:
         db_table = "drover_api_token"

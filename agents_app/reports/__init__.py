@@ -1,6 +1,6 @@
 """Readers that join several features for pages, the API and commands.
 
-Belongs here: read-only queries about the fleet, its activity and the cause of a run.
+Belongs here: read-only queries about the fleet, its activity, the cause of a run and the audit.
 Does not belong here: changes of any row.
 """
 
@@ -10,6 +10,7 @@ from agents_app.reports.activity import (
     measure_firing_lateness,
     read_latest_triggers,
 )
+from agents_app.reports.audit import AUDITED, AuditEntry, AuditPeriod, read_audit
 from agents_app.reports.fleet import (
     AgentStatus,
     Fleet,
@@ -31,7 +32,10 @@ from agents_app.reports.statistics import (
 )
 
 __all__ = [
+    "AUDITED",
     "AgentStatus",
+    "AuditEntry",
+    "AuditPeriod",
     "Cause",
     "DayStatistics",
     "EndedRun",
@@ -46,6 +50,7 @@ __all__ = [
     "in_project",
     "last_run",
     "measure_firing_lateness",
+    "read_audit",
     "read_cause_tree",
     "read_fleet",
     "read_latest_triggers",

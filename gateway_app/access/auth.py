@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from django.conf import settings
@@ -10,7 +11,7 @@ from django.http import HttpRequest
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
-from agents_app.accounts import find_token
+from agents_app.accounts import find_token, may_be_used_from
 from agents_app.models import DEFAULT_TENANT, ApiToken, Tenant
 from gateway_app.access import rate_limits
 from gateway_app.access.errors import CsrfFailed, Forbidden, TenantDisabled, TooMany
@@ -20,6 +21,8 @@ READ, OPERATE, ADMIN = ApiToken.Scope.READ, ApiToken.Scope.OPERATE, ApiToken.Sco
 SCOPES = (READ, OPERATE, ADMIN)
 _CHANGED_TABLES = ("agent", "schedule", "run", "workitem", "delivery")
 _TABLES = (*_CHANGED_TABLES, "runevent")
+# A user with these rights can make a token with every scope, and a user with every right.
+_OF_ADMINS = ("agents_app.add_apitoken", "agents_app.change_tenant", "auth.change_user")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,14 @@ def operator_of(request: HttpRequest) -> Caller:
 # --- authentication -------------------------------------------------------------------------
 
 
-def caller_with_token(secret: str) -> Caller | None:
-    token = find_token(secret)
-    return None if token is None else caller_of_token(token)
+def caller_with_token(secret: str, address: str) -> Caller | None:
+    """The caller with this token; raises Forbidden if the token is for other addresses."""
+    token = find_token(secret, datetime.now(UTC))
+    if token is None:
+        return None
+    if not may_be_used_from(token, address):
+        raise Forbidden(f"this token may not be used from the address {address[:80]}")
+    return caller_of_token(token)
 
 
 def caller_of_token(token: ApiToken) -> Caller:
@@ -76,7 +84,7 @@ def scopes_up_to(scope: str) -> frozenset[str]:
 
 
 def scopes_of(user: Any) -> frozenset[str]:
-    if user.is_superuser:
+    if user.is_superuser or user.has_perms(_OF_ADMINS):
         return scopes_up_to(ADMIN)
     if not user.has_perms([f"agents_app.view_{table}" for table in _TABLES]):
         return frozenset()
@@ -113,8 +121,9 @@ class BearerToken(HttpBearer):
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller | None:
+        address = request.META.get("REMOTE_ADDR", "")
         caller = rate_limits.look_up_token(
-            token, request.META.get("REMOTE_ADDR", ""), caller_with_token
+            token, address, lambda secret: caller_with_token(secret, address)
         )
         return caller and admit(caller, self.scope)
 

@@ -12,6 +12,7 @@ from ninja.types import DictStrAny
 from gateway_app.access import add_handlers
 from gateway_app.api import (
     agents,
+    audit,
     deliveries,
     events,
     firings,
@@ -78,7 +79,7 @@ def build() -> DroverAPI:
     )
     for part in (
         *(agents, schedules, firings, runs, logs, queue, locks, deliveries, events, notifications),
-        *(rules, scheduler, tenants, tokens),
+        *(rules, scheduler, tenants, tokens, audit),
     ):
         api.add_router("", part.router)
     add_handlers(api)

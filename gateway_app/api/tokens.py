@@ -10,7 +10,17 @@ from pydantic import Field
 from agents_app.accounts import tokens
 from agents_app.models import ApiToken
 from gateway_app.access import TO_ADMINISTER, answers, caller_of
-from gateway_app.api.fields import Epoch, Payload, Shape, Text, epoch, epoch_or_none, utc_now
+from gateway_app.api.fields import (
+    Epoch,
+    Payload,
+    Seconds,
+    Shape,
+    Text,
+    epoch,
+    epoch_or_none,
+    moment,
+    utc_now,
+)
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_of
 from gateway_app.api.tenant_rows import find_token
 
@@ -24,6 +34,8 @@ class TokenShape(Shape):
     scope: Scope
     created_at: Epoch
     revoked_at: Epoch | None
+    expires_at: Epoch | None
+    addresses: list[str] = Field(description="Networks that may use the token; empty: all.")
 
 
 class NewTokenShape(TokenShape):
@@ -40,6 +52,14 @@ class NewTokenRequest(Payload):
         Text, Field(min_length=1, max_length=100, description="The purpose of the token.")
     ]
     scope: Scope = "read"
+    expires_at: Seconds | None = Field(
+        None, description="The token is refused from then on; null: never."
+    )
+    addresses: list[Annotated[Text, Field(max_length=100)]] = Field(
+        [],
+        max_length=tokens.MOST_ADDRESSES,
+        description="Addresses and networks that may use the token; empty: all.",
+    )
 
 
 class RevokedTokenShape(Shape):
@@ -57,7 +77,11 @@ def list_tokens(request: HttpRequest, filters: Query[PageFilters]) -> TokenPage:
 @router.post("/tokens", response=answers(NewTokenShape, 201), auth=TO_ADMINISTER)
 def create_token(request: HttpRequest, body: NewTokenRequest) -> Answer[NewTokenShape]:
     caller = caller_of(request)
-    made = tokens.create_token(caller.tenant, body.name, body.scope, caller.by, utc_now())
+    made = tokens.create_token(
+        *(caller.tenant, body.name, body.scope, caller.by, utc_now()),
+        expires_at=None if body.expires_at is None else moment(body.expires_at),
+        addresses=body.addresses,
+    )
     return Answer(201, new_token_shape(made))
 
 
@@ -76,6 +100,8 @@ def token_shape(token: ApiToken) -> TokenShape:
         scope=cast("Scope", token.scope),
         created_at=epoch(token.created_at),
         revoked_at=epoch_or_none(token.revoked_at),
+        expires_at=epoch_or_none(token.expires_at),
+        addresses=token.addresses,
     )
 
 

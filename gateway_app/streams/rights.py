@@ -1,6 +1,7 @@
 """Checks the rights of subscribers repeatedly while their streams are open."""
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
@@ -29,7 +30,8 @@ RIGHTS_EVENTS = frozenset({"token.revoked", "token.rotated", "tenant.disabled", 
 def without_rights(subscribers: Iterable[Subscriber]) -> dict[Subscriber, bytes]:
     """The subscribers whose token or session no longer allows reading, and their last event."""
     subscribers = frozenset(subscribers)
-    tokens = tokens_in_force([each.token_id for each in subscribers if each.token_id])
+    ids = [each.token_id for each in subscribers if each.token_id]
+    tokens = tokens_in_force(ids, datetime.now(UTC))
     found = {each: _refusal(each, tokens) for each in subscribers}
     return {each: event for each, event in found.items() if event}
 

@@ -1,21 +1,28 @@
 """Creates, lists and revokes API tokens."""
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core.management.base import CommandParser
 
 from agents_app.accounts import create_token, revoke_token
 from agents_app.cli import DroverCommand, did_you_mean, find_tenant
+from agents_app.clock import HOST_ZONE
 from agents_app.errors import NotFound, Refused
 from agents_app.models import ApiToken, Tenant
+from agents_app.triggers import moment_of
 
-COLUMNS = ("#", "name", "scope", "created", "revoked")
+COLUMNS = ("#", "name", "scope", "created", "expires", "addresses", "revoked")
 
 
 class Command(DroverCommand):
     help = "Create, list or revoke API tokens."
     examples = (
         ("token create dashboard --scope read", "Create a read-only token and print it once."),
+        (
+            "token create ci --expires 'in 90 days' --address 203.0.113.0/24",
+            "Create a token for one network that expires.",
+        ),
         ("token list", "All tokens, including revoked ones."),
         ("token revoke dashboard", "Refuse the token from now on."),
     )
@@ -29,6 +36,16 @@ class Command(DroverCommand):
         create.add_argument(
             "--scope", choices=ApiToken.Scope.values, default=ApiToken.Scope.READ.value
         )
+        create.add_argument(
+            "--expires", metavar="TIME", help="When it expires: in 90 days, 2027-01-31 (never)."
+        )
+        create.add_argument(
+            "--address",
+            action="append",
+            default=[],
+            metavar="NETWORK",
+            help="An address or network that may use it; repeat for several (default: all).",
+        )
         listing = verbs.add_parser("list", help="List tokens, including revoked ones.")
         revoke = verbs.add_parser("revoke", help="Revoke a token permanently.")
         revoke.add_argument("token", metavar="TOKEN", help="Number or name of the token.")
@@ -38,14 +55,21 @@ class Command(DroverCommand):
     def handle(self, *, verb: str, tenant: str, json: bool, **options: Any) -> None:
         owner = find_tenant(tenant)
         if verb == "create":
-            self._create(owner, options["name"], options["scope"], json=json)
+            self._create(owner, options, json=json)
         elif verb == "revoke":
             self._revoke(find_token(owner, options["token"]), json=json)
         else:
             self._list(owner, json=json)
 
-    def _create(self, tenant: Tenant, name: str, scope: str, *, json: bool) -> None:
-        made = create_token(tenant, name, scope, self.by, self.now)
+    def _create(self, tenant: Tenant, options: dict[str, Any], *, json: bool) -> None:
+        now, scope, expires = self.now, options["scope"], options["expires"]
+        made = create_token(
+            *(tenant, options["name"], scope, self.by, now),
+            expires_at=moment_of("--expires", expires, now, ZoneInfo(HOST_ZONE))
+            if expires
+            else None,
+            addresses=options["address"],
+        )
         # The secret alone on stdout, for scripts.
         self.result(made.secret, {**described(made.row), "token": made.secret}, json=json)
         self.remark(
@@ -57,7 +81,10 @@ class Command(DroverCommand):
         if json:
             self.screen.json([described(token) for token in found])
         elif found:
-            rows = [(t.pk, t.name, t.scope, t.created_at, t.revoked_at) for t in found]
+            rows = [
+                (t.pk, t.name, t.scope, t.created_at, t.expires_at, _places(t), t.revoked_at)
+                for t in found
+            ]
             self.screen.table(COLUMNS, rows)
         else:
             self.screen.say(
@@ -85,6 +112,10 @@ def find_token(tenant: Tenant, text: str) -> ApiToken:
     return found[0]
 
 
+def _places(token: ApiToken) -> str:
+    return ", ".join(token.addresses) or "all"
+
+
 def described(token: ApiToken) -> dict[str, object]:
     return {
         "id": token.pk,
@@ -92,4 +123,6 @@ def described(token: ApiToken) -> dict[str, object]:
         "scope": str(token.scope),
         "created_at": token.created_at,
         "revoked_at": token.revoked_at,
+        "expires_at": token.expires_at,
+        "addresses": token.addresses,
     }

@@ -135,10 +135,10 @@ def test_a_name_that_cannot_be_one_is_refused(fleet: Fleet, name: str):
 
 def test_a_new_tenant_has_a_token_that_is_found_by_its_secret(fleet: Fleet):
     tenant, made = tenants.create_tenant("acme", "ann", NOON)
-    found = tokens.find_token(made.secret)
+    found = tokens.find_token(made.secret, NOON)
     assert found is not None and found.tenant == tenant
     assert tokens.revoke_token(found, "ann", NOON)
-    assert tokens.find_token(made.secret) is None
+    assert tokens.find_token(made.secret, NOON) is None
     assert not tokens.revoke_token(found, "ann", NOON)
 
 

@@ -294,4 +294,4 @@ def test_every_table_of_drover_has_a_page_but_the_secret_and_the_inner_ones():
     shown = {model._meta.model_name for model in admin.site._registry}
     ours = {model._meta.model_name for model in apps.get_app_config("agents_app").get_models()}
     # What a rule book holds is on the page of the rules.
-    assert ours - shown == {"apitoken", "runoutput", "metrictotal", "metriccursor", "rulebook"}
+    assert ours - shown == {"runoutput", "metrictotal", "metriccursor", "rulebook"}

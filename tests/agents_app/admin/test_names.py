@@ -44,6 +44,7 @@ NAMES = {
     "Tenants": "/admin/tenants/",
     "Users": "/admin/users/",
     "Groups": "/admin/groups/",
+    "API tokens": "/admin/api-tokens/",
     "Failed logins": "/admin/failed-logins/",
 }
 # Pages without a line in the sidebar.
@@ -52,7 +53,7 @@ OTHERS = {
     "Test a payload": "/admin/deliveries/test/",
 }
 # Resources of the API without a page.
-API_ONLY = {"tokens", "project", "signals"}
+API_ONLY = {"tokens", "project", "signals", "audit"}
 
 
 def text_of(page: str, element: str) -> str:

@@ -13,6 +13,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
+from agents_app.accounts.tokens import create_token
 from agents_app.admin.base import DroverAdmin, Verb
 from agents_app.admin.rules import FILE_VERBS
 from agents_app.models import (
@@ -96,6 +97,7 @@ def _what_only_time_brings(fleet: Fleet) -> None:
         **{"tenant": tenant, "name": "keep", "text": "[keep] every 1m => resume all"},
         **{"line": 1, "next_due_at": NOON},
     )
+    create_token(tenant, "ci", "read", "ann", NOON)
     NotifyTarget.objects.create(tenant=tenant, url="https://example.com/hook")
     LoginFailure.objects.create(user_name="eve", address="192.0.2.1", at=NOON)
     LockWait.objects.create(

@@ -14,7 +14,7 @@ def test_a_tenant_is_made_with_a_token_to_keep(durable_fleet: Fleet):
     said = call("tenant", "create", "acme")
     assert said.out.startswith("tenant acme created\n")
     secret = said.out.split()[-1]
-    token = find_token(secret)
+    token = find_token(secret, NOON)
     assert token is not None and (token.tenant.name, token.scope) == ("acme", "admin")
     assert said.err == "store the tokens now: they cannot be shown again\n"
     assert call("tenant", "create", "acme").err == "a tenant 'acme' exists already\n"
@@ -48,8 +48,8 @@ def test_rotating_shows_the_new_tokens_once(durable_fleet: Fleet):
     old = create_token(durable_fleet.tenant, "ci", "operate", "ann", NOON).secret
     (made,) = call("tenant", "rotate", "default", "--json").json["tokens"]
     assert (made["name"], made["scope"]) == ("ci", "operate")
-    assert find_token(old) is None
-    assert find_token(made["token"]) is not None
+    assert find_token(old, NOON) is None
+    assert find_token(made["token"], NOON) is not None
 
 
 def test_deleting_must_be_meant(durable_fleet: Fleet):
@@ -72,10 +72,24 @@ def test_a_tenant_that_does_not_exist_is_guessed(durable_fleet: Fleet):
 
 def test_a_token_is_printed_alone_so_that_a_script_can_keep_it(durable_fleet: Fleet):
     said = call("token", "create", "ci", "--scope", "operate")
-    token = find_token(said.out.strip())
+    token = find_token(said.out.strip(), NOON)
     assert token is not None and (token.name, token.scope) == ("ci", "operate")
     assert "cannot be shown again" in said.err
     assert RunEvent.objects.get().detail.endswith(": ci (operate)")
+
+
+def test_a_token_is_created_with_an_expiry_and_addresses(durable_fleet: Fleet):
+    limits = ("--expires", "in 90 days", "--address", "10.0.0.0/8", "--address", "203.0.113.7")
+    made = call("token", "create", "ci", *limits, "--json").json
+    assert made["addresses"] == ["10.0.0.0/8", "203.0.113.7/32"]
+    token = ApiToken.objects.get()
+    assert token.expires_at is not None
+    assert (token.expires_at - token.created_at).days in {89, 90}
+    listed = call("token", "list").out
+    assert "10.0.0.0/8, 203.0.113.7/32" in listed
+    assert "not an address" in call("token", "create", "x", "--address", "here").err
+    assert "the time has passed" in call("token", "create", "x", "--expires", "2020-01-01").err
+    assert call("token", "create", "x", "--expires", "some day").code == 1
 
 
 def test_tokens_are_listed_without_their_secrets(durable_fleet: Fleet):
@@ -91,7 +105,7 @@ def test_a_token_is_revoked_by_its_name_or_number(durable_fleet: Fleet):
     secret = call("token", "create", "ci").out.strip()
     number = str(ApiToken.objects.get().pk)
     assert call("token", "revoke", "ci").out == f"token {number} (ci) revoked\n"
-    assert find_token(secret) is None
+    assert find_token(secret, NOON) is None
     assert call("token", "revoke", number).out == f"token {number} (ci) was already revoked\n"
     assert call("token", "revoke", "ci").code == 1
 

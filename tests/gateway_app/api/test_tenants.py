@@ -1,7 +1,11 @@
 """/v1/tenants and /v1/tokens: an operator manages all tenants, other admins their own."""
 
+import time
+from datetime import UTC, datetime
+
 import pytest
 from django.apps import apps
+from django.test import Client
 
 from agents_app.models import ApiToken, Run, RunEvent, Tenant
 from tests.agents_app.fleet import Fleet
@@ -129,6 +133,35 @@ def test_a_token_without_a_given_scope_has_the_scope_read(fleet: Fleet, admin: A
     assert admin.post("/tokens", {"name": "x"}).json["scope"] == "read"
     assert admin.post("/tokens", {"name": "x", "scope": "root"}).status == 400
     assert admin.post("/tokens", {"name": " "}).status == 409
+
+
+def test_a_token_with_an_expiry_is_refused_from_then_on(fleet: Fleet, admin: Api):
+    later = int(time.time()) + 3600
+    made = admin.post("/tokens", {"name": "ci", "expires_at": later}).json
+    assert (made["expires_at"], made["addresses"]) == (later, [])
+    assert Api(made["token"]).get("/agents").status == 200
+    ApiToken.objects.filter(pk=made["id"]).update(expires_at=datetime.now(UTC))
+    assert Api(made["token"]).get("/agents").status == 401
+    assert admin.post("/tokens", {"name": "x", "expires_at": 1}).status == 409
+
+
+def test_a_token_with_addresses_is_refused_from_others(fleet: Fleet, admin: Api):
+    body = {"name": "ci", "addresses": ["203.0.113.0/24", "2001:db8::1"]}
+    made = admin.post("/tokens", body).json
+    assert made["addresses"] == ["203.0.113.0/24", "2001:db8::1/128"]
+    reply = Api(made["token"]).get("/agents")
+    assert (reply.status, reply.message) == (
+        403,
+        "this token may not be used from the address 127.0.0.1",
+    )
+    for address, status in (("203.0.113.9", 200), ("2001:db8::1", 200), ("203.0.114.1", 403)):
+        client = Client(REMOTE_ADDR=address)
+        assert Api(made["token"], client).get("/agents").status == status, address
+    # A header cannot change the address.
+    forged = Api(made["token"])
+    forged.headers["X-Forwarded-For"] = "203.0.113.9"
+    assert forged.get("/agents").status == 403
+    assert admin.post("/tokens", {"name": "x", "addresses": ["here"]}).status == 409
 
 
 def test_a_revoked_token_stays_in_the_list(fleet: Fleet, admin: Api):
