@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test suite lint docs bench bench-compare openapi screenshots agent-command lock clean
+.PHONY: run test suite lint docs bench bench-compare soak openapi screenshots agent-command lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -16,7 +16,7 @@ ON_ROWS := $(addprefix tests/agents_app/,accounts admin/test_admin.py admin/test
   database events maintenance notifications output project reports runs schedules secrets signals \
   webhooks worker rules/engine) $(addprefix tests/gateway_app/,api signals streams webhooks) \
   tests/races tests/simulation/test_downtime.py \
-  $(addprefix tests/faults/test_,gateway_postgres.py postgres_away.py) \
+  $(addprefix tests/faults/test_,gateway_killed.py gateway_postgres.py postgres_away.py) \
   --ignore tests/gateway_app/api/test_live.py
 # Every day what takes minutes, and the second database, are left to CI, which asks for everything.
 EVERY_DAY := $(if $(DROVER_REQUIRE_ALL),,-m "not slow" --ignore tests/faults --ignore tests/simulation)
@@ -45,6 +45,10 @@ bench: $(VENV)/.installed-dev
 # `make bench-compare REV=HEAD~1` measures this checkout and a commit alternately.
 bench-compare: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.benchmarks.compare $(or $(REV),HEAD~1) $(NAMES)
+
+# `make soak SECONDS=120` kills random processes under load, on both databases one after the other.
+soak: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.soak --seconds $(or $(SECONDS),600) $(if $(DATABASE),--database $(DATABASE))
 
 # Written aside first: a document that cannot be built must not replace the old one.
 openapi: $(VENV)/.installed
