@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -21,6 +21,8 @@ from agents_app.triggers.phrase import Reading, read_phrase
 from agents_app.triggers.untimed import UntimedTrigger, read_untimed
 from agents_app.triggers.words import MAX_LENGTH, excerpt, split_words
 from agents_app.triggers.zones import split_zone
+
+SHORTEST_INTERVAL = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def parse_when(
         reading, named_zone = _read(text)
         clock = Clock(now, named_zone or zone, gap, overlap_hour)
         trigger = _resolve(text, reading, clock)
+        _refuse_too_often(text, trigger)
         if not allow_past:
             _refuse_past(text, trigger, clock)
         return When(text, trigger, clock.zone, names_zone=named_zone is not None)
@@ -119,6 +122,12 @@ def _resolve(text: str, reading: Reading | UntimedTrigger, clock: Clock) -> Trig
         return OnceTrigger(text, reading.instant(clock))
     except NoInstantError as why:
         raise _no_instant(text, str(why)) from None
+
+
+def _refuse_too_often(text: str, trigger: Trigger) -> None:
+    """`parse_trigger` still reads shorter intervals, which earlier versions have stored."""
+    if isinstance(trigger, IntervalTrigger) and trigger.every < SHORTEST_INTERVAL:
+        raise _no_instant(text, "is less than one second; write at least 1s")
 
 
 def _refuse_past(text: str, trigger: Trigger, clock: Clock) -> None:

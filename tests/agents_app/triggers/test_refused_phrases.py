@@ -119,6 +119,23 @@ def test_what_never_fires_with_these_policies_is_refused():
     assert parse_when(sunday_of_the_change, NOW, NEW_YORK).trigger
 
 
+@pytest.mark.parametrize("text", ["0.999999s", "0.5s", "0.01m"])
+@pytest.mark.fault("F79")
+def test_an_interval_of_less_than_a_second_is_refused(text):
+    with pytest.raises(TriggerParseError, match="is less than one second; write at least 1s"):
+        parse_when(text, NOW, NEW_YORK)
+    assert parse_when("1s", NOW, NEW_YORK).trigger
+    assert parse_trigger(text).expression  # of a row that an earlier version has written
+
+
+@pytest.mark.parametrize(
+    "text", ["* * * * * *", "@secondly", "0 0 30 2 *", "0 0 31 4,6 *", "60 * * * *"]
+)
+@pytest.mark.fault("F79")
+def test_a_cron_expression_with_seconds_or_without_a_date_is_refused(text):
+    refusal(text)
+
+
 @pytest.mark.parametrize("text", ["in 5 \x00minutes", "\ud800", "every \udfff day", "@\x1b[31m"])
 def test_a_message_holds_nothing_that_a_terminal_or_a_database_would_choke_on(text):
     message = str(refusal(text))
