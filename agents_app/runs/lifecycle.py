@@ -354,7 +354,7 @@ def _as_defined(job: Job, gate: AgentGate) -> Job:
 
 def _settle(job: Job, ending: Ending, gate: AgentGate, now: datetime) -> None:
     failed = ending.state in {R.FAILED, R.TIMED_OUT}
-    if failed and job.attempt <= gate.retries:
+    if failed and job.attempt <= gate.retries_after(ending.error):
         later = now + timedelta(seconds=retry_delay_seconds(job.attempt))
         columns = {"available_at": to_database_time(later)}
         _move_work(job.work_item_id, W.ADMITTED, W.QUEUED, columns)

@@ -20,6 +20,10 @@ _USED_OF_TENANT = f"""
 SELECT project_slot FROM drover_run
 WHERE tenant_id = %s AND slot IS NOT NULL AND (project_slot IS NULL OR project_slot < {LENT})"""  # noqa: S608
 
+# Errors that depend on the agent and its machine more than on the moment.
+LIKELY_AGAIN = ("oom_killed: ", "image_missing: ")
+MOST_RETRIES_OF_THE_SAME = 3
+
 
 @dataclass(frozen=True, slots=True)
 class AgentGate:
@@ -49,6 +53,12 @@ class AgentGate:
     def refuses_work(self) -> bool:
         """New work is refused instead of queued."""
         return self.block is not None and self.block.refuses_work
+
+    def retries_after(self, error: str) -> int:
+        """How often work is retried; few times after an error that the next attempt meets again."""
+        if error.startswith(LIKELY_AGAIN):
+            return min(self.retries, MOST_RETRIES_OF_THE_SAME)
+        return self.retries
 
 
 @dataclass(frozen=True, slots=True)

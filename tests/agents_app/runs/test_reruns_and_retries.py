@@ -125,6 +125,22 @@ def test_a_retry_is_a_new_run_with_the_next_attempt_number(fleet: Fleet):
     ]
 
 
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [("oom_killed: x", 4), ("image_missing: 'x'", 4), ("exit code 1", 6), ("not oom_killed: x", 6)],
+)
+@pytest.mark.fault("F39", "F42")
+def test_a_run_that_will_end_in_the_same_way_is_retried_three_times(fleet: Fleet, error, attempts):
+    agent = fleet.agent(retries=5)
+    item, now = fleet.enqueue(agent), NOON
+    while item.state != "failed":
+        fleet.finish(fleet.start(item, now), "failed", now, error=error)
+        item.refresh_from_db()
+        now = item.available_at
+        dispatch.admit_waiting(agent.pk, now)
+    assert run_states(agent) == ["failed"] * attempts
+
+
 @pytest.mark.parametrize("state", ["succeeded", "stopped"])
 def test_a_run_that_succeeded_or_was_stopped_is_not_retried(fleet: Fleet, state):
     agent = fleet.agent(retries=3)
