@@ -11,7 +11,7 @@ from celery.worker.state import maybe_shutdown
 from django.db import DatabaseError, close_old_connections
 
 from agents_app.models import Agent, queue_name
-from agents_app.worker import Adopter, remove_leftover_workdirs, take_lease
+from agents_app.worker import Adopter, ConsumerWatch, remove_leftover_workdirs, take_lease
 
 log = structlog.get_logger("drover.worker")
 FOLLOW_EVERY_SECONDS = 1.0
@@ -38,6 +38,7 @@ def _take_lease(sender: Any) -> None:
     lease = take_lease(sender.hostname, sender.concurrency)
     signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)
     adopter = Adopter(lease.host)
+    ConsumerWatch(lease.host, sender.concurrency).start()
 
     def end(**_: Any) -> None:
         adopter.end()

@@ -25,6 +25,7 @@ from agents_app.models import (
 
 # Metrics by agent stop here; metrics of all agents together count every agent.
 MAX_AGENTS = 2000
+CLAIM_NOOP = "Messages of workers that started no run, because another message had started it."
 Labels = tuple[str, ...]
 Samples = list[tuple[Labels, float]]
 Distributions = list[tuple[Labels, list[tuple[str, float]], float]]
@@ -170,6 +171,7 @@ def _total_metrics(totals: Mapping[Key, float]) -> Iterable[ValueMetric]:
     ):
         samples = sorted((key[1:], count) for key, count in totals.items() if key[0] == name)
         yield ValueMetric("counter", name, about, labels, samples)
+    yield _counter("claim_noop", CLAIM_NOOP, totals.get(("claim_noop",), 0.0))
     ended: Samples = [((state,), totals.get(("events", name), 0.0)) for name, state in ENDS.items()]
     yield ValueMetric("counter", "runs_finished", "Runs that have ended.", ("state",), ended)
 

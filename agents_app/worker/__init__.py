@@ -6,6 +6,7 @@ Does not belong here: state changes (runs.lifecycle).
 
 from agents_app.worker import execute
 from agents_app.worker.adoption import Adopter
+from agents_app.worker.consumer_watch import ConsumerWatch
 from agents_app.worker.execute import remove_leftover_workdirs
 from agents_app.worker.lease import (
     boot_id,
@@ -19,6 +20,7 @@ from agents_app.worker.lease import (
 
 __all__ = [
     "Adopter",
+    "ConsumerWatch",
     "boot_id",
     "current_host",
     "execute",

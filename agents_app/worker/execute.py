@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -26,6 +27,16 @@ MAX_RUNS_IN_A_ROW = 50
 MAX_SECONDS_IN_A_ROW = 30.0
 
 
+@dataclass(slots=True)
+class ReceivedHints:
+    """The hints that a worker process has received. Several threads count: `received` may lack
+    some, and only its growth matters."""
+
+    received: int = 0
+    # Ids of runs that another hint had started already; the lease adds them to the totals.
+    claim_noops: deque[int] = field(default_factory=deque)
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The worker process that executes runs; `live` has the control of each."""
@@ -34,17 +45,20 @@ class Host:
     clock: Callable[[], datetime]
     live: dict[int, RunControl] = field(default_factory=dict)
     draining: threading.Event = field(default_factory=threading.Event)
+    hints: ReceivedHints = field(default_factory=ReceivedHints)
 
 
 def execute(run_id: int, host: Host) -> int:
     """Start and execute a run and its successors; returns how many runs were executed.
 
     None if another worker has started the run, or if this worker is draining."""
+    host.hints.received += 1
     if host.draining.is_set():
         return 0
     job = in_transaction(lambda: lifecycle.start_run(run_id, host.worker_id, host.clock()))
     if job is None:
         log.debug("hint.claim_noop", run_id=run_id)
+        host.hints.claim_noops.append(run_id)
     done, give_back_at = 0, time.monotonic() + MAX_SECONDS_IN_A_ROW
     while job is not None:
         done += 1

@@ -15,6 +15,7 @@ from django.db import DatabaseError, close_old_connections
 
 from agents_app.conf import CONF
 from agents_app.database import in_transaction
+from agents_app.events import add_to_totals
 from agents_app.models import Run, Worker
 from agents_app.runners import (
     TICKS_PER_SECOND,
@@ -148,12 +149,21 @@ class Lease:
         worker = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
         if in_transaction(lambda: worker.update(lease_until=lease_until)):
             self.guard_pipe.lease_renewed()
+            self._count_claim_noops()
             self._lose_unknown()
             return
         # The worker was declared dead, and its runs may belong to other workers: end at once.
         # The guard kills the remaining processes.
         log.error("lease.fenced", worker_id=self.host.worker_id)
         os.kill(os.getpid(), 9)
+
+    def _count_claim_noops(self) -> None:
+        """Add the hints without effect to the totals; they are kept if the database fails."""
+        noops = self.host.hints.claim_noops
+        if count := len(noops):
+            in_transaction(lambda: add_to_totals({("claim_noop",): count}))
+            for _ in range(count):
+                noops.popleft()
 
     def _lose_unknown(self) -> None:
         """Lose runs of this worker that it does not execute: the connection broke after the commit

@@ -44,6 +44,7 @@ def test_a_run_that_takes_too_long_is_timed_out(fleet: Fleet, host: Host):
     ("command", "errno"),
     [(["/no/such/program"], "ENOENT"), (["/etc/passwd"], "EACCES"), (["no-such-word"], "ENOENT")],
 )
+@pytest.mark.fault("F44")
 def test_a_program_that_cannot_start_fails_the_run_and_frees_its_slot(
     fleet: Fleet, host: Host, command, errno
 ):
@@ -153,6 +154,7 @@ def test_a_program_of_the_agent_is_found_beside_its_file(fleet: Fleet, host: Hos
     assert printed(do(fleet, host, agent).pk) == "hello you\n"
 
 
+@pytest.mark.fault("F35")
 def test_output_is_kept_in_order_by_stream_and_counted(fleet: Fleet, host: Host):
     script = "echo one; sleep 0.05; echo two >&2; sleep 0.05; echo three; printf '\\0\\377'"
     run = do(fleet, host, fleet.agent(command=shell(script)))
