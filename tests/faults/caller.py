@@ -47,6 +47,17 @@ def ask_and_die_before_the_hint(agent: str) -> None:
     ask(agent)
 
 
+def ask_and_die_after_the_hint(agent: str) -> None:
+    """Commit the work item, send its hint to Redis, and die before anything else is done."""
+
+    def publish_and_die(run_id: int, agent_id: int) -> None:
+        relay.publish(run_id, agent_id)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    relay.hint = publish_and_die
+    ask(agent)
+
+
 def hint(run_id: int, times: int) -> None:
     agent_id = Run.objects.values_list("agent_id", flat=True).get(pk=run_id)
     for _ in range(times):
@@ -54,7 +65,11 @@ def hint(run_id: int, times: int) -> None:
 
 
 VERBS: Mapping[str, Callable[..., Any]] = {
-    verb.__name__: verb for verb in (sync, ask, send_message, ask_and_die_before_the_hint, hint)
+    verb.__name__: verb
+    for verb in (
+        *(sync, ask, send_message, hint),
+        *(ask_and_die_before_the_hint, ask_and_die_after_the_hint),
+    )
 }
 
 

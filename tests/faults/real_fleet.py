@@ -127,9 +127,10 @@ class RealFleet:
         items: list[int] = self.call("ask", agent, count)
         return items
 
-    def ask_and_die_before_the_hint(self, agent: str) -> None:
+    def ask_and_die(self, when: str, agent: str) -> None:
+        """Enqueue work in a process that kills itself `before_the_hint` or `after_the_hint`."""
         caller = self._start_caller()
-        caller.communicate(json.dumps(["ask_and_die_before_the_hint", agent]) + "\n", timeout=30)
+        caller.communicate(json.dumps([f"ask_and_die_{when}", agent]) + "\n", timeout=30)
         assert caller.returncode == -signal.SIGKILL, self.stack.log("caller")
 
     def _start_caller(self) -> subprocess.Popen[str]:

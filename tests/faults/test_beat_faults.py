@@ -166,6 +166,10 @@ def test_after_an_hour_without_a_beat_the_last_instant_fires_and_the_rest_is_cou
     assert {(firing["outcome"], firing["reason"]) for firing in missed} == {("skipped", "missed")}
     assert late["outcome"] == "started"
     assert fleet.work("missed") == ["admitted"]
+    newest = fleet.stack.manage_json("schedule", "history", "ten")["firings"][0]
+    scheduled_for = moment(newest["due_at"].removesuffix("Z"))
+    assert (newest["outcome"], scheduled_for) == ("started", moment(late["due_at"]))
+    assert newest["late_seconds"] == pytest.approx((until - scheduled_for).total_seconds(), abs=1)
     (schedule,) = fleet.stack.rows(
         "SELECT missed_count, fire_count, next_fire_at FROM drover_schedule WHERE name = 'ten'"
     )
@@ -197,6 +201,7 @@ def test_an_unreadable_schedule_does_not_stop_other_schedules(
         )
 
 
+@pytest.mark.fault("F5", "F6")
 def test_three_beats_two_of_which_are_killed_fire_each_instant_once(fleet: RealFleet) -> None:
     """Guards, of which each alone suffices: the claim locks its rows, moving the schedule is a
     compare and set, a firing is unique by schedule and instant. Without all three the same instant

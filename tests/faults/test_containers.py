@@ -129,7 +129,7 @@ def test_the_next_worker_adopts_the_container_and_its_output_is_complete(
     assert fleet.wait_for_exit("worker-1") == 0
 
 
-@pytest.mark.fault("F21")
+@pytest.mark.fault("F21", "F22")
 def test_the_container_of_a_frozen_worker_is_removed_before_its_lease_ends(
     fleet: RealFleet, engine: DockerEngine
 ) -> None:

@@ -250,6 +250,7 @@ def test_hostile_requests_are_answered_and_affect_no_other_request(
     assert ask(fleet, request(f"after {what}".replace(" ", "-")))[0] == 200
 
 
+@pytest.mark.fault("F65")
 def test_a_replayed_delivery_is_a_duplicate_and_creates_no_work(fleet: RealFleet) -> None:
     first = json.loads(ask(fleet, request("once"))[2])
     again = json.loads(ask(fleet, request("once", BODY))[2])

@@ -56,6 +56,7 @@ def test_a_restart_under_load_costs_at_most_a_503_and_no_delivery(
     assert worked(fleet).keys() >= set(ids)
 
 
+@pytest.mark.fault("F13")
 def test_an_expired_connection_causes_no_503(server: PostgresServer, fleet: RealFleet) -> None:
     """Guard: a batch that finds its connection dead is tried once more on a new one."""
     Sender(fleet.stack.conf.port, ["warm"]).start().wait(20)

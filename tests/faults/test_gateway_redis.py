@@ -29,7 +29,7 @@ def fleet(redis: RedisServer, new_fleet: NewFleet) -> RealFleet:
 
 
 @pytest.mark.parametrize("fault", ["down", "frozen"])
-@pytest.mark.fault("F8")
+@pytest.mark.fault("F8", "F9")
 def test_without_redis_deliveries_are_acknowledged_in_a_second_and_start_with_its_return(
     redis: RedisServer, fleet: RealFleet, fault: str
 ) -> None:

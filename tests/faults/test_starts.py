@@ -6,6 +6,7 @@ import psutil
 import pytest
 
 from tests.faults.conftest import NewFleet
+from tests.faults.disks import fill, small_disk
 from tests.faults.real_fleet import (
     RECONCILE_SECONDS,
     SLACK_SECONDS,
@@ -14,6 +15,9 @@ from tests.faults.real_fleet import (
     moment,
 )
 from tests.parts.stack_part import PrivateStack
+from tests.parts.waiting import wait_for
+
+DISK_BYTES = 4 * 2**20
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +32,7 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
     fleet.agent("bystander")
     fleet.agent("going-on", WHEN_TOLD)
     fleet.agent("unhinted")
+    fleet.agent("hinted-twice")
     fleet.agent("too-often", WHEN_TOLD)
     fleet.sync()
     fleet.ensure("redis", "worker-1", "beat")
@@ -38,11 +43,33 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
 def test_a_run_whose_hint_was_never_sent_starts_after_one_sweep(fleet: RealFleet) -> None:
     """Guard: reconcile sends the hints of pending runs again. Without `_hint_again` the run
     stays pending."""
-    fleet.ask_and_die_before_the_hint("unhinted")
+    fleet.ask_and_die("before_the_hint", "unhinted")
     (run,) = fleet.wait_for_states("unhinted", "succeeded")
     waited = moment(run["started_at"]) - moment(run["created_at"])
     assert waited.total_seconds() < RECONCILE_SECONDS + 1 + SLACK_SECONDS
     assert len(fleet.notes("unhinted", "start")) == 1
+
+
+def claim_noops(fleet: RealFleet) -> float:
+    """The total that /metrics shows as drover_claim_noop_total."""
+    rows = fleet.stack.rows("SELECT value FROM drover_metric_total WHERE name = 'claim_noop'")
+    return sum(float(row["value"]) for row in rows)
+
+
+@pytest.mark.fault("F4")
+def test_a_second_hint_after_the_death_of_the_first_sender_starts_nothing_and_is_counted(
+    fleet: RealFleet,
+) -> None:
+    """Guard: a start is an update that requires the state pending. Without that condition the
+    second hint starts the program again; without the count nothing shows how often it happens."""
+    fleet.ask_and_die("after_the_hint", "hinted-twice")
+    (run,) = fleet.wait_for_states("hinted-twice", "succeeded")
+    waited = moment(run["started_at"]) - moment(run["created_at"])
+    assert waited.total_seconds() < RECONCILE_SECONDS + SLACK_SECONDS
+    before = claim_noops(fleet)
+    fleet.call("hint", run["id"], 1)
+    wait_for(lambda: claim_noops(fleet) > before, 10, lambda: fleet.facts("hinted-twice"))
+    assert len(fleet.notes("hinted-twice", "start")) == 1
 
 
 @pytest.mark.fault("F20")
@@ -93,19 +120,17 @@ def test_a_run_without_disk_space_fails_with_the_reason_and_other_runs_continue(
     running without a process."""
     fleet.enqueue("going-on")
     fleet.wait_until_running("going-on")
-    rooms = fleet.stack.data / "runs"
-    rooms.rename(rooms.with_name("away"))
-    rooms.write_text("a file where the rooms should be")
-    fleet.enqueue("bystander")
-    (run,) = fleet.wait_for_states("bystander", "failed")
-    assert run["error"].startswith("not_performed: ")
-    assert str(rooms) in run["error"]
-    rooms.unlink()
-    rooms.with_name("away").rename(rooms)
+    with small_disk(fleet.stack.data / "runs", DISK_BYTES) as rooms:
+        fill(rooms / "ballast", rest=0)
+        fleet.enqueue("bystander")
+        (run,) = fleet.wait_for_states("bystander", "failed")
+        assert "No space left on device" in run["error"]
+        assert fleet.states("going-on") == ["running"]
+        (rooms / "ballast").unlink()
+        fleet.enqueue("bystander")
+        fleet.wait_for_states("bystander", "failed", "succeeded")
     fleet.let_finish("going-on")
     fleet.wait_for_states("going-on", "succeeded")
-    fleet.enqueue("bystander")
-    fleet.wait_for_states("bystander", "failed", "succeeded")
 
 
 def test_a_worker_that_cannot_take_its_lease_exits(tmp_path: Path) -> None:

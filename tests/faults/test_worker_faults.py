@@ -61,7 +61,7 @@ def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_processes_are_d
     assert fleet.notes("frozen", "overlap") == []
 
 
-@pytest.mark.fault("F21")
+@pytest.mark.fault("F21", "F22")
 def test_a_late_report_of_a_superseded_worker_changes_no_row(fleet: RealFleet) -> None:
     """Guard: `finish_run` names the owner and the old state of the run. Without both conditions the
     lost run becomes succeeded.

@@ -71,6 +71,12 @@ def pause_schedules(start_at: float) -> None:
         in_transaction(partial(schedule_states.pause_schedule, key, "meanwhile"))
 
 
+def cancel_schedules(start_at: float) -> None:
+    wait_until(start_at)
+    for key in Schedule.objects.order_by("pk").values_list("pk", flat=True):
+        in_transaction(partial(schedule_states.cancel_schedule, key, "active"))
+
+
 def edit_schedules(start_at: float, next_fire_at: str) -> None:
     """The changes of a user in a form: new text, new prompt, new time."""
     wait_until(start_at)

@@ -25,7 +25,7 @@ def _executions(notes: Path) -> dict[int, int]:
     return {run_id: ran.count(run_id) for run_id in ran}
 
 
-@pytest.mark.fault("F4")
+@pytest.mark.fault("F4", "F20")
 def test_a_hint_delivered_a_hundred_times_runs_once(arena: Arena, tmp_path: Path):
     notes = tmp_path / "notes"
     runs = _pending(arena, notes)

@@ -57,6 +57,7 @@ AFTER_A_DAY: tuple[tuple[Draft, list[datetime], list[datetime]], ...] = (
 )
 
 
+@pytest.mark.fault("F7")
 def test_after_a_day_each_catch_up_policy_fires_and_records_its_instants(beats: Beats):
     beats.create(NOON, *(each for each, _, _ in AFTER_A_DAY))
     beats.run([NOON])

@@ -105,6 +105,7 @@ def test_the_right_password_resets_its_name_alone(fleet: Fleet):
     assert [row.user_name for row in LoginFailure.objects.all()] == ["bob"]
 
 
+@pytest.mark.fault("F74")
 def test_the_journal_tells_of_locks_and_logins(fleet: Fleet):
     lock()
     logins.record_success(logins.begin_attempt("bob", HOME, NOON), NOON)

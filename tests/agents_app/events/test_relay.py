@@ -5,6 +5,7 @@ import json
 import time
 from queue import Queue
 
+import pytest
 from django.db import transaction
 
 from agents_app.conf import CONF
@@ -81,6 +82,7 @@ def test_without_redis_no_caller_waits_and_the_work_is_safe(durable_fleet: Fleet
     assert all(agent.runs.get().state == "pending" for agent in agents)
 
 
+@pytest.mark.fault("F9")
 def test_a_relay_that_lost_redis_warns_once_and_goes_on_when_it_is_back(
     durable_fleet: Fleet, broker, caplog
 ):

@@ -18,7 +18,9 @@ from tests.agents_app.project_files import Project
 NAME = "q-rf-no-preserve-root"
 
 
-@pytest.mark.parametrize("name", ["-Q", "a b", "A", "é", "a" * 65, "a--b", "default", "a\n"])
+@pytest.mark.parametrize(
+    "name", ["-Q", "a b", "A", "é", "a" * 65, "a" * 255, "a--b", "default", "a\n"]
+)
 @pytest.mark.fault("F71")
 def test_a_directory_whose_name_is_invalid_becomes_no_agent(project: Project, name: str):
     directory = project.root / "agents" / name

@@ -62,6 +62,7 @@ def test_a_live_worker_keeps_its_runs(fleet: Fleet):
     assert run_states(agent) == ["running"]
 
 
+@pytest.mark.fault("F25")
 def test_after_a_reboot_all_earlier_runs_are_lost_immediately(fleet: Fleet):
     agent = fleet.agent()
     running(fleet, agent, **{**this_process(), "boot_id": "of the last boot"})
@@ -133,6 +134,7 @@ def test_a_pending_run_is_not_lost_with_a_worker(fleet: Fleet):
     assert run_states(agent) == ["pending"]
 
 
+@pytest.mark.fault("F1")
 def test_lost_work_is_retried_in_the_same_sweep_if_on_lost_is_retry(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     running(fleet, agent, **dead_process())
@@ -141,6 +143,7 @@ def test_lost_work_is_retried_in_the_same_sweep_if_on_lost_is_retry(fleet: Fleet
     assert work_states(agent) == ["admitted"]
 
 
+@pytest.mark.fault("F51")
 def test_work_that_always_kills_its_worker_ends_dead_and_other_work_continues(fleet: Fleet):
     agent = fleet.agent(on_lost="retry")
     poison, innocent = fleet.enqueue(agent), fleet.enqueue(agent)
@@ -203,6 +206,7 @@ def test_a_lease_renewed_after_a_jump_is_not_lost(fleet: Fleet):
     assert run_states(agent) == ["running"]
 
 
+@pytest.mark.fault("F18")
 def test_a_clock_set_back_ends_no_lease(fleet: Fleet):
     agent = fleet.agent()
     reconcile(at(hours=1), HERE)

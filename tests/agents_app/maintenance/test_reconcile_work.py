@@ -3,6 +3,8 @@
 import time
 from datetime import UTC, datetime
 
+import pytest
+
 from agents_app.conf import CONF
 from agents_app.events import relay
 from agents_app.maintenance.reconcile import reconcile
@@ -28,6 +30,7 @@ def test_a_stop_of_a_run_far_over_its_time_limit_is_requested(fleet: Fleet):
     assert reconcile(at(over + 2), HERE)["runs_overdue"] == 0
 
 
+@pytest.mark.fault("F45")
 def test_a_run_over_its_time_limit_whose_worker_is_dead_ends(fleet: Fleet):
     agent = fleet.agent(timeout_seconds=60)
     running(fleet, agent, lease_until=at(30))
@@ -71,6 +74,7 @@ def test_a_sweep_without_repairs_logs_nothing(fleet: Fleet, caplog):
 # --- hints ----------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F3")
 def test_a_lost_hint_is_sent_again(durable_fleet: Fleet, broker):
     agent = durable_fleet.agent(scale=2)
     for _ in range(2):

@@ -155,6 +155,7 @@ def test_a_daemonised_process_is_dead_when_the_run_ends(way: Way):
     assert wait_for(lambda: is_gone(int(way.note("daemon"))), 3)
 
 
+@pytest.mark.fault("F32")
 def test_a_fork_bomb_reaches_its_limit_and_leaves_no_process(way: Way):
     script = "i=0; while [ $i -lt 200 ]; do sleep 60 & i=$((i+1)); done; echo all of them"
     result = way.run(script, pids_limit=40, timeout=20)
@@ -253,6 +254,7 @@ def test_limits_hold_for_the_first_fork_also_through_sudo(way: Way):
 # --- sudo's own -----------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F44")
 def test_a_worker_that_sudo_denies_says_what_to_write_in_sudoers(users: Users, shim: Path):
     users.forbid()
     outcome = Way(users, "sudo").run("true").outcome

@@ -88,6 +88,7 @@ def test_an_unread_prompt_of_50_mb_does_not_block(shell: Shell):
     assert program.took_seconds < 2
 
 
+@pytest.mark.fault("F38")
 def test_a_prompt_of_50_mb_arrives_whole(shell: Shell):
     program = shell("wc -c")
     with program.spec.prompt_file.open("wb") as prompt:
@@ -120,6 +121,7 @@ def test_a_bare_name_is_looked_up_in_the_runs_own_path(tmp_path):
         ((), "EINVAL"),
     ],
 )
+@pytest.mark.fault("F44")
 def test_a_program_that_cannot_start_is_an_outcome(tmp_path, argv, errno_name):
     program = Program(tmp_path, *argv).run()
     assert program.outcome.kind == "spawn_failed"

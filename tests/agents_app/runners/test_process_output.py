@@ -1,13 +1,16 @@
 """The output of programs arrives complete, in order and in time, and never blocks the run."""
 
+import threading
 from itertools import pairwise
 
+import psutil
 import pytest
 
 from tests.agents_app.runners.programs import Shell
 from tests.parts.processes import is_gone
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
+MOST_MEMORY = 100_000_000
 
 
 def test_both_streams_keep_their_bytes_and_order(shell: Shell):
@@ -36,9 +39,35 @@ def test_a_short_run_is_never_flushed(shell: Shell):
     assert shell("echo hi").run().sink.flushed_at == []
 
 
+class PeakMemory:
+    """Measures by how many bytes the memory of this process grows at most."""
+
+    def __enter__(self) -> "PeakMemory":
+        self._this = psutil.Process()
+        self._before = self._peak = self._this.memory_info().rss
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    @property
+    def growth(self) -> int:
+        return self._peak - self._before
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.05):
+            self._peak = max(self._peak, self._this.memory_info().rss)
+
+
 @pytest.mark.fault("F33")
 def test_a_gigabyte_is_drained_fast_and_kept_in_bounds(shell: Shell):
-    program = shell("head -c 1000000000 /dev/zero; echo end").run()
+    with PeakMemory() as memory:
+        program = shell("head -c 1000000000 /dev/zero; echo end").run()
+    assert memory.growth < MOST_MEMORY
     assert program.outcome.exit_code == 0
     assert program.took_seconds < 10
     assert len(program.sink.text()) == 11_000_000
@@ -48,7 +77,9 @@ def test_a_gigabyte_is_drained_fast_and_kept_in_bounds(shell: Shell):
 
 @pytest.mark.fault("F34")
 def test_one_line_of_100_mb_is_no_problem(shell: Shell):
-    program = shell("head -c 100000000 /dev/zero | tr '\\0' x").run()
+    with PeakMemory() as memory:
+        program = shell("head -c 100000000 /dev/zero | tr '\\0' x").run()
+    assert memory.growth < MOST_MEMORY
     assert program.outcome.exit_code == 0
     assert len(program.sink.text()) == 11_000_000
 

@@ -89,6 +89,7 @@ def test_an_invalid_draft_is_refused_with_the_reason(fleet: Fleet, draft, messag
 
 
 @pytest.mark.parametrize("text", ["now and then", "at 2020-01-01 09:00", "0 0 30 2 *", "", "6 6"])
+@pytest.mark.fault("F79")
 def test_a_text_without_a_future_time_is_refused_with_the_accepted_forms(fleet: Fleet, text):
     with pytest.raises(TriggerParseError) as refusal:
         create(fleet.agent(), text)

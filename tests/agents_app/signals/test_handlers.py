@@ -47,6 +47,7 @@ def refused(token: str, now: Any = NOON) -> tuple[type[DroverError], str]:
     return type(caught.value), str(caught.value)
 
 
+@pytest.mark.fault("F50")
 def test_unknown_malformed_and_foreign_tokens_are_refused_in_the_same_words(
     fleet: Fleet, one: Program
 ):
@@ -67,6 +68,15 @@ def test_a_token_is_invalid_as_soon_as_its_run_ends(one: Program):
     assert refused(one.job.token)[0] is Unauthorized
 
 
+@pytest.mark.fault("F18", "F50")
+def test_a_clock_that_is_set_back_does_not_revive_the_token_of_an_ended_run(one: Program):
+    one.says("status", at(minutes=5), text="well")
+    one.ends(now=at(minutes=5))
+    for now in (at(minutes=5), NOON, at(hours=-1)):
+        assert refused(one.job.token, now)[0] is Unauthorized
+
+
+@pytest.mark.fault("F50")
 def test_a_token_of_a_superseded_attempt_is_refused_as_superseded(fleet: Fleet, one: Program):
     Agent.objects.update(on_lost="retry")
     in_transaction(lambda: lose_run(one.run, NOON, "lost"))
@@ -76,6 +86,7 @@ def test_a_token_of_a_superseded_attempt_is_refused_as_superseded(fleet: Fleet, 
     assert Superseded.http_status == 409
 
 
+@pytest.mark.fault("F50")
 def test_a_token_outlives_the_time_limit_by_a_minute_and_no_more(one: Program):
     seconds = Agent.objects.get().timeout_seconds
     one.says("status", at(seconds + 60), text="late")

@@ -227,12 +227,17 @@ def test_a_directory_in_the_place_of_the_file_is_refused(on_disk):
 @pytest.mark.fault("F69")
 def test_a_file_of_10_mb_is_refused_without_being_read(on_disk):
     on_disk.write("agents/a/SKILL.md", b"x" * 10_000_000)
+    on_disk.write("agents/b/SKILL.md", "---\nscale: [\n---\n")
+    on_disk.add_agent("good")
     started = time.process_time()
     found = discover_project(on_disk.root)
     assert time.process_time() - started < 0.5
+    assert names(found) == ["good"]
+    assert found.broken["b"].startswith("agents/b/SKILL.md:")
     assert "has 10000000 bytes; at most 65536" in found.broken["a"]
 
 
+@pytest.mark.fault("F69")
 def test_a_file_that_is_not_utf_8_is_refused_with_the_offset(on_disk):
     on_disk.write("agents/a/SKILL.md", b"---\ndescription: caf\xe9\n---\n")
     assert discover_project(on_disk.root).broken["a"] == (

@@ -64,6 +64,7 @@ def test_offset_and_limit_give_a_part_and_the_next_offset(fleet: Fleet, reader: 
     assert (texts(beyond), beyond.json["complete"]) == ([], True)
 
 
+@pytest.mark.fault("F35")
 def test_bytes_that_are_not_text_are_made_safe_to_show(reader: Api, run_id: int):
     tell(run_id, b"\x1b[31mred\x1b[0m \xff\x00\n")
     assert texts(reader.get(f"/runs/{run_id}/logs")) == ["red \N{REPLACEMENT CHARACTER}"]

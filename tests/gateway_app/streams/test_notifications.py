@@ -1,6 +1,8 @@
 """/v1/notifications/stream on a real server: which events, for which client, in which order."""
 
+import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ SLOW = {
     "error": "notification stream backlog exceeded; reconnect",
     "error_code": "slow_consumer",
 }
+CLIENTS = 500
 ENTRIES = "INSERT INTO drover_run_event (tenant_id, agent_id, run_id, name, at, detail) VALUES"
 TENANT_DISABLED = {"error": "the tenant is disabled", "error_code": "tenant_disabled"}
 UNAUTHORIZED = {"error": "missing or invalid bearer token", "error_code": "unauthorized"}
@@ -93,6 +96,7 @@ def test_filters_leave_out_other_entries(gateway: Gateway):
     assert events[1].data["status"] is None
 
 
+@pytest.mark.fault("F72")
 def test_a_client_gets_no_entries_of_another_tenant(gateway: Gateway):
     with gateway.listen(f"{NOTIFICATIONS}?events=all") as stream:
         before = gateway.tell("run.started", 1, tenant="acme")
@@ -107,6 +111,7 @@ def test_a_client_gets_no_entries_of_another_tenant(gateway: Gateway):
 # --- resuming -------------------------------------------------------------------------------
 
 
+@pytest.mark.fault("F73")
 def test_a_client_that_resumes_gets_the_missed_entries_and_none_twice(gateway: Gateway):
     with gateway.listen() as stream:
         first = gateway.tell("run.started", 1)
@@ -190,6 +195,36 @@ def test_the_stream_of_a_session_ends_with_the_session(gateway: Gateway):
 
 
 # --- cost -----------------------------------------------------------------------------------
+
+
+@pytest.mark.fault("F73")
+def test_five_hundred_clients_get_an_entry_and_other_requests_do_not_wait(gateway: Gateway):
+    """One process serves all streams and all webhooks."""
+    request = (
+        f"GET {NOTIFICATIONS} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {gateway.token}\r\n\r\n"
+    )
+
+    async def open_stream() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(request.encode())
+        await reader.readuntil(b"event: open")
+        return reader, writer
+
+    async def listen_and_ask() -> float:
+        streams = [await open_stream() for _ in range(CLIENTS)]
+        mine = await asyncio.to_thread(gateway.tell, "run.started", 1)
+        told = f"id: {mine}\n".encode()
+        waiting = [reader.readuntil(told) for reader, _ in streams]
+        await asyncio.wait_for(asyncio.gather(*waiting), 30)
+        began = time.monotonic()
+        await asyncio.to_thread(gateway.request, "GET", "/agents")
+        took = time.monotonic() - began
+        for _, writer in streams:
+            writer.close()
+        return took
+
+    assert asyncio.run(listen_and_ask()) < 1
 
 
 def test_open_streams_hold_no_threads_and_no_connections_to_the_database(gateway: Gateway):

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from agents_app.models import Delivery, Run, Tenant, WebhookSource, WorkItem
+from agents_app.models import Delivery, Run, RunEvent, Tenant, WebhookSource, WorkItem
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.posting import ISSUE, SECRET, Post, WebhookClient, signed, source, subscribe
 
@@ -107,6 +107,9 @@ def test_deliveries_beyond_the_queue_size_drop_the_oldest_work(fleet):
     assert Delivery.objects.count() == 20
     assert dropped.count() == 14
     assert all(item.reason.startswith("overflow") for item in dropped)
+    oldest = WorkItem.objects.order_by("pk").exclude(state="admitted")[:14]
+    assert {item.pk for item in dropped} == {item.pk for item in oldest}
+    assert RunEvent.objects.filter(name="work.overflowed").count() == 14
 
 
 @pytest.mark.parametrize("given", ["", "sha256=", "sha256=" + "0" * 64, "nonsense", "sha256=é"])
