@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import redis
 from django.core import checks
@@ -49,6 +50,7 @@ REDIS_SECONDS = 2
 START = "start Drover: manage.py up"
 SECURE_REDIS = "set requirepass in the configuration of the server, and the password in REDIS_URL"
 SECURE_POSTGRES = "set scram-sha-256 for this user in pg_hba.conf, and the password in DATABASE_URL"
+RAISE_MAXMEMORY = "raise maxmemory of the Redis server, or remove other keys"
 
 
 def examine(clock: Callable[[], datetime]) -> list[Finding]:
@@ -102,11 +104,24 @@ def check_data(_: datetime) -> CheckResults:
             pass
     except OSError as error:
         yield WRONG, f"{CONF.data} cannot be written: {error.strerror}", advice
-    free = shutil.disk_usage(CONF.data).free
+    yield _free_space(CONF.data)
+
+
+def check_database_disk(_: datetime) -> CheckResults:
+    """A SQLite file may be on another disk than the data directory."""
+    file = Path(str(connection.settings_dict["NAME"]))
+    if ENGINE.name != "sqlite" or not file.exists() or not CONF.data.exists():
+        return
+    if file.parent.stat().st_dev != CONF.data.stat().st_dev:
+        yield _free_space(file.parent)
+
+
+def _free_space(directory: Path) -> tuple[str, str, str]:
+    free = shutil.disk_usage(directory).free
     verdict = WRONG if free < FULL_DISK_BYTES else WARNING if free < LOW_DISK_BYTES else OK
-    yield (
+    return (
         verdict,
-        f"{CONF.data}: {free / 1e9:.1f} GB free",
+        f"{directory}: {free / 1e9:.1f} GB free",
         "" if verdict == OK else "free some space",
     )
 
@@ -118,12 +133,16 @@ def check_redis(_: datetime) -> CheckResults:
         with redis.Redis.from_url(
             url, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
         ) as client:
-            client.ping()
+            memory = client.info("memory")
     except (redis.RedisError, ValueError, OSError) as error:
         # Work is kept in the database; it starts when the sweep can send hints again.
         yield WRONG, f"cannot be reached: {one_line(error)}", advice
         return
-    yield OK, "answers", ""
+    used, limit = int(memory["used_memory"]), int(memory["maxmemory"])
+    if limit and used >= limit:
+        yield WRONG, f"is full: {used} of {limit} bytes; runs start late", RAISE_MAXMEMORY
+    else:
+        yield OK, "answers", ""
     if accepts_without_password(url, REDIS_SECONDS):
         advice = SECURE_REDIS if CONF.redis_url else "start Drover again: manage.py up"
         yield WARNING, "serves clients without a password, and so every run", advice
@@ -214,6 +233,7 @@ WITHOUT_DATABASE: Mapping[str, Check] = {
     "settings": check_settings,
     "data directory": check_data,
     "permissions": check_permissions,
+    "disk of the database": check_database_disk,
     "redis": check_redis,
     "project": check_project,
 }

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tests.faults.conftest import NewFleet
+from tests.faults.line import Line
 from tests.faults.real_fleet import (
     LEASE_SECONDS,
     WHEN_TOLD,
@@ -39,7 +40,7 @@ def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
     fleet.agent("many", scale=8)
     fleet.agent("due", schedule="0 0 1 1 *")
     fleet.agent("too-long", WITH_DAEMONS)
-    fleet.agent("drained", WHEN_TOLD)
+    fleet.agent("cut-off", WITH_DAEMONS, on_lost="retry")
     fleet.sync()
     fleet.ensure("redis", "worker-1", "beat")
     return fleet
@@ -101,6 +102,33 @@ def test_a_database_outage_longer_than_the_lease_loses_the_run_but_leaves_no_pro
     fleet.let_finish("too-long")
     fleet.call_in_new_process("ask", "too-long")
     fleet.wait_for_states("too-long", "lost", "succeeded")
+
+
+@pytest.mark.fault("F21")
+def test_a_worker_cut_off_from_the_database_ends_its_run_and_changes_no_row_afterwards(
+    server: PostgresServer, fleet: RealFleet
+) -> None:
+    """Guard: the guard ends a worker that cannot renew its lease; until then no other run starts.
+    Beat and the second worker reach the database all the time."""
+    fleet.stack.stop("worker-1")
+    with Line(server.port) as line:
+        role = fleet.stack._role("worker-1")
+        url = role.env["DATABASE_URL"].replace(f":{server.port}/", f":{line.port}/")
+        fleet.stack._spawn("worker-1", role.argv, {**role.env, "DATABASE_URL": url})
+        fleet.call_in_new_process("ask", "cut-off")
+        fleet.wait_for_notes("cut-off", "note", 2)
+        fleet.wait_until_running("cut-off")
+        pids = [note.pid for note in fleet.notes("cut-off")]
+        line.cut()
+        gone_within(pids, LEASE_SECONDS, since=time.monotonic())
+        assert fleet.wait_for_exit("worker-1") == 75
+        lost, pending = fleet.wait_for_states("cut-off", "lost", "pending")
+        line.heal()
+        fleet.let_finish("cut-off")
+        fleet.ensure("worker-1")
+        after, retried = fleet.wait_for_states("cut-off", "lost", "succeeded")
+    assert after == lost and retried["id"] == pending["id"]
+    assert fleet.notes("cut-off", "overlap") == []
 
 
 def test_a_worker_that_waits_for_the_database_still_stops(
