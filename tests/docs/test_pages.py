@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -168,12 +169,50 @@ def test_the_glossary_defines_each_term_once_and_in_order():
 
 # --- faults -----------------------------------------------------------------------------------
 
+RELIABILITY = DOCS / "concepts" / "reliability.md"
+# The packaging of Drover decides how an upgrade replaces running workers.
+NOT_COVERED_HERE = {"F27"}
+_FAULT = re.compile(r"\bF\d+\b")
+
 
 def test_every_fault_of_a_marker_is_in_the_table():
     assert marked_tests().keys() <= faults().keys()
 
 
-def test_faults_without_a_test_are_listed_as_not_covered():
-    rows = (DOCS / "concepts" / "reliability.md").read_text().splitlines()
+def test_every_fault_but_one_of_the_packaging_has_a_test():
+    assert faults().keys() - marked_tests().keys() == NOT_COVERED_HERE
+    rows = RELIABILITY.read_text().splitlines()
     listed = {row.split(" | ")[0].strip("| ") for row in rows if NOT_COVERED in row}
-    assert listed == faults().keys() - marked_tests().keys()
+    assert listed == NOT_COVERED_HERE
+
+
+def on_postgres() -> list[str]:
+    """The paths of the tests that CI runs on PostgreSQL, as the Makefile lists them."""
+    asked = ["make", "--print-data-base", "--question", "--file", str(ROOT / "Makefile"), "clean"]
+    printed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    (line,) = (line for line in printed.splitlines() if line.startswith("ON_ROWS :="))
+    return [word for word in line.split() if word.startswith("tests/")]
+
+
+@pytest.mark.parametrize(
+    "identity", [identity for identity, one in faults().items() if "databases" in one]
+)
+def test_a_fault_that_concerns_the_database_is_proven_on_each_database_of_the_table(identity: str):
+    """Guard: a test that is collected on one of the databases only proves nothing about both."""
+    files = {place for place, _ in marked_tests()[identity]}
+    listed = on_postgres()
+    there = {file for file in files if any(file.startswith(path) for path in listed)}
+    here = {file for file in files if "postgres" not in Path(file).name}
+    proven = {(True, True): "both", (True, False): "SQLite", (False, True): "PostgreSQL"}
+    assert proven[bool(here), bool(there)] == faults()[identity]["databases"]
+
+
+def test_every_promise_names_its_faults_and_tests():
+    text = RELIABILITY.read_text().partition("## Promises")[2].partition("## Faults")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) > 6
+    for promise, _, ids, tests in rows[1:]:
+        named = _FAULT.findall(ids)
+        assert named and set(named) <= faults().keys(), promise
+        marked = {place for identity in named for place, _ in marked_tests()[identity]}
+        assert set(_FILE.findall(tests)) & marked, f"{promise}: no test is marked with {ids}"

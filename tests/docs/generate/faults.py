@@ -44,10 +44,16 @@ def render() -> str:
     _, _, after = rest.partition(END)
     marked = marked_tests()
     rows = [
-        (identity, one["fault"], one["observed"], _proof(marked.get(identity, [])))
+        (
+            identity,
+            one["fault"],
+            one["observed"],
+            one.get("databases", ""),
+            _proof(marked.get(identity, [])),
+        )
         for identity, one in faults().items()
     ]
-    made = table(("id", "fault", "what must be observed", "test"), rows)
+    made = table(("id", "fault", "what must be observed", "databases", "test"), rows)
     return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}"
 
 
