@@ -8,7 +8,7 @@ DROP = 'ALTER TABLE drover_run DROP COLUMN "sandbox"'
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents_app', '0015_webhook_labels'),
+        ('agents_app', '0020_token_limits'),
     ]
 
     operations = [

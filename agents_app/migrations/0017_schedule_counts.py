@@ -26,7 +26,7 @@ def count_runs(apps: Any, _editor: Any) -> None:
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("agents_app", "0016_drain_scheduler_states"),
+        ("agents_app", "0016_scheduler_states"),
     ]
 
     operations = [

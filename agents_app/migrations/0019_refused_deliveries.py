@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents_app', '0016_gateway_body_hash'),
+        ('agents_app', '0018_body_hash'),
     ]
 
     operations = [

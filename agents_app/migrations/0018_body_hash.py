@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents_app', '0015_webhook_labels'),
+        ('agents_app', '0017_schedule_counts'),
     ]
 
     operations = [

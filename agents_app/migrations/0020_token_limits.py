@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents_app", "0015_webhook_labels")]
+    dependencies = [("agents_app", "0019_refused_deliveries")]
 
     operations = [
         migrations.AddField(
