@@ -1,6 +1,8 @@
 """Checks the bearer token of an API request before the body is read."""
 
 import asyncio
+from datetime import UTC, datetime
+from functools import partial
 
 from django.db import DatabaseError
 from starlette.types import Scope
@@ -40,7 +42,7 @@ async def refuse_unknown_caller(scope: Scope) -> GatewayResponse | None:
 
 def _look_up(token: str, client: str) -> ApiToken | None:
     try:
-        return look_up_token(token, client, find_token)
+        return look_up_token(token, client, partial(find_token, now=datetime.now(UTC)))
     finally:
         ENGINE.release_connection()
 
