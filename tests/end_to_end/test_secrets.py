@@ -96,7 +96,9 @@ def write_agent(stack: PrivateStack) -> Path:
     directory = stack.write_agent("talker", SKILL)
     (directory / "talk.py").write_text(TALK)
     (directory / "talk.py").chmod(0o755)
-    (stack.project / "config.toml").write_text(CONFIG)
+    # The program leaves a note beside itself.
+    sandbox = f'\n[sandbox]\nwrite = ["{directory}"]\n'
+    (stack.project / "config.toml").write_text(CONFIG + sandbox)
     return directory
 
 

@@ -1,0 +1,80 @@
+"""What the sandbox adds to a run of a child process, without and with limits."""
+
+import os
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from agents_app.conf import ROOT
+from agents_app.runners import ProcessRunner, RunControl, RunSpec, Runtime, Sandbox
+from tests.benchmarks.bed import PEER, Bed, Numbers, medians
+from tests.benchmarks.table import Row
+
+RUNS = 200
+PROGRAM = "/bin/true"
+LIMITED = Runtime(pids_limit=500, memory="1g")
+
+
+class _NoSink:
+    def feed(self, _stream: int, _data: bytes, _at: float) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+def measure(bed: Bed) -> list[Row]:
+    with tempfile.TemporaryDirectory() as directory:
+        free = _spec(Path(directory))
+        confined = replace(free, sandbox=_sandbox(Path(directory)))
+        subjects = {
+            PEER: lambda: _time(free),
+            "without limits": lambda: _time(confined),
+            "with limits": lambda: _time(replace(confined, runtime=LIMITED)),
+        }
+        found = medians(bed.rounds, subjects)
+    bare = found.pop(PEER)["ms"]
+    return [
+        Row(
+            what=f"the sandbox of a run, {name}: above the same run without",
+            on="",
+            drover=numbers["ms"] - bare,
+            peer=bare,
+            unit="ms",
+            at_most=0.5 if name == "without limits" else 2.0,
+        )
+        for name, numbers in found.items()
+    ]
+
+
+def _sandbox(directory: Path) -> Sandbox:
+    """As many rules as a run has: the system, a few toolchains, and directories of its own."""
+    system = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/sys")
+    tools = (sys.prefix, sys.base_prefix, *(str(ROOT / name) for name in ("docs", "examples")))
+    devices = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+    return Sandbox(
+        own_read=(str(ROOT / "agents_app" / "agent_bin"), str(directory), PROGRAM),
+        own_write=(str(directory / "1"), str(directory)),
+        read=(*system, *tools),
+        write=tuple(f"/dev/{name}" for name in devices),
+    )
+
+
+def _spec(directory: Path) -> RunSpec:
+    workdir = directory / "1"
+    workdir.mkdir()
+    (workdir / "prompt").write_text("")
+    env = {"PATH": os.environ["PATH"], "DROVER_RUN_ID": "1"}
+    return RunSpec(1, (PROGRAM,), env, workdir, workdir / "prompt", 30.0)
+
+
+def _time(spec: RunSpec) -> Numbers:
+    """The median of one run after the other, in milliseconds."""
+    runner, taken = ProcessRunner(), []
+    for _ in range(RUNS):
+        began = time.perf_counter()
+        outcome = runner.run(spec, RunControl(), _NoSink())
+        taken.append(time.perf_counter() - began)
+        assert outcome.exit_code == 0, outcome
+    return {"ms": median(taken) * 1000}
