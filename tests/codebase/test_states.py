@@ -112,7 +112,7 @@ CLOCKS = {"datetime.now", "datetime.utcnow", "timezone.now", "time.time", "datet
 TOLD_THE_TIME = ORDER[ORDER.index("agents_app.events") : ORDER.index(EDGES[0])]
 READS_IT = {
     "agents_app.worker.lease.utc_now",  # the clock that a worker process passes on
-    "agents_app.launch.hooks._write_marker",  # the time of a remark in the output of a run
+    "agents_app.launch.hooks.write_marker",  # the time of a remark in the output of a run
     "agents_app.output.watchers.__exit__",  # the time of the last line
     "agents_app.runs.shutdown.count_running",  # waits for real processes
 }
