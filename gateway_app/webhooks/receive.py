@@ -208,4 +208,5 @@ def confirmation(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, 
 def read_target(path: str) -> WebhookTarget | None:
     """By hand: six Starlette routes would be needed, for one to three parts with or without /."""
     parts = path.removeprefix(PREFIX).removesuffix("/").split("/")
-    return WebhookTarget(*parts) if all(parts) and len(parts) <= 3 else None
+    usable = all(parts) and len(parts) <= 3 and path.isprintable()
+    return WebhookTarget(*parts) if usable else None

@@ -34,7 +34,9 @@ def test_a_body_that_is_too_large_is_refused_and_not_written_to_disk(
     server: RawServer, path: str, announced: bool
 ):
     """Guard: counted in front of Django, which spools bodies of any length before a view."""
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n".encode()
+    # Without a valid token the API refuses a request before it reads the body.
+    bearer = f"Authorization: Bearer {server.token}"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{bearer}\r\n".encode()
     before = server.written_bytes()
     if announced:
         answer = server.send_bytes(
@@ -50,7 +52,8 @@ def test_a_body_that_is_too_large_is_refused_and_not_written_to_disk(
 
 @pytest.mark.parametrize("path", ["/v1/agents/hello/run", "/admin/login/"])
 def test_a_body_that_is_not_sent_in_time_is_refused(server: RawServer, path: str):
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n"
+    lines = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\nContent-Length: 10"
+    head = f"POST {path} HTTP/1.1\r\n{lines}\r\n\r\n"
     answer = server.send_bytes(head.encode(), b"{")
     assert (answer.status, answer.code, answer.closed) == (408, "too_slow", True)
 

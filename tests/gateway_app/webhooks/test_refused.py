@@ -67,7 +67,9 @@ def test_a_source_of_a_disabled_tenant_is_answered_like_one_with_another_secret(
     assert WebhookClient().one(signed(ISSUE)) == known
 
 
-@pytest.mark.parametrize("path", ["/webhooks/", "/webhooks/github//", "/webhooks/github/a/b/c"])
+@pytest.mark.parametrize(
+    "path", ["/webhooks/", "/webhooks/github//", "/webhooks/github/a/b/c", "/webhooks/\0"]
+)
 def test_a_path_that_no_source_can_have_is_not_found(path: str):
     assert WebhookClient().one(Post(path, b"{}")).status == 404
 
