@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import FieldDoesNotExist, PermissionDenied, ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Model
+from django.db.models import ForeignObjectRel, Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
@@ -91,6 +91,26 @@ class NamedPages(ModelAdmin):  # type: ignore[misc]
     @property
     def page_name(self) -> str:
         return capfirst(str(self.opts.verbose_name_plural))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """The values in the address, without those that their fields cannot have."""
+        given: dict[str, Any] = super().get_changeform_initial_data(request)
+        return {name: value for name, value in given.items() if self._fits(name, value)}
+
+    def _fits(self, name: str, value: Any) -> bool:
+        try:
+            field: Any = self.opts.get_field(name)
+        except FieldDoesNotExist:
+            return True  # a field of the form alone: any text
+        if isinstance(field, ForeignObjectRel):
+            return False
+        column = field.target_field if field.is_relation else field
+        try:
+            for each in value if isinstance(value, list) else [value]:
+                column.get_prep_value(column.to_python(each))
+        except (ValidationError, ValueError, TypeError, OverflowError):
+            return False
+        return True
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
