@@ -18,7 +18,7 @@ from tests.agents_app.admin.test_rights import patterns
 from tests.agents_app.admin.test_rights import whole as whole
 from tests.agents_app.fleet import Fleet
 
-HOSTILE = {"quote": "x'", "NUL": "\0", "huge": str(2**70)}
+HOSTILE = {"quote": "x'"}
 # Names that Django, Unfold and the pages of Drover read.
 SPECIAL = (
     *("q", "p", "o", "e", "all", "_popup", "_changelist_filters", "_facets"),
