@@ -86,6 +86,7 @@ def whole(fleet: Fleet) -> Fleet:
     once = fleet.schedule(failing, "at 2026-03-02T12:00:00Z", name="once", one_shot=True)
     fleet.fire(once)
     fleet.finish(fleet.start(failing.work_items.get()), "failed")
+    fleet.agent("gone", removed_at=NOON)
     _what_only_time_brings(fleet)
     return fleet
 

@@ -41,12 +41,18 @@ def _disabled() -> None:
     Tenant.objects.filter(name="acme").update(disabled_at=NOON)
 
 
+def _removed() -> None:
+    Run.objects.filter(slot__isnull=False).update(slot=None, project_slot=None, state="stopped")
+    Agent.objects.update(removed_at=NOON)
+
+
 # Prepares rows that the operation can change.
 BEFORE: Mapping[str, Callable[[], Any]] = {
     "resume_agent": _paused,
     "resume_scheduler": _paused,
     "restore_queue": _cleared,
     "enable_tenant": _disabled,
+    "forget_agent": _removed,
 }
 
 
@@ -70,11 +76,11 @@ def mine(fleet: Fleet, others: Fleet) -> TenantObjects:
 
 
 def path_of(name: str, path: str, mine: TenantObjects) -> str:
-    live = Run.objects.get(slot__isnull=False)
+    live = Run.objects.filter(slot__isnull=False).first()
     return path.format(
         name="acme" if path.startswith("/tenants") else mine.agent.name,
         schedule_id=mine.schedule.pk,
-        run_id=live.pk if name == "stop_run" else mine.run.pk,
+        run_id=live.pk if live and name == "stop_run" else mine.run.pk,
         item_id=mine.item.pk,
         token_id=mine.token_id,
         delivery_id=mine.delivery.pk,
