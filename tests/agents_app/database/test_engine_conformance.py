@@ -31,7 +31,6 @@ from tests.agents_app.database.item_table import (
     names,
     stored,
 )
-from tests.parts.postgres_part import PostgresServer
 
 # Texts that array literals, JSON or SQL could take for something else.
 AWKWARD = 'a "quoted", {braced} \\ NULL \n %s ? ünïcode'
@@ -217,25 +216,9 @@ def test_the_difference_of_the_clocks_is_measured(engine: Engine):
     assert abs(behind - expected) < timedelta(seconds=5)
 
 
-@pytest.mark.parametrize("method", ["trust", "scram-sha-256"])
-def test_a_server_that_does_not_check_passwords_is_found(
-    engine: Engine, method: str, request: pytest.FixtureRequest
-):
-    """SQLite has no server; who may read its file is checked elsewhere."""
-    if engine.name == "sqlite":
-        assert not engine.accepts_wrong_password()
-        return
-    server: PostgresServer = request.getfixturevalue("postgres")
-    user = f"checked_{method.partition('-')[0]}"
-    server.add_user(user, "right", method)
-    address = f"postgresql://{user}:right@127.0.0.1:{server.port}/postgres"
-    made = connections.configure_settings({"default": database_settings(address)})["default"]
-    connections.settings[user] = made
-    try:
-        assert type(engine)(user).accepts_wrong_password() == (method == "trust")
-    finally:
-        connections[user].close()
-        del connections.settings[user]
+def test_a_server_that_takes_any_password_is_recognized(engine: Engine):
+    """The server of the tests trusts everyone; test_passwords.py has a user whom it does not."""
+    assert engine.accepts_wrong_password() == (engine.name == "postgresql")
 
 
 # --- locks ----------------------------------------------------------------------------------
