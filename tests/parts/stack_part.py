@@ -17,6 +17,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from agents_app.conf import ROOT, Conf, read_conf
+from agents_app.installation import read_or_create_secret
 from agents_app.stack import ONLY_FOR_UP, roles
 from agents_app.stack.role import Role
 from tests.parts.ports import free_port
@@ -34,6 +35,8 @@ class PrivateStack:
         self.project = directory / "project"
         self.data.mkdir(parents=True, exist_ok=True)
         self.project.mkdir()
+        # As `up` does before it starts processes: a test may start one of them before Redis.
+        read_or_create_secret(self.data / "redis.password")
         self.database_url = database_url or f"sqlite:///{self.data}/drover.sqlite3"
         self.env = {
             **{name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ},

@@ -68,13 +68,13 @@ def claim_and_die() -> None:
 def pause_schedules(start_at: float) -> None:
     wait_until(start_at)
     for key in Schedule.objects.order_by("pk").values_list("pk", flat=True):
-        in_transaction(partial(schedule_states.pause_schedule, key, "meanwhile"))
+        in_transaction(partial(schedule_states.pause_schedule, key, EPOCH, "meanwhile"))
 
 
 def cancel_schedules(start_at: float) -> None:
     wait_until(start_at)
     for key in Schedule.objects.order_by("pk").values_list("pk", flat=True):
-        in_transaction(partial(schedule_states.cancel_schedule, key, "active"))
+        in_transaction(partial(schedule_states.cancel_schedule, key, EPOCH, "active"))
 
 
 def edit_schedules(start_at: float, next_fire_at: str) -> None:
