@@ -178,8 +178,8 @@ def test_a_hint_that_a_full_redis_refuses_is_sent_later_by_the_sweep(
         time.sleep(1)
         assert fleet.states("full") == ["pending"]
         found = json.loads(fleet.stack.manage("doctor", "--json", seconds=180).stdout)["findings"]
-        (finding,) = (each for each in found if each["check"] == "redis")
-        assert finding["verdict"] == "wrong" and finding["detail"].startswith("is full: ")
+        details = [each["detail"] for each in found if each["verdict"] == "wrong"]
+        assert [text for text in details if text.startswith("is full: ")]
         client.config_set("maxmemory", "0")
     all_done(fleet, "full", 2)
     assert errors_of(fleet, "worker-1", "beat", "caller") == []
