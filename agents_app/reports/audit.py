@@ -39,6 +39,7 @@ AUDITED = {
     ),
     **dict.fromkeys(
         (
+            "agent.forgotten",
             *("schedule.canceled", "schedule.created", "schedule.deleted", "schedule.edited"),
             *("schedule.paused", "schedule.resumed", "schedule.retried", "tenant.deleted"),
         ),

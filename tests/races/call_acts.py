@@ -74,7 +74,7 @@ class RandomWorker:
             if _signal(one, "wait", ids=one.made).get("done", True):
                 self._end(one)
         elif one.made and chance < 0.95:
-            cancel_wait(one.job.token, "wait", {}, EPOCH)
+            cancel_wait(one.job.token, "wait", {"ids": one.made}, EPOCH)
         else:
             self._end(one)
 

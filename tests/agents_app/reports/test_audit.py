@@ -28,7 +28,7 @@ AUTOMATIC = {
     *("run.admitted", "run.adopted", "run.called", "run.dead", "run.exit_requested", "run.failed"),
     *("run.given_back", "run.locked", "run.lost", "run.over_budget", "run.rerun_requested"),
     *("run.returned", "run.started", "run.stopped", "run.succeeded", "run.timed_out"),
-    "run.unlocked",
+    *("run.unlocked", "scheduler.stopped"),
 }
 
 

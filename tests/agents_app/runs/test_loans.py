@@ -285,7 +285,7 @@ def test_a_caller_that_stops_waiting_continues_while_the_callee_keeps_the_slot(f
     first, second, back = loop(fleet)
     second.waits(back)
     third = called(fleet, back)
-    cancel_wait(first.job.token, "wait", {}, NOON)
+    cancel_wait(first.job.token, "wait", {"ids": [1]}, NOON)
     assert first.run.waiting_since is None
     assert held_slots(first, third) == [(True, -1, None), (True, 0, None)]
     third.ends()
