@@ -33,6 +33,7 @@ from agents_app.cli.schedule_arguments import (
     READ_HELP,
     AnyOrder,
     add_create,
+    add_list,
     draft_of,
 )
 from agents_app.cli.schedule_values import schedule_as_json, with_distance
@@ -52,6 +53,7 @@ __all__ = [
     "RunFollower",
     "RunLogLine",
     "add_create",
+    "add_list",
     "cell",
     "decision_rows",
     "delivery_as_json",

@@ -61,6 +61,15 @@ def add_create(parser: CommandParser) -> None:
     add_policies(parser)
 
 
+def add_list(parser: CommandParser) -> None:
+    parser.add_argument("--agent", default="", help="Only schedules of this agent.")
+    states = Schedule.State.values
+    parser.add_argument("--state", choices=states, default="", help="Only schedules in this state.")
+    everywhere = "Also schedules of agents of earlier project directories."
+    parser.add_argument("-a", "--all", action="store_true", help=everywhere)
+    parser.add_argument("--limit", metavar="N", default="100")
+
+
 def add_policies(parser: CommandParser) -> None:
     policies = parser.add_argument_group("policies")
     busy = "If the previous run is unfinished or no slot is free (skip; one-time: queue)."

@@ -49,13 +49,12 @@ def prepare_run(
     """Create the workdir with prompt and secret files, and build the RunSpec.
 
     The files of a run that `is_running` are not written: its program reads them."""
-    text = "" if definition.body_is_script else instructions
+    text, script = ("", instructions) if definition.body_is_script else (instructions, None)
     prompt = build_prompt(text, definition.params, job.trigger, job.prompt, job.context)
-    workdir, prompt_file = (
-        workdir_of(job.run_id) if is_running else make_workdir(job.run_id, prompt)
-    )
-    if definition.body_is_script and not is_running:
-        add_file(workdir, SCRIPT, instructions)
+    if is_running:
+        workdir, prompt_file = workdir_of(job.run_id)
+    else:
+        workdir, prompt_file = _write_workdir(job.run_id, prompt, script)
     state_dir, shared = _state_dir(job.agent_id), _shared_dir()
     argv, mounts = _resolve(definition), _mounts(definition, workdir, state_dir, shared)
     sandbox = _sandbox(definition, mounts, argv[0])
@@ -79,6 +78,13 @@ def prepare_run(
         sandbox=sandbox,
         messages_on_stdin=definition.messages_on_stdin,
     )
+
+
+def _write_workdir(run_id: int, prompt: str, script: str | None) -> tuple[Path, Path]:
+    workdir, prompt_file = make_workdir(run_id, prompt)
+    if script is not None:
+        add_file(workdir, SCRIPT, script)
+    return workdir, prompt_file
 
 
 def _secret_variables(secrets: Secrets, workdir: Path, *, is_running: bool) -> dict[str, str]:

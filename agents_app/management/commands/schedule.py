@@ -12,6 +12,7 @@ from agents_app.cli import (
     AnyOrder,
     EnqueueCommand,
     add_create,
+    add_list,
     cell,
     draft_of,
     find_agent,
@@ -74,14 +75,7 @@ class Command(EnqueueCommand):
             return added
 
         add_create(verb("create", "Create a schedule and show its next fires.", named=False))
-        listing = verb("list", "List schedules, active ones first.", named=False)
-        listing.add_argument("--agent", default="", help="Only schedules of this agent.")
-        listing.add_argument(
-            "--state", choices=S.values, default="", help="Only schedules in this state."
-        )
-        everywhere = "Also schedules of agents of earlier project directories."
-        listing.add_argument("-a", "--all", action="store_true", help=everywhere)
-        listing.add_argument("--limit", metavar="N", default="100")
+        add_list(verb("list", "List schedules, active ones first.", named=False))
         verb("show", "Show all settings and counters.")
         upcoming = verb("next", "Show the next fires, and those around the next clock change.")
         upcoming.add_argument("--count", metavar="N", default="5")
