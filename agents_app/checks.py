@@ -6,10 +6,11 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from agents_app.conf import CONF
 
+DROVER = "drover"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-@register()
+@register(DROVER)
 def check_lease_and_renewal(**_: Any) -> list[CheckMessage]:
     if CONF.lease_seconds >= 2 * CONF.heartbeat_seconds:
         return []
@@ -24,7 +25,7 @@ def check_lease_and_renewal(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(DROVER)
 def check_project_directory(**_: Any) -> list[CheckMessage]:
     if CONF.project.is_dir():
         return []
@@ -37,7 +38,7 @@ def check_project_directory(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(DROVER)
 def check_trusted_proxy(**_: Any) -> list[CheckMessage]:
     if not CONF.tls or CONF.trusted_proxies:
         return []
@@ -51,7 +52,7 @@ def check_trusted_proxy(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(DROVER)
 def check_reachable_host(**_: Any) -> list[CheckMessage]:
     if CONF.host in LOOPBACK or CONF.public_url or CONF.allowed_hosts:
         return []
@@ -66,7 +67,7 @@ def check_reachable_host(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register()
+@register(DROVER)
 def check_tls(**_: Any) -> list[CheckMessage]:
     if CONF.tls or not CONF.public_url or CONF.public_host in LOOPBACK:
         return []

@@ -31,6 +31,7 @@ from gateway_app.access.errors import (
     TooMany,
     add_handlers,
     answers,
+    describe_problems,
     problem,
     sentence_error,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "caller_with_token",
     "check_rights",
     "client_of",
+    "describe_problems",
     "forget_token",
     "look_up_token",
     "operator_of",

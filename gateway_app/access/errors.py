@@ -38,7 +38,23 @@ ANY_PROBLEM = (400, 401, 403, 404, 409, 413, 429, 503)
 
 
 def answers(model: Any, status: int = 200) -> dict[int, Any]:
-    return {status: model} | dict.fromkeys(ANY_PROBLEM, Problem)
+    """The responses of an operation.
+
+    Errors are exceptions, which the handlers turn into responses. A model for each of them would
+    take half of the time that the gateway needs to start; `describe_problems` documents them.
+    """
+    return {status: model} | dict.fromkeys(ANY_PROBLEM)
+
+
+def describe_problems(document: dict[str, Any]) -> None:
+    """Add the form of errors to the OpenAPI document."""
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    document["components"]["schemas"] |= {**schema.pop("$defs"), "Problem": schema}
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status in ANY_PROBLEM:
+                operation["responses"][status]["content"] = content
 
 
 # --- errors of the gateway --------------------------------------------------------------------

@@ -9,7 +9,7 @@ from ninja.operation import Operation
 from ninja.parser import Parser
 from ninja.types import DictStrAny
 
-from gateway_app.access import add_handlers
+from gateway_app.access import add_handlers, describe_problems
 from gateway_app.api import (
     agents,
     audit,
@@ -61,9 +61,10 @@ class DroverAPI(NinjaAPI):
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: DictStrAny | None = None
     ) -> OpenAPISchema:
-        """Adds the signals, which are received without Django by gateway_app/signals/receive.py."""
+        """Adds errors and signals; gateway_app/signals/receive.py receives these without Django."""
         prefix = self.get_root_path(path_params or {}) if path_prefix is None else path_prefix
         document = super().get_openapi_schema(path_prefix=prefix)
+        describe_problems(document)
         signals.describe(document, prefix.rstrip("/") + "/")
         return document
 

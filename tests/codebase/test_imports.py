@@ -88,6 +88,7 @@ PURE_MODULES = frozenset(
 EDGE_PAIRS = {
     ("agents_app.management", "agents_app.cli"),  # what commands share
     ("agents_app.management", "agents_app.stack"),  # `up`
+    ("agents_app.management", "agents_app.checks"),  # `up` checks the settings
     ("agents_app.apps", "agents_app.checks"),
 }
 ENTRY_POINTS = {
