@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.docs.pages import Sample, samples
+from tests.parts import command_server
 from tests.parts.stack_part import PrivateStack
 
 INSIDE = "inside a run"
@@ -25,6 +26,13 @@ timeout {seconds} bash -c "$(cat <<'SAMPLE'
 {text}SAMPLE
 )" > stream.out || test $? = 124
 test -s stream.out
+"""
+_PYTHON = """#!/bin/sh
+if [ "$1" = manage.py ]; then
+  shift
+  exec {python} -IS {server} {socket} "$@"
+fi
+exec {python} "$@"
 """
 _AGENT = """---
 description: {place}
@@ -79,7 +87,7 @@ class DocumentedFleet:
         return _STREAM.format(seconds=seconds, text=text)
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
-        path = f"{Path(sys.executable).parent}:{self.stack.env['PATH']}"
+        path = f"{self._programs()}:{Path(sys.executable).parent}:{self.stack.env['PATH']}"
         return subprocess.run(
             ["bash", "-c", _BEGIN + script],
             cwd=self.checkout,
@@ -89,3 +97,13 @@ class DocumentedFleet:
             timeout=180,
             check=False,
         )
+
+    def _programs(self) -> Path:
+        """A directory with a `python` that leaves commands to a process that has loaded Drover."""
+        directory = self.checkout.parent / "programs"
+        directory.mkdir(exist_ok=True)
+        python = directory / "python"
+        names = {"python": sys.executable, "server": command_server.__file__}
+        python.write_text(_PYTHON.format(**names, socket=self.stack.command_server()))
+        python.chmod(0o755)
+        return directory

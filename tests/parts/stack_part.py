@@ -20,6 +20,7 @@ from agents_app.conf import ROOT, Conf, read_conf
 from agents_app.installation import read_or_create_secret
 from agents_app.stack import ONLY_FOR_UP, roles
 from agents_app.stack.role import Role
+from tests.parts import command_server
 from tests.parts.ports import free_port
 from tests.parts.processes import all_gone, stop_process, tree_of
 from tests.parts.waiting import wait_for
@@ -55,6 +56,7 @@ class PrivateStack:
             **env,
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._commands = 0
 
     @property
     def conf(self) -> Conf:
@@ -117,8 +119,13 @@ class PrivateStack:
         return ""
 
     def manage(self, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+        """Execute a command; from the third one on without loading Drover each time."""
+        self._commands += 1
+        program = [sys.executable, "manage.py"]
+        if self._commands > 2:
+            program[1:] = ["-IS", command_server.__file__, str(self.command_server())]
         return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
+            [*program, *arguments],
             cwd=ROOT,
             env=self.env,
             capture_output=True,
@@ -126,6 +133,16 @@ class PrivateStack:
             timeout=seconds,
             check=False,
         )
+
+    def command_server(self) -> Path:
+        """The socket of a process that executes commands of `manage.py` faster."""
+        path = self.data.parent / "commands.sock"
+        if "commands" not in self.processes:
+            path.unlink(missing_ok=True)
+            server = [sys.executable, command_server.__file__, "--serve", str(path)]
+            self._spawn("commands", server, self.env)
+        wait_for(path.exists, 30, lambda: self.log("commands"))
+        return path
 
     def manage_json(self, *arguments: str) -> Any:
         done = self.manage(*arguments, "--json")
