@@ -117,10 +117,11 @@ MOST_OF_A_KIND = 5
 def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], bool]) -> list[str]:
     """Missing processes are shown to every user, quoted rows to users who may see them."""
     start = "Start Drover with: python manage.py up"
-    if Scheduler.objects.filter(pk=1, state=Scheduler.State.DRAINING).exists():
+    scheduler = Scheduler.objects.filter(pk=1).first()
+    if scheduler and scheduler.state == Scheduler.State.DRAINING:
         texts = [_DRAINING]  # a drain stops beat first
     else:
-        texts = [f"{_MISSING[part]} {start}" for part in missing_processes(now)]
+        texts = [f"{_MISSING[part]} {start}" for part in missing_processes(now, scheduler)]
     if sees("tenant"):
         texts += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
         texts += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])

@@ -7,6 +7,7 @@ tests/agents_app/database/test_engine_conformance.py proves each operation on bo
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 from django.db import connections
@@ -116,6 +117,10 @@ class Engine(ABC):
     @abstractmethod
     def clock_difference(self, now: datetime) -> timedelta:
         """How far the database's clock is ahead of `now`, which is this host's clock."""
+
+    @abstractmethod
+    def file(self) -> Path | None:
+        """The file of the database; None if a server has it."""
 
     @abstractmethod
     def accepts_wrong_password(self) -> bool:

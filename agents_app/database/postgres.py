@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from django.db import connections
@@ -98,6 +99,9 @@ class PostgresEngine(Engine):
         (at,) = self.execute("SELECT clock_timestamp()", []).fetchone()
         difference: timedelta = at - now
         return difference
+
+    def file(self) -> Path | None:
+        return None
 
     def accepts_wrong_password(self) -> bool:
         database: Any = self.connection()

@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
+
+from django.db import connections
 
 from agents_app.database.engine import Columns, ColumnTypes, Engine, Row, Statement
 
@@ -91,6 +94,9 @@ class SqliteEngine(Engine):
     def clock_difference(self, now: datetime) -> timedelta:
         """None: the database has no other clock than this host's."""
         return timedelta(0)
+
+    def file(self) -> Path | None:
+        return Path(str(connections[self.alias].settings_dict["NAME"]))
 
     def accepts_wrong_password(self) -> bool:
         """False: there is no server; the mode of the file says who may read it."""

@@ -109,8 +109,8 @@ def check_data(_: datetime) -> CheckResults:
 
 def check_database_disk(_: datetime) -> CheckResults:
     """A SQLite file may be on another disk than the data directory."""
-    file = Path(str(connection.settings_dict["NAME"]))
-    if ENGINE.name != "sqlite" or not file.exists() or not CONF.data.exists():
+    file = ENGINE.file()
+    if file is None or not file.exists() or not CONF.data.exists():
         return
     if file.parent.stat().st_dev != CONF.data.stat().st_dev:
         yield _free_space(file.parent)

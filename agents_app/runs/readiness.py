@@ -9,13 +9,16 @@ from agents_app.runs.block_reasons import find_blocks
 SILENT_BEAT_SECONDS = 30
 
 
-def missing_processes(now: datetime) -> list[str]:
-    """The kinds of processes that are missing: `worker` and `beat`."""
+def missing_processes(now: datetime, scheduler: Scheduler | None = None) -> list[str]:
+    """The kinds of processes that are missing: `worker` and `beat`.
+
+    A caller that has read the row of the scheduler passes it."""
     missing = []
+    scheduler = scheduler or Scheduler.objects.filter(pk=1).first()
     if not Worker.objects.filter(ended_at__isnull=True, lease_until__gt=now).exists():
         missing.append("worker")
     recent = now - timedelta(seconds=SILENT_BEAT_SECONDS)
-    if not Scheduler.objects.filter(pk=1, last_check_at__gt=recent).exists():
+    if not (scheduler and scheduler.last_check_at and scheduler.last_check_at > recent):
         missing.append("beat")
     return missing
 

@@ -31,9 +31,9 @@ def fleet(new_fleet: NewFleet) -> RealFleet:
     fleet.agent("abandoned", WITH_DAEMONS, on_lost="retry")
     fleet.agent("drained", WHEN_TOLD)
     fleet.agent("rebooted", WHEN_TOLD)
-    fleet.agent("overdue", WHEN_TOLD, timeout=1)
-    fleet.agent("elsewhere", WHEN_TOLD, timeout=1)
-    fleet.agent("poison", "kill -9 $PPID; sleep 300", on_lost="retry")
+    fleet.agent("overdue", WHEN_TOLD, timeout=600)
+    fleet.agent("elsewhere", WHEN_TOLD, timeout=600)
+    fleet.agent("poison", "kill -9 $PPID; sleep 300", on_lost="retry", sandbox="off")
     fleet.sync()
     fleet.ensure("redis", "beat")
     return fleet

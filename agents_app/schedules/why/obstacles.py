@@ -93,7 +93,7 @@ def _processes(context: ObstacleContext) -> Iterator[Obstacle]:
     scheduler = context.scheduler
     if scheduler and scheduler.state != Scheduler.State.RUNNING:
         return
-    missing = missing_processes(context.now)
+    missing = missing_processes(context.now, scheduler)
     if "beat" in missing:
         yield Obstacle("no_beat", "beat has not checked the schedules recently: is Drover running?")
     if "worker" in missing:

@@ -142,6 +142,7 @@ def test_the_number_of_queries_does_not_grow_with_the_rules(boss: Client, fleet:
             shown(boss)
         return len(seen)
 
+    shown(boss)  # stores when the session was used
     rule(fleet, "[first] every 1m => summon forge")
     few = queries()
     for number in range(30):

@@ -8,8 +8,8 @@ from agents_app.cli.command import DroverCommand
 from agents_app.cli.completion import loaded, own_commands
 from agents_app.cli.examples import parsers_of, verbs_of
 
-# These print no result: one is a server, the other a script.
-WITHOUT_JSON = {"up", "completion"}
+# A server, a script, and a command that prints only JSON.
+WITHOUT_JSON = {"up", "completion", "audit"}
 LEAVES = [
     (path, parser)
     for name in own_commands()

@@ -75,7 +75,7 @@ def test_the_name_of_an_agent_is_answered_with_its_schedules(fleet: Fleet):
     agent = fleet.agent()
     for name in ("night", "main"):
         fleet.schedule(agent, name=name)
-    assert refused("show", "reporter") == (
+    assert refused("pause", "reporter") == (
         "'reporter' is an agent; its schedules are reporter/main, reporter/night"
     )
 
