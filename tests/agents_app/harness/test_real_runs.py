@@ -69,7 +69,8 @@ def test_codex_is_called_for_json_and_reads_its_prompt_from_stdin(
     turn = codex_turn(input_tokens=50, cached_input_tokens=20, output_tokens=5)
     codex = tools.install("codex", *CODEX_START, codex_says("Done."), turn)
     run = do(fleet, host, agent_of(fleet, "codex", instructions="Count."))
-    assert codex.arguments == ["exec", "--json", "--skip-git-repo-check", "-"]
+    without_sandbox = ["--sandbox", "danger-full-access"]
+    assert codex.arguments == ["exec", *without_sandbox, "--json", "--skip-git-repo-check", "-"]
     assert codex.stdin == "Count.\n"
     assert (run.return_value, run.tokens_in, run.tokens_cache) == ("Done.", 30, 20)
 

@@ -53,10 +53,10 @@ def script_agent(fleet: Fleet, script: str, **columns: object) -> Agent:
 def test_a_hostile_run_reaches_nothing_of_drover(fleet: Fleet, host: Host):
     """Guard: with `sandbox: off` the same script prints a line for nearly everything."""
     CONF.data.mkdir(parents=True, exist_ok=True)
-    for name in ("credential_keys", "secret_key", "drover.sqlite3", "up.log"):
-        path = CONF.data / name
-        if not path.exists():
-            path.write_text("secret")
+    names = ("credential_keys", "secret_key", "drover.sqlite3", "up.log")
+    written = [path for name in names if not (path := CONF.data / name).exists()]
+    for path in written:
+        path.write_text("secret")
     victim = Executing(fleet, fleet.agent("victim", command=["sleep", "30"]))
     try:
         env = {
@@ -72,6 +72,8 @@ def test_a_hostile_run_reaches_nothing_of_drover(fleet: Fleet, host: Host):
         got = printed(free.pk)
     finally:
         victim.close()
+        for path in written:
+            path.unlink()
     assert "signalled the worker" in got
     assert "read credential_keys" in got
     assert "environ /proc/" in got

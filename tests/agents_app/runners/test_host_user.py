@@ -242,7 +242,7 @@ def test_the_program_in_a_sandbox_has_no_privileges_and_writes_only_its_own(way:
     script = f"touch own && echo own; touch ~/x; ls /tmp; {status}"
     lines = way.run(script, sandbox=SYSTEM_ONLY).output.decode().splitlines()
     assert "own" in lines
-    assert {"NoNewPrivs:\t1", f"CapEff:\t{'0' * 16}"} <= set(lines)
+    assert {"NoNewPrivs:\t1", f"CapEff:\t{'0' * 16}"} <= set(lines), lines
     assert sum("ermission denied" in line for line in lines) == 2
 
 
