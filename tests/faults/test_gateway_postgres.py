@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,25 +10,24 @@ from tests.faults.conftest import NewFleet
 from tests.faults.hooks import SECRET, Sender, hooked, stored, worked
 from tests.faults.real_fleet import RealFleet
 from tests.parts.ports import free_port
-from tests.parts.postgres_part import PostgresServer
+from tests.parts.postgres_part import MIGRATED, PostgresServer
 from tests.parts.waiting import wait_for
 
 DELIVERIES = 2000
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
+def server(migrated_cluster: Path) -> Iterator[PostgresServer]:
     """A private server, because other tests use the server of the session; with fsync for
     crashes."""
-    server = PostgresServer(free_port(), fsync=True).create()
+    server = PostgresServer(free_port(), fsync=True).create(migrated_cluster)
     yield server
     server.remove()
 
 
 @pytest.fixture(scope="module")
 def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
-    fleet = new_fleet(database_url=server.new_database(), HOOK_SECRET=SECRET)
-    fleet.stack.migrate()
+    fleet = new_fleet(database_url=server.new_database(MIGRATED), HOOK_SECRET=SECRET)
     hooked(fleet, "triage", work_queue_size=DELIVERIES)
     fleet.ensure("gateway")
     return fleet

@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -19,22 +20,21 @@ from tests.faults.real_fleet import (
     seconds_ago,
 )
 from tests.parts.ports import free_port
-from tests.parts.postgres_part import PostgresServer
+from tests.parts.postgres_part import MIGRATED, PostgresServer
 from tests.parts.processes import is_gone
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
+def server(migrated_cluster: Path) -> Iterator[PostgresServer]:
     """A private server, because other tests use the server of the session."""
-    server = PostgresServer(free_port()).create()
+    server = PostgresServer(free_port()).create(migrated_cluster)
     yield server
     server.remove()
 
 
 @pytest.fixture(scope="module")
 def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
-    fleet = new_fleet(database_url=server.new_database())
-    fleet.stack.migrate()
+    fleet = new_fleet(database_url=server.new_database(MIGRATED))
     fleet.agent("survives", WHEN_TOLD)
     fleet.agent("ends-meanwhile", WHEN_TOLD)
     fleet.agent("many", scale=8)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.parts.ports import free_port
-from tests.parts.postgres_part import PostgresServer
+from tests.parts.postgres_part import MIGRATED, PostgresServer
 from tests.parts.redis_part import BINARIES, RedisServer
 from tests.parts.stack_part import PrivateStack, copy_of
 from tests.parts.users_part import Users
@@ -39,13 +39,27 @@ def redis_server(redis_binary: Path) -> Iterator[RedisServer]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """The cluster of the session; with DROVER_TEST_DATABASE=postgres all tests use it."""
+def postgres(on_postgres: bool, request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
+    """The server of the session; with DROVER_TEST_DATABASE=postgres all tests use it."""
     from django.conf import settings
 
     server = PostgresServer(getattr(settings, "POSTGRES_PORT", 0) or free_port())
-    yield server.create()
+    yield server.create(request.getfixturevalue("migrated_cluster") if on_postgres else None)
     server.remove()
+
+
+@pytest.fixture(scope="session")
+def migrated_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a PostgreSQL server with the database MIGRATED, which has all tables."""
+
+    def make(path: Path) -> None:
+        server = PostgresServer(free_port()).create()
+        url = server.new_database()
+        PrivateStack(tmp_path_factory.mktemp("template") / "stack", url).migrate()
+        server.rename_database(url, MIGRATED)
+        server.save(path)
+
+    return made_once(tmp_path_factory, "migrated.cluster", make)
 
 
 @pytest.fixture(scope="session")
@@ -102,24 +116,28 @@ def migrated_database(
     """Makes databases with all tables, by copying one that was migrated once."""
     if on_postgres:
         server: PostgresServer = request.getfixturevalue("postgres")
-        template_url = server.new_database()
-        PrivateStack(tmp_path_factory.mktemp("template") / "stack", template_url).migrate()
-        return lambda _: server.new_database(template_url.rpartition("/")[2])
-    template = _migrated_file(tmp_path_factory)
+        return lambda _: server.new_database(MIGRATED)
+
+    def make(path: Path) -> None:
+        directory = tmp_path_factory.mktemp("template") / "stack"
+        PrivateStack(directory).migrate()
+        (directory / "data" / "drover.sqlite3").rename(path)
+
+    template = made_once(tmp_path_factory, "migrated.sqlite3", make)
     return lambda data: copy_of(template, data / "drover.sqlite3")
 
 
-def _migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One template for all processes of a session; the first process creates it."""
+def made_once(
+    tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]
+) -> Path:
+    """A path for all processes of a session; the first process makes it."""
     mine = tmp_path_factory.getbasetemp()
     place = mine.parent if "PYTEST_XDIST_WORKER" in os.environ else mine
-    made = place / "migrated.sqlite3"
-    with (place / "migrated.lock").open("w") as lock:
+    made = place / name
+    with (place / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
-            directory = tmp_path_factory.mktemp("template") / "stack"
-            PrivateStack(directory).migrate()
-            (directory / "data" / "drover.sqlite3").rename(made)
+            make(made)
     return made
 
 

@@ -15,6 +15,9 @@ import psycopg
 from tests.parts.missing import missing
 from tests.parts.waiting import wait_for
 
+# A database with all tables, in the files that the fixture `migrated_cluster` makes.
+MIGRATED = "drover_migrated"
+
 
 def server_binaries() -> Path:
     """The newest installed server, else that of a wheel."""
@@ -43,13 +46,21 @@ class PostgresServer:
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
-    def create(self) -> "PostgresServer":
+    def create(self, cluster: Path | None = None) -> "PostgresServer":
+        """Start a new server, or one with a copy of the files of a server that was stopped."""
         if os.getuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(self.directory, user.pw_uid, user.pw_gid)
-        options = ("-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
-        self._run("initdb", "-U", "postgres", *options)
+        if cluster is not None:
+            _copy(cluster, self.files)
+        else:
+            options = ("-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+            self._run("initdb", "-U", "postgres", *options)
         return self.start()
+
+    @property
+    def files(self) -> Path:
+        return self.directory / "data"
 
     def start(self) -> "PostgresServer":
         options = (
@@ -67,6 +78,12 @@ class PostgresServer:
         self.stop("immediate")
         shutil.rmtree(self.directory, ignore_errors=True)
 
+    def save(self, cluster: Path) -> None:
+        """Stop the server for good and copy its files."""
+        self.stop()
+        _copy(self.files, cluster)
+        shutil.rmtree(self.directory)
+
     def new_database(self, template: str = "template1") -> str:
         """Create a database and return its address."""
         self._databases += 1
@@ -77,7 +94,7 @@ class PostgresServer:
     def add_user(self, name: str, password: str, method: str) -> None:
         """Add a user whom the server lets in by a method of pg_hba.conf."""
         self.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
-        rules = self.directory / "data" / "pg_hba.conf"
+        rules = self.files / "pg_hba.conf"
         rules.write_text(f"host all {name} 127.0.0.1/32 {method}\n{rules.read_text()}")
         before = self._loaded_at()
         self.execute("SELECT pg_reload_conf()")
@@ -97,10 +114,15 @@ class PostgresServer:
             return at  # type: ignore[no-any-return]
 
     def _run(self, program: str, *arguments: str) -> None:
-        argv = [str(self.binaries / program), "-D", str(self.directory / "data"), *arguments]
+        argv = [str(self.binaries / program), "-D", str(self.files), *arguments]
         if os.getuid() == 0:
             argv = ["runuser", "-u", "postgres", "--", *argv]
         # Not a pipe: the server would keep it open, and reading it would never end.
         with (self.directory / "setup.log").open("ab") as log:
             done = subprocess.run(argv, stdout=log, stderr=log, cwd="/", check=False)
         assert done.returncode == 0, (self.directory / "setup.log").read_text()
+
+
+def _copy(source: Path, target: Path) -> None:
+    """With owners and modes, which the server checks."""
+    subprocess.run(["cp", "-a", str(source), str(target)], check=True)
