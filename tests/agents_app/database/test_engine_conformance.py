@@ -221,11 +221,8 @@ def test_a_server_that_takes_any_password_is_recognized(engine: Engine):
     assert engine.accepts_wrong_password() == (engine.name == "postgresql")
 
 
-def test_the_file_is_that_of_the_connection_and_a_server_has_none(engine: Engine):
-    engine.connection()
-    file = engine.file()
-    assert (file is None) == (engine.name == "postgresql")
-    assert file is None or file.is_file()
+def test_only_sqlite_has_a_file(engine: Engine):
+    assert (engine.file() is not None) == (engine.name == "sqlite")
 
 
 # --- locks ----------------------------------------------------------------------------------
