@@ -90,6 +90,9 @@ class ScheduleShape(Shape):
     message: str
     kind: Literal["once", "recurring"]
     status: Status
+    enabled: bool = Field(
+        description="False if the agent is disabled or removed: the schedule does not fire."
+    )
     next_fire_at: Epoch | None
     last_fire_at: Epoch | None
     last_run_at: Epoch | None
@@ -139,6 +142,7 @@ def schedule_shape(schedule: Any) -> ScheduleShape:
         message=schedule.prompt,
         kind="once" if schedule.one_shot else "recurring",
         status=schedule.state,
+        enabled=schedule.agent.enabled,
         last_run_id=schedule.last_run_id,
         last_error=schedule.last_error or None,
         created_at=epoch(schedule.created_at),

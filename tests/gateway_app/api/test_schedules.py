@@ -198,6 +198,13 @@ def test_without_a_name_the_agent_index_is_used(fleet: Fleet, api: Api):
     assert api.post("/schedules", unnamed).json["agent"] == "other"
 
 
+def test_a_schedule_of_a_disabled_agent_is_not_enabled(fleet: Fleet, api: Api):
+    for name, scale in (("off", 0), ("on", 1)):
+        fleet.schedule(fleet.agent(name, scale=scale), name=name)
+    shown = {row["name"]: row["enabled"] for row in api.get("/schedules").json["schedules"]}
+    assert shown == {"off": False, "on": True}
+
+
 def test_the_list_is_filtered_and_starts_with_the_newest(fleet: Fleet, api: Api):
     for name in ("reporter", "other"):
         fleet.agent(name)
