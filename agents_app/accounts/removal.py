@@ -1,4 +1,5 @@
-"""Deletion of schedules, agents and tenants with all their rows, in small transactions.
+"""Deletion of schedules, agents and tenants with all their rows, in small transactions, and with
+the state directories of the agents.
 
 Refused while a run is unfinished, because its worker still uses the ids of the rows.
 """
@@ -7,9 +8,11 @@ from datetime import datetime
 
 from django.db.models import Model, QuerySet
 
+from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
+from agents_app.installation import remove_state_directory
 from agents_app.models import Agent, Firing, Run, RunEvent, Schedule, Tenant, WorkItem
 from agents_app.runs import dispatch
 from agents_app.schedules import edit
@@ -69,7 +72,7 @@ def forget_agent(agent: Agent, by: str, now: datetime) -> None:
         _delete_in_batches(Firing.objects.filter(schedule=schedule))
     _delete_in_batches(RunEvent.objects.filter(agent=agent))
 
-    def change() -> None:
+    def change() -> bool:
         # Again with the condition: the directory may have returned since.
         deleted, _ = Agent.objects.filter(pk=agent.pk, removed_at__isnull=False).delete()
         if deleted:
@@ -77,8 +80,11 @@ def forget_agent(agent: Agent, by: str, now: datetime) -> None:
             journal.record(
                 journal.JournalEntry("agent.forgotten", now, agent.tenant_id, detail=detail)
             )
+        return deleted > 0
 
-    in_transaction(change)
+    agent_id = agent.pk
+    if in_transaction(change):
+        remove_state_directory(CONF.data, agent_id)
 
 
 # --- a tenant -------------------------------------------------------------------------------
@@ -88,7 +94,8 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) ->
     """Delete the tenant and all its rows; the event is recorded in the journal of `journal_of`."""
     _refuse_unfinished(Run.objects.filter(tenant=tenant, slot__isnull=False))
     # Agent by agent, because the tables are indexed by agent.
-    for agent in Agent.objects.filter(tenant=tenant):
+    agents = list(Agent.objects.filter(tenant=tenant))
+    for agent in agents:
         _delete_in_batches(WorkItem.objects.filter(agent=agent))
     for schedule in tenant.schedules.all():
         _delete_in_batches(Firing.objects.filter(schedule=schedule))
@@ -104,6 +111,8 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) ->
         )
 
     in_transaction(change)
+    for agent in agents:
+        remove_state_directory(CONF.data, agent.pk)
 
 
 # --- parts of all --------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from agents_app.installation.redis_server import (
     server_argv,
 )
 from agents_app.installation.secret_key import read_secret_key
+from agents_app.installation.state_directories import remove_state_directory, state_directory
 from agents_app.installation.up_lock import DRAIN_SIGNAL, drain_up, hold_lock, running_up
 
 __all__ = [
@@ -59,10 +60,12 @@ __all__ = [
     "redis_password",
     "redis_socket_path",
     "redis_url",
+    "remove_state_directory",
     "repair_permissions",
     "running_up",
     "server_argv",
     "socket_directory",
+    "state_directory",
     "transport_options",
     "write_private",
 ]

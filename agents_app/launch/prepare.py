@@ -12,6 +12,7 @@ from agents_app.installation import (
     create_private_directory,
     gateway_socket_path,
     socket_directory,
+    state_directory,
 )
 from agents_app.launch.definition import Definition
 from agents_app.launch.prompt import build_prompt
@@ -203,7 +204,7 @@ def _server_environment() -> dict[str, str]:
 @lru_cache(maxsize=4096)
 def _state_dir(agent_id: int) -> Path:
     """The directory that is kept between the runs of an agent."""
-    path = CONF.data / "state" / str(agent_id)
+    path = state_directory(CONF.data, agent_id)
     create_private_directory(path)
     home = path / HOME_NAME
     if not home.exists():

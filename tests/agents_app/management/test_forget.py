@@ -1,5 +1,6 @@
 """Agents that are gone: forgotten on request, and left out of default views."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from agents_app.accounts import removal
 from agents_app.conf import CONF
 from agents_app.errors import Refused
+from agents_app.installation import state_directory
 from agents_app.maintenance.invariants import violations
 from agents_app.models import Agent, Firing, Run, RunEvent, Schedule, Usage, WorkItem
 from tests.agents_app.fleet import NOON, Fleet
@@ -37,6 +39,19 @@ def test_an_agent_that_is_gone_is_forgotten_with_all_its_rows(fleet: Fleet):
     assert event.detail.startswith("reporter: ")
     assert list(violations(NOON)) == []
     assert call("forget", "reporter", "--yes").code == 1
+
+
+def test_the_files_that_a_forgotten_agent_kept_are_removed(fleet: Fleet):
+    kept = {}
+    for name in ("reporter", "other"):
+        agent = fleet.agent(name, removed_at=NOON)
+        kept[name] = state_directory(CONF.data, agent.pk) / "memory.md"
+        kept[name].parent.mkdir(parents=True)
+        kept[name].write_text("kept between runs")
+    assert call("forget", "reporter", "--yes").code == 0
+    assert not kept["reporter"].parent.exists()
+    assert kept["other"].exists()
+    shutil.rmtree(kept["other"].parent)
 
 
 def test_an_agent_that_is_defined_is_not_forgotten(fleet: Fleet):
