@@ -146,10 +146,11 @@ def test_a_schedule_edited_at_the_due_instant_keeps_the_edit(arena: Arena):
 
 def _tick_until_decided(arena: Arena, minutes: float) -> None:
     """PostgreSQL keeps the locks of a killed process until it notices the closed connection,
-    and a tick passes over locked rows: one of the next ticks decides them."""
+    and a tick passes over locked rows: one of the next ticks decides them. Late firings are
+    decided up to `spread_seconds` later, so the decisions are made for a later time."""
 
     def undecided() -> list[str]:
-        arena.do("tick", minutes=minutes)
+        arena.do("tick", minutes=minutes, decided_by=60)
         found: list[str] = arena.do("find", check="undecided_firings")
         return found
 
