@@ -161,11 +161,15 @@ def stop_agent(agent: Agent, by: str, now: datetime) -> int:
 def begin_drain(by: str, now: datetime, *, keep_queue: bool) -> int:
     """Keep new runs from starting; returns the number of cleared work items.
 
+    A scheduler that is draining stays as it is: work that was queued during the drain is kept.
     `shutdown.begin_drain` also lets the processes exit when the last run has ended.
     """
+    draining = Scheduler.State.DRAINING
 
     def change() -> int:
-        Scheduler.objects.update_or_create(pk=1, defaults={"state": Scheduler.State.DRAINING})
+        Scheduler.objects.get_or_create(pk=1)
+        if not Scheduler.objects.filter(pk=1).exclude(state=draining).update(state=draining):
+            return 0
         cleared = 0 if keep_queue else _clear_all(now, "the scheduler was stopped")
         about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"
         journal.record(

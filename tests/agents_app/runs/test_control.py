@@ -152,6 +152,15 @@ def test_a_shutdown_clears_the_queues_and_lets_runs_finish(fleet: Fleet):
     assert run_states(agent) == ["succeeded"]
 
 
+def test_a_second_shutdown_during_a_drain_clears_nothing_and_records_no_event(fleet: Fleet):
+    agent = fleet.agent()
+    assert control.begin_drain("ann", at(5), keep_queue=False) == 0
+    fleet.enqueue(agent)
+    assert control.begin_drain("bob", at(6), keep_queue=False) == 0
+    assert work_states(agent) == ["queued"]
+    assert event_details("scheduler.stopping") == ["ann: 0 cleared"]
+
+
 def test_a_shutdown_can_keep_the_queue(fleet: Fleet):
     agent = fleet.agent()
     fleet.enqueue(agent), fleet.enqueue(agent)
@@ -177,9 +186,10 @@ def test_work_requested_during_a_shutdown_is_queued_and_not_started(fleet: Fleet
 
 def test_cleared_work_is_restored_in_its_old_order(fleet: Fleet):
     agent = fleet.agent()
-    control.begin_drain("ann", NOON, keep_queue=True)
+    control.pause_agent(agent, "ann", NOON)
     items = [fleet.enqueue(agent) for _ in range(3)]
     control.begin_drain("ann", at(1), keep_queue=False)
+    control.resume_agent(agent, "ann", at(2))
     control.set_scheduler_state(Scheduler.State.RUNNING)
     assert control.restore_cleared(fleet.tenant, "ann", at(9)) == 3
     assert live_run(items[0]).state == "pending"
