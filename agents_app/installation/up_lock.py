@@ -40,10 +40,13 @@ def hold_lock(data: Path) -> Iterator[int]:
 
 
 def running_up(data: Path) -> int | None:
-    """The process id of the `up` of this data directory, or None."""
+    """The process id of the `up` of this data directory, or None.
+
+    None also for the `up` of another user, whose lock this process may not read.
+    """
     try:
         descriptor = os.open(lock_path(data), os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         return None
     try:
         # The process id in the file is valid only while the lock is held.

@@ -52,6 +52,17 @@ def test_the_lock_is_free_after_its_release(tmp_path: Path) -> None:
         pass
 
 
+def test_the_lock_of_another_user_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    with up_lock.hold_lock(tmp_path):
+        monkeypatch.setattr(up_lock.os, "open", refuse)
+        assert not up_lock.drain_up(tmp_path)
+
+
 def test_the_lock_waits_for_the_processes_of_a_killed_up(tmp_path: Path) -> None:
     holder, _child = hold(tmp_path, child_seconds=1)
     holder.kill()
