@@ -59,8 +59,12 @@ class Block:
         """The text and the remedy; for a file with errors the first error instead."""
         if not self.with_errors:
             return f"{self.text}: {self.remedy}"
-        errors = Agent.objects.values_list("definition_error", flat=True).get(pk=agent_id)
-        return f"{self.text}: {errors.splitlines()[0]}"
+        errors = (
+            Agent.objects.values_list("definition_error", flat=True).filter(pk=agent_id).first()
+        )
+        # The file may have been corrected since the block was found.
+        lines = (errors or "").splitlines()
+        return f"{self.text}: {lines[0] if lines else self.remedy}"
 
     def ends_at(self, rows: Mapping[str, Any]) -> datetime | None:
         """When the block ends by itself, if that is known; reads the row of the block."""

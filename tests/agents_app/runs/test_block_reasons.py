@@ -64,6 +64,11 @@ def test_work_is_refused_with_the_remedy_or_waits(fleet: Fleet, block: Block):
         assert fleet.enqueue(agent).state == "queued"
 
 
+def test_a_file_that_was_corrected_meanwhile_is_refused_with_the_remedy(fleet: Fleet):
+    block = next(block for block in BLOCKS if block.with_errors)
+    assert block.refusal(fleet.agent().pk) == f"{block.text}: {block.remedy}"
+
+
 def test_the_first_block_of_several_is_the_reason(fleet: Fleet):
     agent = fleet.agent()
     for count, block in enumerate(reversed(BLOCKS), start=1):
