@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from agents_app.installation import DRAIN_SIGNAL
 from agents_app.stack.child import SupervisedProcess, watch_children_without_threads
@@ -15,6 +15,7 @@ from agents_app.stack.console import Console
 from agents_app.stack.role import Role
 from agents_app.stack.role_process import RoleProcess, StartError
 
+T = TypeVar("T")
 STOP_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 HANDLED_SIGNALS = STOP_SIGNALS | {DRAIN_SIGNAL}
 # Seconds between the kill signal of a role and SIGKILL.
@@ -66,8 +67,8 @@ class Supervisor:
         self._kill_requested = asyncio.Event()
         self._interrupting: asyncio.Task[None] | None = None
         self._killed: list[str] = []
-        # One thread: the states are recorded in their order.
-        self._recorder = ThreadPoolExecutor(1, thread_name_prefix="record")
+        # One thread at a time: the states are recorded in their order.
+        self._recording = threading.Lock()
 
     async def run(self) -> int:
         """Run until a stop is requested; returns the exit code."""
@@ -79,7 +80,7 @@ class Supervisor:
             except StartError as error:
                 failure = error
                 self._console.say(str(error))
-            await self._drain()
+            await self._drain(began=failure is None)
         return 1 if failure or self._killed else 0
 
     def request_stop(self) -> None:
@@ -141,13 +142,15 @@ class Supervisor:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
-    async def _drain(self) -> None:
-        await self._record("draining", self._callbacks.record_draining)
+    async def _drain(self, *, began: bool) -> None:
+        """Stop all processes; a start that failed is not recorded as a drain."""
+        if began:
+            await self._record("draining", self._callbacks.record_draining)
         for stage in _stages(self._processes, lambda process: process.role.stop_stage):
             async with self._progress(stage):
                 await asyncio.gather(*(self._stop(process) for process in stage))
         if self._interrupting is not None:
-            await self._interrupting
+            await asyncio.wait({self._interrupting}, timeout=_RECORD_SECONDS)
         if self._killed:
             self._console.say(f"killed: {', '.join(self._killed)}")
         await self._record("stopped", self._callbacks.record_stopped)
@@ -157,12 +160,13 @@ class Supervisor:
         """Record the state on a thread; an error or a slow database must not prevent the stop."""
 
         def attempt() -> None:
-            try:
-                record()
-            except Exception as error:
-                self._console.say(f"could not record the state {state}: {error}")
+            with self._recording:
+                try:
+                    record()
+                except Exception as error:
+                    self._console.say(f"could not record the state {state}: {error}")
 
-        recorded = asyncio.get_running_loop().run_in_executor(self._recorder, attempt)
+        recorded = _call_in_daemon_thread(attempt)
         # A second Ctrl-C does not wait for the state of the first.
         urgent = asyncio.create_task(self._interrupt_requested.wait())
         waits: set[asyncio.Future[Any]] = {recorded} if state == "stopped" else {recorded, urgent}
@@ -193,7 +197,7 @@ class Supervisor:
 
     async def _interrupt(self) -> None:
         try:
-            await asyncio.to_thread(self._callbacks.interrupt)
+            await _call_in_daemon_thread(self._callbacks.interrupt)
         except Exception as error:
             # The kill after the grace period ends the runs in any case.
             self._console.say(f"could not request the stop of the runs: {error}")
@@ -215,11 +219,37 @@ class Supervisor:
 
     async def _running_text(self) -> str:
         try:
-            count = await asyncio.to_thread(self._callbacks.running)
+            count = await _call_in_daemon_thread(self._callbacks.running)
         except Exception:
             # An unreachable database must not prevent the stop.
             return "the workers"
         return "1 run" if count == 1 else f"{count} runs"
+
+
+def _call_in_daemon_thread(call: Callable[[], T]) -> asyncio.Future[T]:
+    """Like asyncio.to_thread, but the exit of the process does not wait for a call that hangs."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def set_result(result: T | None, error: Exception | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(cast("T", result))
+
+    def attempt() -> None:
+        result, failure = None, None
+        try:
+            result = call()
+        except Exception as error:
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop was closed without this result
+            loop.call_soon_threadsafe(set_result, result, failure)
+
+    threading.Thread(target=attempt, name="database", daemon=True).start()
+    return future
 
 
 def _stages(

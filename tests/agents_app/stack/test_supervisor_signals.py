@@ -86,6 +86,20 @@ def test_a_state_that_cannot_be_recorded_does_not_prevent_the_stop(tmp_path: Pat
         assert "could not record the state draining: no database" in stack.output()
 
 
+def test_a_database_that_hangs_does_not_delay_the_exit(tmp_path: Path) -> None:
+    (tmp_path / "hangs").touch()
+    with ToyStack(tmp_path, role("a", SLEEPS)) as stack:
+        stack.wait_for_text("everything is ready")
+        stack.signal(signal.SIGTERM)
+        assert stack.exit_code() == 0
+
+
+def test_a_failed_start_is_not_recorded_as_a_drain(tmp_path: Path) -> None:
+    with ToyStack(tmp_path, {"name": "a", "argv": ["/nowhere"], "restart": False}) as stack:
+        assert stack.exit_code() == 1
+    assert (tmp_path / "states").read_text().split() == ["stopped"]
+
+
 def test_a_drain_has_no_time_limit_and_prints_the_number_of_runs(tmp_path: Path) -> None:
     drains = role("worker", ends_slowly(1.5), stop_timeout_seconds=None)
     with ToyStack(tmp_path, drains) as stack:

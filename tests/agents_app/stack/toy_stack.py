@@ -5,9 +5,11 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+from agents_app.stack import supervisor as supervisor_module
 from agents_app.stack.console import Console
 from agents_app.stack.role import Role
 from agents_app.stack.supervisor import Callbacks, Supervisor
@@ -24,7 +26,9 @@ def role_of(fields: dict[str, Any]) -> Role:
 
 
 def _record(path: Path, state: str) -> None:
-    """Fails if a file says so, as an unreachable database would."""
+    """Fails or hangs if a file says so, as an unreachable database would."""
+    if path.with_name("hangs").exists():
+        time.sleep(60)
     if path.with_name("unreachable").exists():
         raise OSError("no database")
     with path.with_name("states").open("a") as states:
@@ -32,6 +36,8 @@ def _record(path: Path, state: str) -> None:
 
 
 async def supervise(path: Path) -> int:
+    if path.with_name("hangs").exists():
+        supervisor_module._RECORD_SECONDS = 0.3
     roles = [role_of(fields) for fields in json.loads(path.read_text())]
     console = Console(sys.stdout, tuple(role.name for role in roles))
     callbacks = Callbacks(
