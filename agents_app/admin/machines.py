@@ -23,7 +23,7 @@ from agents_app.admin.timeline import CHOICES, TimelineWindow, window_of
 from agents_app.conf import CONF
 from agents_app.installation import is_loopback
 from agents_app.models import MachineSnapshot, Run, Scheduler, Worker
-from agents_app.runs import shutdown
+from agents_app.runs import scheduler_state, shutdown
 
 LISTED_ROWS = 10
 # Runs that ended on a worker are searched among this many latest runs: no index finds them.
@@ -177,7 +177,7 @@ class SchedulerAdmin(RecordAdmin):
 
     @admin.display(description="State")
     def shown_state(self, row: Scheduler) -> SafeString:
-        return badge(row.state)
+        return badge(scheduler_state(row, utc_now()))
 
     def started(self, row: Scheduler) -> SafeString:
         return when(row.started_at, utc_now())

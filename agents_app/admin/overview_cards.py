@@ -21,7 +21,7 @@ from agents_app.models import (
     Worker,
     WorkItem,
 )
-from agents_app.runs import missing_processes
+from agents_app.runs import missing_processes, read_scheduler
 from agents_app.text import rough
 
 
@@ -117,8 +117,8 @@ MOST_OF_A_KIND = 5
 def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], bool]) -> list[str]:
     """Missing processes are shown to every user, quoted rows to users who may see them."""
     start = "Start Drover with: python manage.py up"
-    scheduler = Scheduler.objects.filter(pk=1).first()
-    if scheduler and scheduler.state == Scheduler.State.DRAINING:
+    scheduler = read_scheduler(now)
+    if scheduler.state == Scheduler.State.DRAINING:
         texts = [_DRAINING]  # a drain stops beat first
     else:
         texts = [f"{_MISSING[part]} {start}" for part in missing_processes(now, scheduler)]

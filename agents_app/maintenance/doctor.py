@@ -40,7 +40,7 @@ from agents_app.models import (
     Tenant,
     Worker,
 )
-from agents_app.runs import SILENT_BEAT_SECONDS, shutdown
+from agents_app.runs import SILENT_BEAT_SECONDS, read_scheduler, shutdown
 from agents_app.skills import discover_project
 from agents_app.worker import boot_id, this_host
 
@@ -177,15 +177,15 @@ def check_database(_: datetime) -> CheckResults:
         yield WARNING, detail, SECURE_POSTGRES
 
 
-def check_scheduler(_: datetime) -> CheckResults:
-    state = Scheduler.objects.filter(pk=1).values_list("state", flat=True).first()
+def check_scheduler(now: datetime) -> CheckResults:
+    state = read_scheduler(now).state
     if state == Scheduler.State.DRAINING:
         count = shutdown.count_running()
         runs = "1 run is" if count == 1 else f"{count} runs are"
         advice = "Drover exits when the last run has ended; then start it: manage.py up"
         yield WARNING, f"is draining: no new run starts, {runs} still running", advice
     else:
-        yield OK, f"is {state or Scheduler.State.STOPPED}", ""
+        yield OK, f"is {state}", ""
     for tenant in Tenant.objects.filter(paused_at__isnull=False):
         note = f" ({tenant.pause_note})" if tenant.pause_note else ""
         yield WARNING, f"is paused for {tenant.name}{note}", "manage.py resume"
@@ -201,13 +201,14 @@ def check_workers(now: datetime) -> CheckResults:
 
 
 def check_beat(now: datetime) -> CheckResults:
-    row = Scheduler.objects.filter(pk=1).first() or Scheduler()
+    row = read_scheduler(now)
     last = row.last_check_at
-    if row.state == Scheduler.State.DRAINING:
-        return  # a drain stops beat first
-    if last is None:
+    silent = last is None or now - last > timedelta(seconds=SILENT_BEAT_SECONDS)
+    if row.state == Scheduler.State.DRAINING and silent:
+        yield OK, "stopped by the drain", ""  # a drain stops beat before the workers
+    elif last is None:
         yield WRONG, "has never searched for due schedules", START
-    elif now - last > timedelta(seconds=SILENT_BEAT_SECONDS):
+    elif silent:
         yield WRONG, f"silent for {(now - last).total_seconds():.0f} s", START
 
 

@@ -22,6 +22,7 @@ from agents_app.models import (
     Tenant,
     Worker,
 )
+from agents_app.runs import read_scheduler
 
 # Metrics by agent stop here; metrics of all agents together count every agent.
 MAX_AGENTS = 2000
@@ -58,7 +59,7 @@ def read_metrics(now: datetime) -> list[ValueMetric | Histogram]:
         *_agent_metrics(),
         *_worker_metrics(now),
         *_schedule_metrics(now),
-        *_scheduler_metrics(),
+        *_scheduler_metrics(now),
         *_total_metrics(totals),
         *_histograms(totals),
     ]
@@ -142,8 +143,8 @@ def _schedule_metrics(now: datetime) -> Iterable[ValueMetric]:
     yield _gauge("firings_undecided", "Due firings without an outcome.", undecided)
 
 
-def _scheduler_metrics() -> Iterable[ValueMetric]:
-    row = Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
+def _scheduler_metrics(now: datetime) -> Iterable[ValueMetric]:
+    row = read_scheduler(now)
     states = {state: int(state == row.state) for state in Scheduler.State.values}
     counted_at = MetricCursor.objects.aggregate(at=Max("counted_at"))["at"]
     paused = Tenant.objects.filter(paused_at__isnull=False).count()

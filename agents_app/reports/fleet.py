@@ -13,12 +13,11 @@ from agents_app.models import (
     Agent,
     Run,
     Schedule,
-    Scheduler,
     Tenant,
     Worker,
     WorkItem,
 )
-from agents_app.runs import find_blocks
+from agents_app.runs import find_blocks, read_scheduler
 
 M = TypeVar("M", bound=Model)
 
@@ -83,11 +82,13 @@ class Fleet:
 def read_fleet(tenant_name: str, now: datetime, *, all_projects: bool = False) -> Fleet:
     """The fleet of a tenant; a tenant that does not exist yet has an empty one."""
     agents = read_agents(tenant_name, all_projects=all_projects)
-    return Fleet(read_scheduler(tenant_name, agents), agents, read_workers(now))
+    return Fleet(read_scheduler_status(tenant_name, agents, now), agents, read_workers(now))
 
 
-def read_scheduler(tenant_name: str, agents: list[AgentStatus]) -> SchedulerStatus:
-    row = Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
+def read_scheduler_status(
+    tenant_name: str, agents: list[AgentStatus], now: datetime
+) -> SchedulerStatus:
+    row = read_scheduler(now)
     tenant = Tenant.objects.filter(name=tenant_name).first() or Tenant()
     return SchedulerStatus(
         state=str(row.state),

@@ -16,7 +16,13 @@ from agents_app.runs.block_reasons import (
 from agents_app.runs.dispatch import Request, enqueue_in_transaction, request_stop
 from agents_app.runs.job import TOKEN_PREFIX, Ending, Job, secret_hash
 from agents_app.runs.loans import LONGEST_WAIT
-from agents_app.runs.readiness import SILENT_BEAT_SECONDS, missing_processes, why_waiting
+from agents_app.runs.readiness import (
+    SILENT_BEAT_SECONDS,
+    missing_processes,
+    read_scheduler,
+    scheduler_state,
+    why_waiting,
+)
 from agents_app.runs.slots import (
     AgentGate,
     find_free_slots,
@@ -48,8 +54,10 @@ __all__ = [
     "lock_agents",
     "missing_processes",
     "read_blocked_agents",
+    "read_scheduler",
     "request_stop",
     "schedule_states",
+    "scheduler_state",
     "secret_hash",
     "shutdown",
     "why_waiting",

@@ -24,6 +24,7 @@ from agents_app.models import (
 )
 from agents_app.runs import dispatch, lifecycle
 from agents_app.runs.dispatch import Request
+from agents_app.runs.readiness import read_scheduler
 from agents_app.runs.slots import lock_agents
 
 RESTORABLE = frozenset({WorkItem.State.DROPPED, WorkItem.State.CLEARED})
@@ -129,8 +130,11 @@ def start_scheduler(now: datetime) -> None:
 
 
 def start_scheduler_if_stopped(now: datetime) -> None:
-    """`start_scheduler` for a beat that is started without `up`."""
-    if not Scheduler.objects.filter(pk=1).exclude(state=Scheduler.State.STOPPED).exists():
+    """`start_scheduler` for a beat that is started without `up`.
+
+    Also after a drain whose processes were killed before its end.
+    """
+    if read_scheduler(now).state == Scheduler.State.STOPPED:
         start_scheduler(now)
 
 

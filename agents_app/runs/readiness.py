@@ -7,6 +7,7 @@ from agents_app.models import Agent, Scheduler, Worker, WorkItem
 from agents_app.runs.block_reasons import find_blocks
 
 SILENT_BEAT_SECONDS = 30
+ALL_PROCESSES = ["worker", "beat"]
 
 
 def missing_processes(now: datetime, scheduler: Scheduler | None = None) -> list[str]:
@@ -21,6 +22,19 @@ def missing_processes(now: datetime, scheduler: Scheduler | None = None) -> list
     if not (scheduler and scheduler.last_check_at and scheduler.last_check_at > recent):
         missing.append("beat")
     return missing
+
+
+def scheduler_state(row: Scheduler, now: datetime) -> str:
+    """The state for users: `stopped` for a drain whose processes were killed before its end."""
+    stopped = row.state == Scheduler.State.DRAINING and missing_processes(now, row) == ALL_PROCESSES
+    return Scheduler.State.STOPPED.value if stopped else str(row.state)
+
+
+def read_scheduler(now: datetime) -> Scheduler:
+    """The row of the scheduler with the state for users; must not be saved."""
+    row = Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
+    row.state = scheduler_state(row, now)
+    return row
 
 
 def why_waiting(item: WorkItem) -> str:

@@ -25,6 +25,7 @@ from agents_app.models import (
     WorkItem,
 )
 from agents_app.names import agent_name_problem
+from agents_app.runs import read_scheduler
 from agents_app.signals import held_locks
 from gateway_app.access import Caller
 from gateway_app.api.fields import LARGEST_KEY, utc_now
@@ -86,7 +87,7 @@ def tenants_of(caller: Caller) -> QuerySet[Tenant]:
 
 def the_scheduler() -> Scheduler:
     """The row of the scheduler, which serves all tenants."""
-    return Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
+    return read_scheduler(utc_now())
 
 
 # --- one object -----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, WorkItem
-from tests.agents_app.fleet import NOON, Fleet, live_run, run_states, work_states
+from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
 
 def url_of(row: Model, verb: str) -> str:
@@ -196,6 +196,7 @@ def test_a_tenant_is_paused_and_resumed(boss: Client, fleet: Fleet):
 def test_the_scheduler_drains_and_the_pages_say_so(boss: Client, fleet: Fleet):
     scheduler = Scheduler.objects.create(pk=1)
     agent = fleet.agent()
+    fleet.worker(lease_until=at(days=100_000))
     assert "Draining: no new run starts" in act(boss, scheduler, "drain")
     assert scheduler.state == Scheduler.State.DRAINING
     assert told("scheduler.stopping") == ["ann: queues kept"]

@@ -215,6 +215,13 @@ def test_a_silent_beat_is_found(fleet: Fleet):
     assert findings(doctor.check_beat) == []
 
 
+def test_a_drain_stops_beat_and_a_killed_drain_leaves_it_missing(fleet: Fleet):
+    Scheduler.objects.create(pk=1, state="draining", last_check_at=at(-31))
+    assert findings(doctor.check_beat) == [("wrong", "silent for 31 s")]
+    fleet.worker()
+    assert findings(doctor.check_beat) == [("ok", "stopped by the drain")]
+
+
 def test_a_clock_that_went_back_is_found(fleet: Fleet):
     Scheduler.objects.create(pk=1, last_check_at=at(minutes=-1))
     assert [f for f in findings(doctor.check_clock) if "future" in f[1]] == []
@@ -241,6 +248,8 @@ def test_a_pause_is_no_fault_but_said(fleet: Fleet):
     assert findings(doctor.check_scheduler) == [("ok", "is stopped")]
     Tenant.objects.update(paused_at=NOON, pause_note="release")
     Scheduler.objects.create(pk=1, state="draining")
+    assert findings(doctor.check_scheduler)[0] == ("ok", "is stopped")
+    fleet.worker()
     assert findings(doctor.check_scheduler) == [
         ("warning", "is draining: no new run starts, 0 runs are still running"),
         ("warning", "is paused for default (release)"),

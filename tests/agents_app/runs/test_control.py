@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.models import Agent, Run, RunEvent, Schedule, Scheduler, Tenant, WorkItem
-from agents_app.runs import control, dispatch
+from agents_app.runs import control, dispatch, read_scheduler
 from agents_app.schedules import due, edit
 from tests.agents_app.fleet import NOON, Fleet, at, live_run, run_states, work_states
 
@@ -217,9 +217,23 @@ def test_only_the_tenants_own_work_is_restored(fleet: Fleet):
 def test_a_beat_starts_a_stopped_scheduler_but_not_a_draining_one(fleet: Fleet):
     control.start_scheduler_if_stopped(NOON)
     assert Scheduler.objects.get().state == "running"
+    fleet.worker(lease_until=at(60))
     control.begin_drain("ann", at(1), keep_queue=True)
     control.start_scheduler_if_stopped(at(2))
     assert Scheduler.objects.get().state == "draining"
+
+
+def test_a_drain_whose_processes_were_killed_is_shown_as_stopped_and_a_beat_starts_again(
+    fleet: Fleet,
+):
+    fleet.worker(lease_until=at(60))
+    control.begin_drain("ann", at(1), keep_queue=True)
+    Scheduler.objects.update(last_check_at=at(20))
+    assert [read_scheduler(at(second)).state for second in (5, 45, 59)] == ["draining"] * 3
+    assert read_scheduler(at(61)).state == "stopped"
+    assert Scheduler.objects.get().state == "draining"
+    control.start_scheduler_if_stopped(at(61))
+    assert Scheduler.objects.get().state == "running"
 
 
 def test_the_event_of_a_cleared_queue_names_the_user_and_the_queue_can_be_restored(fleet: Fleet):

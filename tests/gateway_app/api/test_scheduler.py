@@ -6,7 +6,7 @@ import pytest
 
 from agents_app.conf import CONF
 from agents_app.models import RunEvent, Scheduler, Tenant
-from tests.agents_app.fleet import NOON, Fleet, work_states
+from tests.agents_app.fleet import NOON, Fleet, at, work_states
 from tests.gateway_app.api.calling import Api, api_of
 
 
@@ -63,6 +63,7 @@ def test_an_invalid_scale_of_the_project_is_refused(
 
 def test_a_stop_by_an_operator_drains_and_can_clear_the_queue(fleet: Fleet, admin: Api):
     agent = fleet.agent(scale=1)
+    fleet.worker(lease_until=at(days=100_000))
     fleet.start(fleet.enqueue(agent))
     fleet.enqueue(agent)
     reply = admin.post("/scheduler/stop", {"keep_queue": False})
@@ -81,6 +82,7 @@ def test_a_stop_asks_the_up_of_this_host_to_drain(
 
 def test_while_it_drains_work_is_queued_and_the_answer_gives_the_reason(fleet: Fleet, admin: Api):
     agent = fleet.agent(scale=2)
+    fleet.worker(lease_until=at(days=100_000))
     run_id = fleet.start(fleet.enqueue(agent)).run_id
     admin.post("/scheduler/stop")
     assert admin.get("/scheduler").json["state"] == "draining"
