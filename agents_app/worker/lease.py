@@ -149,8 +149,8 @@ class Lease:
         worker = Worker.objects.filter(pk=self.host.worker_id, ended_at__isnull=True)
         if in_transaction(lambda: worker.update(lease_until=lease_until)):
             self.guard_pipe.lease_renewed()
-            self._count_claim_noops()
             self._lose_unknown()
+            self._count_claim_noops()
             return
         # The worker was declared dead, and its runs may belong to other workers: end at once.
         # The guard kills the remaining processes.
@@ -160,10 +160,17 @@ class Lease:
     def _count_claim_noops(self) -> None:
         """Add the hints without effect to the totals; they are kept if the database fails."""
         noops = self.host.hints.claim_noops
-        if count := len(noops):
+        if not (count := len(noops)):
+            return
+        try:
             in_transaction(lambda: add_to_totals({("claim_noop",): count}))
-            for _ in range(count):
-                noops.popleft()
+        except DatabaseError as error:
+            # The lease is renewed: only the total is late.
+            log.warning("totals.not_added", error=str(error))
+            close_old_connections()
+            return
+        for _ in range(count):
+            noops.popleft()
 
     def _lose_unknown(self) -> None:
         """Lose runs of this worker that it does not execute: the connection broke after the commit

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import psutil
 import pytest
+from django.db import OperationalError
 
 from agents_app.conf import CONF, ROOT
 from agents_app.models import Run, Worker
@@ -56,6 +57,23 @@ def _running(fleet: Fleet, lease: Lease) -> tuple[Run, RunControl]:
     control = RunControl()
     lease.host.live[job.run_id] = control
     return Run.objects.get(pk=job.run_id), control
+
+
+def test_a_total_that_cannot_be_stored_is_kept_and_does_not_affect_the_lease(
+    lease: Lease, monkeypatch
+):
+    """Guard: the error was logged as a lease that was not renewed, and lost runs stayed."""
+
+    def refuse(*_: object) -> None:
+        raise OperationalError("locked")
+
+    ended: list[bool] = []
+    lease.host.hints.claim_noops.append(1)
+    monkeypatch.setattr("agents_app.worker.lease.add_to_totals", refuse)
+    monkeypatch.setattr(lease, "_lose_unknown", lambda: ended.append(True))
+    lease._renew()
+    assert ended == [True]
+    assert list(lease.host.hints.claim_noops) == [1]
 
 
 def test_a_stop_request_reaches_the_run_within_a_second_or_so(durable_fleet: Fleet, lease: Lease):
