@@ -13,6 +13,12 @@ from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant
 R = Firing.Reason
 # The rows that the conditions read, and their aliases in SQL.
 ALIASES = {"scheduler": "s", "tenant": "t", "agent": "a"}
+# A valid file gives its agent the revision 1; later errors leave the last valid version in use.
+_NEVER_VALID_SQL = "(a.revision = 0 AND a.definition_error <> '')"
+
+
+def _is_never_valid(agent: Agent | None) -> bool:
+    return agent is not None and agent.revision == 0 and agent.definition_error != ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +36,16 @@ class Block:
     value: int | str | None = None
     # Work is refused instead of queued.
     refuses_work: bool = False
-    # Of an agent: holds only with (True) or without (False) errors in its file.
-    with_errors: bool | None = None
+    # Of an agent: holds only if its file was never valid (True), or was valid once (False).
+    never_valid: bool | None = None
 
     @property
     def sql(self) -> str:
         column = f"{ALIASES[self.row]}.{self.column}"
         holds = f"{column} IS NOT NULL" if self.value is None else f"{column} = {self.value!r}"
-        if self.with_errors is None:
+        if self.never_valid is None:
             return holds
-        return f"{holds} AND a.definition_error {'<>' if self.with_errors else '='} ''"
+        return f"{holds} AND {'' if self.never_valid else 'NOT '}{_NEVER_VALID_SQL}"
 
     def holds(self, rows: Mapping[str, Any]) -> bool:
         """The same condition on rows that have been read, by their names in ALIASES."""
@@ -47,9 +53,7 @@ class Block:
         found = getattr(row, self.column, None)
         if not (found is not None if self.value is None else found == self.value):
             return False
-        return self.with_errors is None or bool(getattr(row, "definition_error", "")) == (
-            self.with_errors
-        )
+        return self.never_valid is None or _is_never_valid(row) == self.never_valid
 
     @property
     def ends_at_known_time(self) -> bool:
@@ -57,7 +61,7 @@ class Block:
 
     def refusal(self, agent_id: int) -> str:
         """The text and the remedy; for a file with errors the first error instead."""
-        if not self.with_errors:
+        if not self.never_valid:
             return f"{self.text}: {self.remedy}"
         errors = (
             Agent.objects.values_list("definition_error", flat=True).filter(pk=agent_id).first()
@@ -106,18 +110,18 @@ BLOCKS = (
         refuses_work=True,
     ),
     Block(
-        *("agent_invalid", R.DISABLED, "agent", "scale"),
+        *("agent_never_valid", R.DISABLED, "agent", "revision"),
         *("the agent's file has errors, and no version of it is in use", "fix the file"),
         value=0,
         refuses_work=True,
-        with_errors=True,
+        never_valid=True,
     ),
     Block(
         *("agent_disabled", R.DISABLED, "agent", "scale"),
         *("the agent's scale is 0", "give it a scale above 0"),
         value=0,
         refuses_work=True,
-        with_errors=False,
+        never_valid=False,
     ),
     Block(
         *("agent_paused", R.PAUSED, "agent", "paused_at"),

@@ -86,7 +86,7 @@ def _overdue(context: ObstacleContext) -> Iterator[Obstacle]:
 
 def _blocks(context: ObstacleContext) -> Iterator[Obstacle]:
     for block in find_blocks(**context.rows):
-        if block.with_errors:
+        if block.never_valid:
             yield Obstacle(block.code, block.refusal(context.agent.pk))
         else:
             yield Obstacle(block.code, block.describe(context.rows, context.clock))
@@ -105,8 +105,8 @@ def _processes(context: ObstacleContext) -> Iterator[Obstacle]:
 
 def _definition(context: ObstacleContext) -> Iterator[Obstacle]:
     agent = context.agent
-    # With scale 0 no version is in use, which is a block.
-    if agent.definition_error and agent.scale:
+    # Without a revision no version is in use, which is a block.
+    if agent.definition_error and agent.revision:
         first = agent.definition_error.splitlines()[0]
         used = "the last valid version is used"
         yield Obstacle("agent_invalid", f"the agent's file has errors, {used}: {first}")

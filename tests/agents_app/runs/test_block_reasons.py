@@ -17,7 +17,7 @@ TABLES: dict[str, Any] = {"agent": Agent, "tenant": Tenant, "scheduler": Schedul
 def set_block(block: Block) -> None:
     Scheduler.objects.get_or_create(pk=1, defaults={"state": Scheduler.State.RUNNING})
     TABLES[block.row].objects.update(**{block.column: NOON if block.value is None else block.value})
-    if block.with_errors:
+    if block.never_valid:
         Agent.objects.update(definition_error=ERRORS)
 
 
@@ -56,7 +56,7 @@ def test_work_is_refused_with_the_remedy_or_waits(fleet: Fleet, block: Block):
     set_block(block)
     if block.refuses_work:
         # Guard: an agent without a command must not be reported as one with scale 0.
-        remedy = ERRORS.splitlines()[0] if block.with_errors else block.remedy
+        remedy = ERRORS.splitlines()[0] if block.never_valid else block.remedy
         with pytest.raises(Refused, match=f"^{block.text}: {remedy}$"):
             fleet.enqueue(agent)
         assert not WorkItem.objects.exists()
@@ -65,7 +65,7 @@ def test_work_is_refused_with_the_remedy_or_waits(fleet: Fleet, block: Block):
 
 
 def test_a_file_that_was_corrected_meanwhile_is_refused_with_the_remedy(fleet: Fleet):
-    block = next(block for block in BLOCKS if block.with_errors)
+    block = next(block for block in BLOCKS if block.never_valid)
     assert block.refusal(fleet.agent().pk) == f"{block.text}: {block.remedy}"
 
 
@@ -75,8 +75,11 @@ def test_the_first_block_of_several_is_the_reason(fleet: Fleet):
         set_block(block)
         gate = lock_agent(agent.pk)
         assert gate is not None and gate.block == block
-        # A column has one value at a time, and blocks the agent for one reason.
-        columns = {(each.row, each.column) for each in BLOCKS[-count:]}
+        # A column has one value at a time, and blocks the agent for one reason. An agent that was
+        # never valid is not reported as one with scale 0, too.
+        columns = {
+            (each.row, "scale" if each.never_valid else each.column) for each in BLOCKS[-count:]
+        }
         assert len(find_by_rows(agent)) == len(columns)
 
 

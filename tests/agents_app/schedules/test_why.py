@@ -191,6 +191,20 @@ def test_an_active_schedule_with_an_obstacle_is_not_shown_as_well(fleet: Fleet):
 
 def test_the_error_of_an_agent_without_a_valid_file_is_the_obstacle(fleet: Fleet):
     schedule = fleet.schedule(fleet.agent())
-    Agent.objects.update(scale=0, definition_error="SKILL.md: no command: set it\nSKILL.md:2: x")
+    errors = "SKILL.md: no command: set it\nSKILL.md:2: x"
+    Agent.objects.update(revision=0, scale=0, definition_error=errors)
     text = "the agent's file has errors, and no version of it is in use: "
-    assert only_obstacle(schedule) == ("agent_invalid", text + "SKILL.md: no command: set it")
+    assert only_obstacle(schedule) == ("agent_never_valid", text + "SKILL.md: no command: set it")
+
+
+def test_a_disabled_agent_whose_file_got_errors_keeps_its_version(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent())
+    Agent.objects.update(scale=0, definition_error="SKILL.md:2: x")
+    assert obstacles(schedule).keys() == {"agent_disabled", "agent_invalid"}
+
+
+def test_an_agent_that_was_never_valid_starts_nothing_with_a_scale_either(fleet: Fleet):
+    schedule = fleet.schedule(fleet.agent(), next_fire_at=at(hours=1))
+    Agent.objects.update(revision=0, definition_error="SKILL.md: no command: set it")
+    assert only_obstacle(schedule)[0] == "agent_never_valid"
+    assert "would start no run now" in explain(schedule, NOON).text
