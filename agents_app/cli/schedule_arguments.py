@@ -63,11 +63,16 @@ def add_create(parser: CommandParser) -> None:
 
 def add_list(parser: CommandParser) -> None:
     parser.add_argument("--agent", default="", help="Only schedules of this agent.")
-    states = Schedule.State.values
-    parser.add_argument("--state", choices=states, default="", help="Only schedules in this state.")
-    everywhere = "Also schedules of agents of earlier project directories."
-    parser.add_argument("-a", "--all", action="store_true", help=everywhere)
+    states = [*Schedule.State.values, "disabled"]
+    of_state = "Only schedules in this state; disabled: active ones of a disabled agent."
+    parser.add_argument("--state", choices=states, default="", help=of_state)
+    add_all(parser, "schedules")
     parser.add_argument("--limit", metavar="N", default="100")
+
+
+def add_all(parser: CommandParser, rows: str) -> None:
+    everywhere = f"Also {rows} of agents of earlier project directories."
+    parser.add_argument("-a", "--all", action="store_true", help=everywhere)
 
 
 def add_policies(parser: CommandParser) -> None:

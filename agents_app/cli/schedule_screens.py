@@ -89,7 +89,9 @@ def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, jso
     if json:
         screen.json(_named(schedule) | fires_described(seen, schedule))
         return
-    if schedule.state == Schedule.State.PAUSED:
+    if not seen.fires:
+        pass  # the note says why
+    elif schedule.state == Schedule.State.PAUSED:
         screen.say("paused; if resumed now, the schedule fires:")
     elif schedule.shown_state == "disabled":
         screen.say(f"disabled: {note_of(schedule)}; once the agent is enabled, the schedule fires:")
@@ -172,7 +174,8 @@ def title(schedule: Schedule) -> str:
 
 def _named(schedule: Schedule) -> dict[str, Any]:
     named = {"id": schedule.pk, "agent": schedule.agent.name, "name": schedule.name}
-    return named | {"state": schedule.state, "timezone": schedule.timezone}
+    states = {"state": schedule.state, "shown_state": schedule.shown_state}
+    return named | states | {"timezone": schedule.timezone}
 
 
 def _say_fires(screen: Screen, seen: Preview, now: datetime) -> None:

@@ -11,7 +11,7 @@ from agents_app.models import Schedule
 from agents_app.runs import find_blocks
 from agents_app.schedules import LATE, HistoryEntry, fire_after_pause, format_lateness
 from agents_app.text import relative
-from agents_app.triggers import zone
+from agents_app.triggers import read_untimed, zone
 from agents_app.triggers.preview import Fire, Preview, clock, preview_fires
 
 S = Schedule.State
@@ -43,6 +43,8 @@ def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
 
 def preview_of(schedule: Schedule, now: datetime, count: int) -> Preview:
     """The next fires; of a paused schedule as if it were resumed now."""
+    if untimed := read_untimed(schedule.expression):
+        return Preview(note=untimed.refusal)
     armed = schedule.next_fire_at
     if schedule.state == S.PAUSED:
         armed = fire_after_pause(schedule, now) or (now if schedule.one_shot else None)

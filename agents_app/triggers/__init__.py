@@ -38,7 +38,7 @@ from agents_app.triggers.schedule_line import (
     parse_schedule_line,
 )
 from agents_app.triggers.suggestion import suggest
-from agents_app.triggers.untimed import UNTIMED_TYPES, UntimedTrigger
+from agents_app.triggers.untimed import UNTIMED_TYPES, UntimedTrigger, read_untimed
 from agents_app.triggers.when import When, check_phrase, parse_trigger, parse_when
 from agents_app.triggers.words import WHITESPACE, excerpt
 from agents_app.triggers.zones import zone
@@ -87,6 +87,7 @@ __all__ = [
     "parse_trigger",
     "parse_when",
     "past_moment_of",
+    "read_untimed",
     "suggest",
     "text_of",
     "upcoming",

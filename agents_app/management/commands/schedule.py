@@ -4,13 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.db.models import Case, QuerySet, Value, When
+from django.db.models import Case, Q, QuerySet, Value, When
 
 from agents_app.cli import (
     NAME_HELP,
     READ_HELP,
     AnyOrder,
     EnqueueCommand,
+    add_all,
     add_create,
     add_list,
     cell,
@@ -92,6 +93,7 @@ class Command(EnqueueCommand):
         firings = verb("firings", "Show the latest firings of all schedules.", named=False)
         firings.add_argument("--agent", default="", help="Only firings of this agent.")
         firings.add_argument("--outcome", choices=OUTCOMES, default="", help="Only this outcome.")
+        add_all(firings, "firings")
         firings.add_argument("--limit", metavar="N", default="20")
         why = verb("why", "Explain why it did not run: obstacles and latest firings.")
         why.add_argument("--at", metavar="TIME", default="", help="09:00, 'yesterday at 09:00'")
@@ -186,7 +188,7 @@ class Command(EnqueueCommand):
         elif not options["all"]:
             found = in_project(found, "agent")
         if options["state"]:
-            found = found.filter(state=options["state"])
+            found = in_shown_state(found, options["state"])
         shown = list(found[: whole_of(limit, "--limit", 1, MOST_SHOWN)])
         screens.show_list(self.screen, shown, found.count(), self.now, json)
 
@@ -221,6 +223,8 @@ class Command(EnqueueCommand):
         found = Firing.objects.filter(tenant=tenant).order_by("-recorded_at", "-pk")
         if options["agent"]:
             found = found.filter(schedule__agent=find_agent(tenant, options["agent"]))
+        elif not options["all"]:
+            found = in_project(found, "schedule__agent")
         if outcome := options["outcome"]:
             found = found.filter(outcome="" if outcome == UNDECIDED else outcome)
         number = whole_of(limit, "--limit", 1, MOST_SHOWN)
@@ -235,6 +239,15 @@ class Command(EnqueueCommand):
         else:
             seen = explain(schedule, now, whole_of(limit, "--limit", 1, MOST_SHOWN))
             screens.show_why(self.screen, schedule, seen, json)
+
+
+def in_shown_state(found: "QuerySet[Schedule]", state: str) -> "QuerySet[Schedule]":
+    """The schedules whose `shown_state` is the given one."""
+    disabled = Q(agent__scale=0) | Q(agent__removed_at__isnull=False)
+    if state == "disabled":
+        return found.filter(disabled, state=S.ACTIVE)
+    found = found.filter(state=state)
+    return found.exclude(disabled) if state == S.ACTIVE else found
 
 
 def live_first(found: "QuerySet[Schedule]") -> "QuerySet[Schedule]":

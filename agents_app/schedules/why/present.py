@@ -31,6 +31,8 @@ class Explanation:
     agent: str
     name: str
     state: str
+    # `disabled` for an active schedule of a disabled agent, otherwise the state.
+    shown_state: str
     timezone: str
     # The state in one sentence.
     text: str
@@ -52,6 +54,7 @@ def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanatio
         agent=schedule.agent.name,
         name=schedule.name,
         state=str(schedule.state),
+        shown_state=schedule.shown_state,
         timezone=schedule.timezone,
         text=_state_text(schedule, local, obstacles),
         obstacles=obstacles,

@@ -349,3 +349,16 @@ def test_the_schedules_of_a_disabled_agent_are_shown_as_disabled(
     assert see("why", "main").out.startswith(f"reporter/main (#{schedule.pk}): {text}")
     assert see("next", "main").out.startswith(f"disabled: {reason}; once the agent is enabled")
     assert see("list", "--json").json["schedules"][0]["shown_state"] == "disabled"
+    for verb in ("why", "history", "next"):
+        assert see(verb, "main", "--json").json["shown_state"] == "disabled"
+    assert see("list", "--state", "active", "--json").json["total"] == 0
+    assert see("list", "--state", "disabled", "--json").json["total"] == 1
+
+
+@pytest.mark.parametrize("kind", ["webhook", "chat"])
+def test_next_of_a_schedule_that_never_fires_by_time_gives_only_the_reason(fleet: Fleet, kind: str):
+    columns = {"state": "paused", "next_fire_at": None, "text": ""}
+    fleet.schedule(fleet.agent(), f"@{kind}", name="main", **columns)
+    reason = f"unsupported_type: a schedule of type {kind} never fires by time"
+    assert see("next", "main").out == f"{reason}\n"
+    assert see("next", "main", "--json").json["note"] == reason
