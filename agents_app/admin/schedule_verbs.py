@@ -16,10 +16,6 @@ S = Schedule.State
 CANCELABLE = frozenset({S.ACTIVE, S.PAUSED, S.FAILED})
 
 
-def is_from_file(schedule: Schedule) -> bool:
-    return schedule.source == Schedule.Source.FILE
-
-
 def _pause(schedule: Schedule, act: Act) -> str:
     until = parse_moment(act.until, zone(schedule.timezone), act.now) if act.until else None
     if not edit.pause(schedule, act.by, act.now, act.note, until):
@@ -66,7 +62,7 @@ def _has_failures(schedule: Schedule) -> bool:
 
 
 def _is_cancelable(schedule: Schedule) -> bool:
-    return not is_from_file(schedule) and schedule.state in CANCELABLE
+    return not edit.is_defined_in_file(schedule) and schedule.state in CANCELABLE
 
 
 PAUSE = Verb(

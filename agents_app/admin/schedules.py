@@ -19,11 +19,13 @@ from agents_app.admin.base import DroverAdmin, utc_now
 from agents_app.admin.calendar import calendar_of
 from agents_app.admin.filters import AGENT
 from agents_app.admin.schedule_form import BOUNDS, TRIGGER, ScheduleForm, WhenInput
-from agents_app.admin.schedule_verbs import VERBS, is_from_file
+from agents_app.admin.schedule_verbs import VERBS
 from agents_app.admin.summaries import ScheduleSummary, with_last_outcome
 from agents_app.clock import HOST_ZONE
 from agents_app.errors import DroverError
 from agents_app.models import Schedule
+from agents_app.reports import in_project
+from agents_app.schedules import edit
 from agents_app.schedules.why import explain, explain_past
 from agents_app.triggers import past_moment_of, zone
 from agents_app.triggers.preview import Preview, preview_fires
@@ -33,13 +35,34 @@ MOST_TEXT = 200
 EDITABLE_STATES = {Schedule.State.ACTIVE, Schedule.State.PAUSED}
 
 
+class ProjectFilter(admin.SimpleListFilter):
+    """Without a choice, schedules of agents of earlier project directories are left out.
+
+    A link to the schedules of one agent shows them all."""
+
+    title = "project"
+    parameter_name = "project"
+
+    def lookups(self, _request: HttpRequest, _model_admin: Any) -> list[tuple[str, str]]:
+        return [("all", "all projects")]
+
+    def choices(self, changelist: Any) -> Any:
+        default, *others = super().choices(changelist)
+        return [{**default, "display": "this project"}, *others]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> QuerySet[Schedule]:
+        of_one_agent = any(name.startswith("agent") for name in request.GET)
+        everything = self.value() == "all" or of_one_agent
+        return queryset if everything else in_project(queryset, "agent")
+
+
 @admin.register(Schedule)
 class ScheduleAdmin(DroverAdmin):
     verbs = VERBS
     page_template = "drover/schedule.html"
     form = ScheduleForm
     list_display = ["name", "agent", "trigger_text", "next_fire", "shown_state", "last_outcome"]
-    list_filter = ["state", "source", "one_shot", AGENT]
+    list_filter = ["state", "source", "one_shot", ProjectFilter, AGENT]
     list_select_related = ["agent"]
     search_fields = ["name", "agent__name", "text", "expression"]
     ordering = ["agent__name", "name"]
@@ -71,7 +94,7 @@ class ScheduleAdmin(DroverAdmin):
     def has_change_permission(self, request: HttpRequest, schedule: Schedule | None = None) -> bool:
         """A schedule from a SKILL.md is changed in the file."""
         fixed = schedule is not None and (
-            is_from_file(schedule) or schedule.state not in EDITABLE_STATES
+            edit.is_defined_in_file(schedule) or schedule.state not in EDITABLE_STATES
         )
         return not fixed and super().has_change_permission(request, schedule)
 

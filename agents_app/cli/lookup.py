@@ -15,6 +15,7 @@ from agents_app.models import (
     Tenant,
     WorkItem,
 )
+from agents_app.reports import in_project
 from agents_app.signals import held_locks
 
 # Longer numbers exceed the type of the keys.
@@ -38,7 +39,7 @@ def find_agent(tenant: Tenant, name: str) -> Agent:
     agent = tenant.agents.filter(name=name).first()
     if agent is not None:
         return agent
-    guess = did_you_mean(name, tenant.agents.values_list("name", flat=True))
+    guess = did_you_mean(name, in_project(tenant.agents.all()).values_list("name", flat=True))
     raise NotFound(f"there is no agent {name!r}{guess} (manage.py stat lists the agents)")
 
 
@@ -137,10 +138,11 @@ def _named_schedules(tenant: Tenant, text: str) -> list[Schedule]:
 
 
 def _no_schedule(tenant: Tenant, text: str) -> str:
-    names = list(tenant.schedules.values_list("agent__name", "name"))
-    of_agent = [f"{agent}/{name}" for agent, name in names if agent == text]
-    if of_agent:
-        return f"{text!r} is an agent; its schedules are {', '.join(sorted(of_agent))}"
+    of_agent = tenant.schedules.filter(agent__name=text).values_list("name", flat=True)
+    if own := [f"{text}/{name}" for name in of_agent.order_by("name")]:
+        return f"{text!r} is an agent; its schedules are {', '.join(own)}"
+    schedules = in_project(tenant.schedules.all(), "agent")
+    names = list(schedules.values_list("agent__name", "name"))
     known = [name for _, name in names] + [f"{agent}/{name}" for agent, name in names]
     guess = did_you_mean(text, known)
     return f"there is no schedule {text!r}{guess} (manage.py schedule list shows the schedules)"

@@ -14,6 +14,7 @@ from agents_app.clock import HOST_ZONE
 from agents_app.database import in_transaction
 from agents_app.errors import NotFound, Refused, TriggerParseError
 from agents_app.models import Agent, Schedule, Tenant
+from agents_app.reports import in_project
 from agents_app.schedules import create_once, edit
 from agents_app.triggers.preview import ClockChange, Fire, preview_fires
 from gateway_app.access import TO_OPERATE, TO_READ, Caller, Invalid, answers, caller_of
@@ -49,6 +50,11 @@ class ScheduleFilters(PageFilters):
     status: Status | None = None
     agent: str | None = None
     kind: Literal["once", "recurring"] | None = None
+    all: bool = Field(
+        False,
+        description="Also the schedules of agents of earlier project directories. Has no effect "
+        "with `agent`.",
+    )
 
 
 class RunsFilters(PageFilters):
@@ -64,6 +70,8 @@ def list_schedules(request: HttpRequest, filters: Query[ScheduleFilters]) -> Sch
         found = found.filter(state=filters.status)
     if filters.agent is not None:
         found = found.filter(agent=find_agent(tenant, filters.agent))
+    elif not filters.all:
+        found = in_project(found, "agent")
     if filters.kind is not None:
         found = found.filter(one_shot=filters.kind == "once")
     if filters.order == "changed":

@@ -313,5 +313,28 @@ def test_agents_of_an_earlier_project_are_listed_on_request(boss: Client, fleet:
     assert listed("?is=any") == ["present", "previous"]
 
 
+def test_schedules_of_an_earlier_project_are_listed_on_request(boss: Client, fleet: Fleet):
+    fleet.schedule(fleet.agent("present"))
+    previous = fleet.agent("previous", directory="/another/agents/previous", removed_at=NOON)
+    fleet.schedule(previous)
+    listing = reverse("admin:agents_app_schedule_changelist")
+
+    def listed(query: str = "") -> list[str]:
+        rows = boss.get(f"{listing}{query}").context["cl"].result_list
+        return [schedule.agent.name for schedule in rows]
+
+    assert listed() == ["present"]
+    assert listed("?project=all") == ["present", "previous"]
+    assert listed(f"?agent__id__exact={previous.pk}") == ["previous"]
+
+
+def test_a_schedule_of_a_file_is_canceled_when_its_agent_is_gone(boss: Client, fleet: Fleet):
+    """The same rule as in commands and the API: only a file that exists defines a schedule."""
+    schedule = fleet.schedule(fleet.agent(), source="file")
+    assert "canceled" not in said_in(boss.post(url_of(schedule, "cancel")))
+    Agent.objects.update(removed_at=NOON)
+    assert "canceled" in said_in(boss.post(url_of(schedule, "cancel")))
+
+
 def said_in(response: Any) -> str:
     return " | ".join(str(message) for message in get_messages(response.wsgi_request))

@@ -87,6 +87,12 @@ def test_agents_of_an_earlier_project_are_left_out_of_default_views(fleet: Fleet
     assert schedules_listed() == {"present", "removed"}
     assert schedules_listed("--all") == {"present", "previous", "removed"}
     assert schedules_listed("--agent", "previous") == {"previous"}
+    assert firings_listed() == {"present", "removed"}
+    assert firings_listed("--all") == {"present", "previous", "removed"}
+    assert firings_listed("--agent", "previous") == {"previous"}
+    assert "did you mean" not in call("run", "previou").err
+    assert "did you mean 'previous" not in call("schedule", "show", "previous/mai").err
+    assert "did you mean 'present'?" in call("run", "presen").err
 
 
 def test_a_sibling_directory_with_the_same_beginning_is_another_project(fleet: Fleet):
@@ -103,3 +109,8 @@ def agents_in_stat(*options: str) -> list[str]:
 def schedules_listed(*options: str) -> set[str]:
     found = call("schedule", "list", "--json", *options).json["schedules"]
     return {schedule["agent"] for schedule in found}
+
+
+def firings_listed(*options: str) -> set[str]:
+    found = call("schedule", "firings", "--json", *options).json["firings"]
+    return {firing["agent"] for firing in found}

@@ -218,3 +218,16 @@ def test_the_list_is_filtered_and_starts_with_the_newest(fleet: Fleet, api: Api)
     assert found() == [("reporter", "recurring"), ("other", "once"), ("reporter", "once")]
     assert found(kind="once", agent="other") == [("other", "once")]
     assert found(status="paused") == []
+
+
+def test_schedules_of_an_earlier_project_are_listed_on_request(fleet: Fleet, reader: Api):
+    fleet.schedule(fleet.agent("present"))
+    previous = fleet.agent("previous", directory="/another/agents/previous", removed_at=NOON)
+    fleet.schedule(previous)
+
+    def listed(query: str = "") -> set[str]:
+        return {each["agent"] for each in reader.get(f"/schedules{query}").json["schedules"]}
+
+    assert listed() == {"present"}
+    assert listed("?all=true") == {"present", "previous"}
+    assert listed("?agent=previous") == {"previous"}
