@@ -41,6 +41,10 @@ MAX_SHOWN_LENGTH = 60
 MAX_LINES_PER_RUN = 20
 # How long a run that has ended waits for the answers to its last lines.
 LAST_ANSWERS_SECONDS = 10.0
+_UNANSWERED = (
+    "ERR: the run ended before the line was answered; it may not have been carried out: "
+    "look at the list of schedules"
+)
 # A line without one of these is neither a schedule line nor the edge of a fenced block.
 _MARKS = (b"/schedule", b"```", b"~~~")
 _threads = ThreadPoolExecutor(2, thread_name_prefix="schedule-lines")
@@ -220,7 +224,7 @@ class ScheduleLineWatcher:
         self._lines = LineSplitter(self._on_line)
         self._finder = ScheduleLineFinder()
         self._count = 0
-        self._answers: deque[tuple[Future[str], float]] = deque()
+        self._answers: deque[tuple[Future[str], str, float]] = deque()
         self._sequence = LineSequence()
         self._inside_line = False
         self._last_at = 0.0
@@ -237,11 +241,18 @@ class ScheduleLineWatcher:
         self._sink.flush()
 
     def finish(self) -> None:
-        """Wait for the answers to the last lines. The run must still belong to this worker."""
+        """Wait for the answers to the last lines, and write an error for each line without one.
+
+        The run must still belong to this worker."""
         self._lines.finish(self._last_at)
         if self._answers:
-            wait([future for future, _ in self._answers], LAST_ANSWERS_SECONDS)
+            wait([future for future, *_ in self._answers], LAST_ANSWERS_SECONDS)
             self._write_answers()
+        if self._answers:
+            log.warning("schedule_line.unanswered", run_id=self._run_id, lines=len(self._answers))
+        for _, line, at in self._answers:
+            self._write(answer_block(line, _UNANSWERED), at)
+        self._answers.clear()
 
     def _on_line(self, text: bytes, at: float) -> None:
         line = self._finder.schedule_line_in(text.decode(errors="replace"))
@@ -250,14 +261,14 @@ class ScheduleLineWatcher:
         self._count += 1
         if self._count <= MAX_LINES_PER_RUN:
             work = partial(_carry_out, self._agent_id, self._run_id, line, at)
-            self._answers.append((self._sequence.submit(work), at))
+            self._answers.append((self._sequence.submit(work), line, at))
         elif self._count == MAX_LINES_PER_RUN + 1:
             problem = f"ERR: a run may write at most {MAX_LINES_PER_RUN} schedule lines"
             self._write(answer_block(line, problem), at)
 
     def _write_answers(self) -> None:
         while self._answers and self._answers[0][0].done():
-            future, at = self._answers.popleft()
+            future, _, at = self._answers.popleft()
             self._write(future.result(), at)
 
     def _write(self, text: str, at: float) -> None:
