@@ -106,7 +106,8 @@ def _remove_remains(job: Job, container: str) -> None:
     """Remove the workdir and the ended container of a run whose end is recorded.
 
     Not while the run is running: then this worker was declared dead, and the worker that adopted
-    the container still reads from both. After an error the sweep removes them."""
+    the container still reads from both. After an error the sweep removes the container, and the
+    next worker that starts on this host the workdir (`remove_leftover_workdirs`)."""
     if not container:
         remove_workdir(job.run_id)
         return
