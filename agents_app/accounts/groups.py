@@ -9,7 +9,8 @@ from django.contrib.auth.models import Group, Permission
 from django.db.models import Q
 
 VIEWER, OPERATOR, ADMIN = "viewer", "operator", "admin"
-# Not for everyone who may look: who may use the installation, and names of secrets.
+# Tables that viewers do not see: who may use the installation, and the names of secrets. Operators
+# see the second.
 ACCOUNTS = ("apitoken", "loginfailure")
 SECRETS = ("credential", "webhooksecret")
 # The tables whose rows an operator pauses, starts, stops, replays, drops and releases.
@@ -36,11 +37,11 @@ def _may(verb: str, *tables: str) -> Q:
     return Q(content_type__app_label="agents_app", codename__in=names)
 
 
-_SEEN = Q(content_type__app_label="agents_app", codename__startswith="view_")
-_LOOK = _SEEN & ~_may("view", *ACCOUNTS, *SECRETS)
+_VIEW_ALL = Q(content_type__app_label="agents_app", codename__startswith="view_")
+_VIEW = _VIEW_ALL & ~_may("view", *ACCOUNTS, *SECRETS)
 RIGHTS = {
-    VIEWER: _LOOK,
-    OPERATOR: _LOOK
+    VIEWER: _VIEW,
+    OPERATOR: _VIEW
     | _may("view", *SECRETS)
     | _may("change", *OPERATED)
     | _may("add", "schedule", "message"),

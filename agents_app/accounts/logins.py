@@ -100,7 +100,8 @@ def login_name(text: str) -> str:
     """The name by which attempts are counted: all spellings that Django accepts for one user, and
     without characters that a database or a log cannot take."""
     printable = "".join(char for char in text if char.isprintable())
-    # Lower case twice: the lower case of some characters is not normalised, and the other way.
+    # Both twice: the lower case of some characters is not normalised, and the normal form of some
+    # characters is not in lower case.
     normal = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", printable).casefold())
     return normal.casefold().strip()[:150]
 

@@ -198,7 +198,9 @@ def record_stopped(now: datetime, *, was: Collection[str]) -> bool:
 
 
 def _own_tenant() -> Tenant:
-    """All tenants are affected, but only the default tenant may see who stopped the scheduler."""
+    """The default tenant, which gets the events of the scheduler.
+
+    A drain affects all tenants, but only the default tenant may see who began it."""
     tenant, _ = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
     return tenant
 

@@ -20,9 +20,9 @@ _USED_OF_TENANT = f"""
 SELECT project_slot FROM drover_run
 WHERE tenant_id = %s AND slot IS NOT NULL AND (project_slot IS NULL OR project_slot < {LENT})"""  # noqa: S608
 
-# Errors that depend on the agent and its machine more than on the moment.
-LIKELY_AGAIN = ("oom_killed: ", "image_missing: ")
-MOST_RETRIES_OF_THE_SAME = 3
+# Errors that usually occur again in the next attempt on the same host.
+PERSISTENT_ERRORS = ("oom_killed: ", "image_missing: ")
+MAX_PERSISTENT_RETRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class AgentGate:
         return self.block is not None and self.block.refuses_work
 
     def retries_after(self, error: str) -> int:
-        """How often work is retried; few times after an error that the next attempt meets again."""
-        if error.startswith(LIKELY_AGAIN):
-            return min(self.retries, MOST_RETRIES_OF_THE_SAME)
+        """The number of retries; limited after an error that usually occurs again."""
+        if error.startswith(PERSISTENT_ERRORS):
+            return min(self.retries, MAX_PERSISTENT_RETRIES)
         return self.retries
 
 

@@ -39,7 +39,7 @@ class ConsumerWatch:
         self._concurrency = concurrency
         self._monotonic = monotonic
         self._end_process = end_process
-        self._well_at = monotonic()
+        self._last_ok_at = monotonic()
         self._received = 0
         self._stuck = False
 
@@ -48,17 +48,19 @@ class ConsumerWatch:
 
     def check(self) -> None:
         """End the process after `STUCK_SECONDS` without a hint; first let its runs finish."""
-        if not self._stuck and self._is_well():
-            self._well_at = self._monotonic()
-        elif not self._stuck and self._monotonic() - self._well_at >= STUCK_SECONDS:
+        if not self._stuck and self._receives_hints():
+            self._last_ok_at = self._monotonic()
+        elif not self._stuck and self._monotonic() - self._last_ok_at >= STUCK_SECONDS:
             self._stuck = True
             log.error("worker.stuck", worker_id=self._host.worker_id)
             self._host.draining.set()
         if self._stuck and not self._host.live:
             self._end_process(EXIT_STUCK)
 
-    def _is_well(self) -> bool:
-        """Whether a hint was received since the last check, or none had to be."""
+    def _receives_hints(self) -> bool:
+        """Whether a hint was received since the last check.
+
+        True also if no hint waits in Redis, or if this worker cannot take another run."""
         received = self._host.hints.received
         received_more, self._received = received > self._received, received
         busy = len(self._host.live) >= self._concurrency or self._host.draining.is_set()

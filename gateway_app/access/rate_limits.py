@@ -124,5 +124,5 @@ def was_valid(token: str) -> bool:
 
 
 def forget_token(token: str) -> None:
-    """Its next request is looked up before the body is read."""
+    """Look the token up again at its next request, before the body of that request is read."""
     _valid.discard(token_hash(token))

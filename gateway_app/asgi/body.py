@@ -8,8 +8,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 MEGABYTE = 2**20
-# The first bytes of each body are counted apart, so that a few large bodies cannot keep out all the
-# small ones, not even those of the same client.
+# The first bytes of each body have a limit of their own: while large bodies use up the other limit,
+# small bodies are still accepted, also from the same client.
 SMALL_BYTES = 128 * 1024
 # An unfinished body must grow by so many bytes in so many seconds: 4 kB a second.
 PROGRESS_BYTES, PROGRESS_SECONDS = 20_000, 5.0

@@ -13,8 +13,8 @@ from tests.faults.real_fleet import RealFleet
 from tests.soak import reading
 from tests.soak.fleet import DATABASES, new_directory, soaked_fleet
 from tests.soak.killing import WEIGHTS, Killer
-from tests.soak.ledger import SoakReport
 from tests.soak.load import Load
+from tests.soak.report import SoakReport
 
 # Until each role was killed at least once with near certainty.
 ALL_ROLES_SECONDS = 100
@@ -65,7 +65,7 @@ def soak(database: str, directory: Path, seconds: float, seed: int) -> SoakRepor
             kills=killer.kills,
             runs=reading.runs_by_state(fleet),
             answers=load.answers,
-            accounts=reading.read_accounts(fleet, load, ended_at),
+            comparisons=reading.read_comparisons(fleet, load, ended_at),
             overlaps=reading.overlaps(fleet),
             unsettled=unsettled,
             violations=reading.violations(fleet),

@@ -1,4 +1,4 @@
-"""Reads the rows of a soaked stack into the accounts of its ledger."""
+"""Reads the rows of a soaked stack into the comparisons of its report."""
 
 import json
 from collections import Counter
@@ -9,8 +9,8 @@ from tests.faults.hooks import stored, worked
 from tests.faults.real_fleet import RealFleet, moment
 from tests.parts.waiting import wait_for
 from tests.soak.fleet import MINUTELY
-from tests.soak.ledger import Account, balance, whole_minutes
 from tests.soak.load import Load
+from tests.soak.report import Comparison, compare, whole_minutes
 
 SETTLE_SECONDS = 60.0
 _OPEN = """
@@ -46,14 +46,14 @@ def runs_by_state(fleet: RealFleet) -> dict[str, int]:
     return {row["state"]: row["n"] for row in rows}
 
 
-def read_accounts(fleet: RealFleet, load: Load, until: datetime) -> list[Account]:
+def read_comparisons(fleet: RealFleet, load: Load, until: datetime) -> list[Comparison]:
     return [
-        balance("deliveries", load.deliveries, stored(fleet)),
-        balance("work of deliveries", stored(fleet), worked(fleet)),
-        balance("manual runs", load.requests, _requested(fleet)),
-        balance("instants of the cron schedule", _due(fleet, until), _fired(fleet)),
-        balance("work done", (), _successes(fleet)),
-        balance("executions of runs", (), _executions(fleet)),
+        compare("deliveries", load.deliveries, stored(fleet)),
+        compare("work of deliveries", stored(fleet), worked(fleet)),
+        compare("manual runs", load.requests, _requested(fleet)),
+        compare("instants of the cron schedule", _due(fleet, until), _fired(fleet)),
+        compare("work done", (), _successes(fleet)),
+        compare("executions of runs", (), _executions(fleet)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The books of a soak: what was acknowledged is compared with the rows and the runs' own notes."""
+"""The report of a soak: acknowledged work is compared with the rows and the notes of the runs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Comparison:
     """Acknowledged or expected keys on one side, and the rows with these keys on the other."""
 
     name: str
@@ -19,7 +19,7 @@ class Account:
     duplicate: Sequence[str]
 
     @property
-    def is_balanced(self) -> bool:
+    def is_equal(self) -> bool:
         return not self.lost and not self.duplicate
 
     def __str__(self) -> str:
@@ -32,12 +32,12 @@ def _examples(keys: Sequence[str], label: str) -> list[str]:
     return [f"\n    {label}: {', '.join(keys[:5])}"] if keys else []
 
 
-def balance(name: str, expected: Iterable[str], rows: Mapping[str, int]) -> Account:
+def compare(name: str, expected: Iterable[str], rows: Mapping[str, int]) -> Comparison:
     """A row that was not acknowledged is no error: its answer may have been lost."""
     keys = set(expected)
     lost = sorted(key for key in keys if not rows.get(key))
     duplicate = sorted(key for key, count in rows.items() if count > 1)
-    return Account(name, len(keys), sum(rows.values()), lost, duplicate)
+    return Comparison(name, len(keys), sum(rows.values()), lost, duplicate)
 
 
 def whole_minutes(after: datetime, until: datetime) -> Iterator[datetime]:
@@ -58,7 +58,7 @@ class SoakReport:
     kills: Mapping[str, int]
     runs: Mapping[str, int]
     answers: Mapping[int, int]
-    accounts: Sequence[Account]
+    comparisons: Sequence[Comparison]
     # Runs that found another live run of their agent of scale 1, and unfinished work.
     overlaps: Sequence[str] = ()
     unsettled: Sequence[str] = ()
@@ -68,7 +68,7 @@ class SoakReport:
 
     @property
     def problems(self) -> list[str]:
-        found = [str(account) for account in self.accounts if not account.is_balanced]
+        found = [str(comparison) for comparison in self.comparisons if not comparison.is_equal]
         found += [f"two live runs: {text}" for text in self.overlaps]
         found += [f"not settled: {text}" for text in self.unsettled]
         found += [f"invariant: {text}" for text in self.violations]
@@ -81,7 +81,7 @@ class SoakReport:
             f"kills: {sum(self.kills.values())} ({_counts(self.kills)})",
             f"runs: {sum(self.runs.values())} ({_counts(self.runs)})",
             f"answers to deliveries: {_counts(self.answers)}",
-            *map(str, self.accounts),
+            *map(str, self.comparisons),
             f"two live runs: {len(self.overlaps)}",
             f"invariants: {len(self.violations)} violated",
         ]

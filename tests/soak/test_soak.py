@@ -17,9 +17,9 @@ from tests.parts.waiting import wait_for
 from tests.soak import reading
 from tests.soak.fleet import MINUTELY, add_agents
 from tests.soak.killing import WEIGHTS, choose, processes_by_role, role_of_command
-from tests.soak.ledger import SoakReport, balance, whole_minutes
+from tests.soak.report import SoakReport, compare, whole_minutes
 
-EMPTY = {"kills": {"beat": 2}, "runs": {"succeeded": 3}, "answers": {200: 4}, "accounts": ()}
+EMPTY = {"kills": {"beat": 2}, "runs": {"succeeded": 3}, "answers": {200: 4}, "comparisons": ()}
 # The shape of a stack: the names are those that `up` and Celery give to the processes.
 TREE = """
 (exec -a "python -IS guard.py --silence 5 -- serve worker" \
@@ -32,11 +32,11 @@ wait
 
 
 def test_acknowledged_keys_without_a_row_are_lost_and_keys_with_two_rows_duplicate():
-    account = balance("deliveries", ["a", "b", "c"], {"a": 1, "b": 2, "unanswered": 1})
-    assert (account.expected, account.rows) == (3, 4)
-    assert (account.lost, account.duplicate) == (["c"], ["b"])
-    assert not account.is_balanced
-    assert balance("deliveries", ["a"], {"a": 1, "unanswered": 1}).is_balanced
+    comparison = compare("deliveries", ["a", "b", "c"], {"a": 1, "b": 2, "unanswered": 1})
+    assert (comparison.expected, comparison.rows) == (3, 4)
+    assert (comparison.lost, comparison.duplicate) == (["c"], ["b"])
+    assert not comparison.is_equal
+    assert compare("deliveries", ["a"], {"a": 1, "unanswered": 1}).is_equal
 
 
 def test_the_minutes_of_a_schedule_begin_after_its_creation_and_include_the_last():
@@ -49,7 +49,7 @@ def test_the_minutes_of_a_schedule_begin_after_its_creation_and_include_the_last
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        ({"accounts": [balance("deliveries", ["x"], {})]}, "lost: x"),
+        ({"comparisons": [compare("deliveries", ["x"], {})]}, "lost: x"),
         ({"overlaps": ["manual, run 7"]}, "two live runs: manual, run 7"),
         ({"unsettled": ["manual: 1 queued"]}, "not settled: manual: 1 queued"),
         ({"violations": ["undecided_firing: 1"]}, "invariant: undecided_firing: 1"),
@@ -108,10 +108,10 @@ def test_missing_instants_and_second_executions_are_found_in_rows_and_notes(new_
             record_firing(fleet, schedule, f"2026-03-02 {minute}")
         note(fleet, "manual", "start 7 100", "start 8 101", "overlap 8 101", "start 7 102")
         noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
-        instants = balance("instants", reading._due(fleet, noon), reading._fired(fleet))
+        instants = compare("instants", reading._due(fleet, noon), reading._fired(fleet))
         assert instants.lost == ["2026-03-02 11:59:00+00:00"]
         assert reading.has_fired(fleet, noon)
-        assert balance("executions", (), reading._executions(fleet)).duplicate == ["7"]
+        assert compare("executions", (), reading._executions(fleet)).duplicate == ["7"]
         assert reading.overlaps(fleet) == ["manual, run 8"]
         assert reading.violations(fleet) == []
     finally:
