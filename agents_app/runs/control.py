@@ -168,11 +168,11 @@ def begin_drain(by: str, now: datetime, *, keep_queue: bool) -> int:
     A scheduler that is draining stays as it is: work that was queued during the drain is kept.
     `shutdown.begin_drain` also lets the processes exit when the last run has ended.
     """
-    draining = Scheduler.State.DRAINING
+    not_draining = Scheduler.objects.filter(pk=1).exclude(state=Scheduler.State.DRAINING)
 
     def change() -> int:
         Scheduler.objects.get_or_create(pk=1)
-        if not Scheduler.objects.filter(pk=1).exclude(state=draining).update(state=draining):
+        if not not_draining.update(state=Scheduler.State.DRAINING):
             return 0
         cleared = 0 if keep_queue else _clear_all(now, "the scheduler was stopped")
         about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"

@@ -31,10 +31,12 @@ def scheduler_state(row: Scheduler, now: datetime) -> str:
 
 
 def read_scheduler(now: datetime) -> Scheduler:
-    """The row of the scheduler with the state for users; must not be saved."""
+    """A copy of the row of the scheduler with the state for users, which must not be saved.
+
+    Without a key if there is no row: then Drover was never started."""
     row = Scheduler.objects.filter(pk=1).first() or Scheduler(state=Scheduler.State.STOPPED)
-    row.state = scheduler_state(row, now)
-    return row
+    columns = {each.attname: getattr(row, each.attname) for each in row._meta.concrete_fields}
+    return Scheduler(**columns | {"state": scheduler_state(row, now)})
 
 
 def why_waiting(item: WorkItem) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from agents_app.models import LENT, Agent, Run, Schedule, Scheduler, Tenant
-from agents_app.runs import find_blocks, missing_processes, scheduler_state
+from agents_app.runs import find_blocks, missing_processes, read_scheduler
 from agents_app.schedules import LATE, read_live_states
 from agents_app.triggers.preview import clock
 
@@ -48,11 +48,10 @@ class ObstacleContext:
 def find_obstacles(schedule: Schedule, now: datetime) -> tuple[Obstacle, ...]:
     """All obstacles in the order of _FINDERS; without one the schedule fires when it is due."""
     agent = Agent.objects.select_related("tenant").get(pk=schedule.agent_id)
+    scheduler = read_scheduler(now)
     # Without a row Drover was never started, which `_processes` reports.
-    scheduler = Scheduler.objects.filter(pk=1).first()
-    if scheduler:
-        scheduler.state = scheduler_state(scheduler, now)
-    context = ObstacleContext(schedule, agent, agent.tenant, scheduler, now)
+    known = scheduler if scheduler.pk else None
+    context = ObstacleContext(schedule, agent, agent.tenant, known, now)
     return tuple(obstacle for find in _FINDERS for obstacle in find(context))
 
 
