@@ -93,15 +93,19 @@ def record_refused(
     now: datetime,
 ) -> None:
     """Adds refused requests to the counts of their sources and to the totals by provider and
-    reason, and stores some of them as deliveries."""
+    reason, and stores some of them as deliveries. Sources that were deleted are left out."""
 
     def change() -> None:
-        for source_id, count in sorted(counts.items()):
-            WebhookSource.objects.filter(pk=source_id).update(
+        # The update locks the rows: a source that exists now is not deleted before the commit.
+        existing = {
+            source_id
+            for source_id, count in sorted(counts.items())
+            if WebhookSource.objects.filter(pk=source_id).update(
                 refused_count=F("refused_count") + count, last_refused_at=now
             )
+        }
         add_to_totals({("deliveries_refused", *why): count for why, count in reasons.items()})
-        store_refused(requests)
+        store_refused([each for each in requests if each.source.id in existing])
 
     if reasons:
         in_transaction(change)

@@ -160,14 +160,14 @@ class Intake:
             connection.close()
 
     def _count(self) -> None:
-        """Adds the refusals to the database; if that fails, the timer tries again."""
+        """Adds the refusals to the database; while it is unavailable, the timer tries again."""
         with self._counting:
             counts, self._uncounted = self._uncounted, Counter()
             reasons, self._reasons = self._reasons, Counter()
             traces, self._traces = self._traces, {}
         try:
             webhook_sources.record_refused(counts, reasons, traces.values(), self.clock())
-        except DatabaseError:
+        except UNAVAILABLE:
             connection.close()
             with self._counting:
                 self._uncounted.update(counts)
@@ -176,6 +176,10 @@ class Intake:
                 self._traces |= traces
                 if self._timer is None:
                     self._start_timer()
+        except DatabaseError as error:
+            # The next attempt would meet the same error, and keep out all later refusals.
+            log.exception("delivery.traces_dropped", requests=len(traces), error=_line(error))
+            webhook_sources.record_refused(counts, reasons, (), self.clock())
 
 
 # --- answers --------------------------------------------------------------------------------

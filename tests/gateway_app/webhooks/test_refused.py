@@ -2,12 +2,14 @@
 
 import json
 import time
+from collections.abc import Collection
 
 import pytest
+from django.db import IntegrityError, OperationalError
 
 from agents_app.errors import Refused
 from agents_app.models import Delivery, Tenant, WebhookSource, WorkItem
-from agents_app.webhooks import deliveries
+from agents_app.webhooks import deliveries, sources
 from agents_app.webhooks.refused import MOST_PER_SOURCE
 from gateway_app.access.rate_limits import RateLimit
 from gateway_app.webhooks.intake import MOST_TRACES_OF_SOURCE
@@ -173,6 +175,34 @@ def test_requests_of_missing_sources_store_nothing():
         ("github", "bad_signature"): 1,
         ("unknown", "bad_signature"): 1,
     }
+
+
+def test_refusals_of_a_deleted_source_do_not_keep_out_those_of_others(fleet: Fleet):
+    gone = source(fleet.tenant, "gone")
+    client = WebhookClient()
+    client.one(Post("/webhooks/github/gone", forged().body, forged().headers))
+    client.one(Post("/webhooks/github/gh", forged().body, forged().headers))
+    gone.delete()
+    client.app.intake._count()
+    assert [row.source.name for row in Delivery.objects.all()] == ["gh"]
+    assert WebhookSource.objects.get().refused_count == 1
+
+
+@pytest.mark.parametrize(("error", "kept"), [(IntegrityError, 0), (OperationalError, 1)])
+def test_traces_are_kept_only_while_the_database_is_unavailable(
+    error: type[Exception], kept: int, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(requests: Collection[object]) -> None:
+        if requests:
+            raise error("cannot store")
+
+    monkeypatch.setattr(sources, "store_refused", fail)
+    client = WebhookClient()
+    client.one(forged())
+    client.app.intake._count()
+    client.app.intake.stop()
+    assert len(client.app.intake._traces) == kept
+    assert WebhookSource.objects.get().refused_count == 1 - kept
 
 
 def test_a_refused_request_cannot_be_replayed(fleet: Fleet):
