@@ -4,12 +4,14 @@ the state directories of the agents.
 Refused while a run is unfinished, because its worker still uses the ids of the rows.
 """
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from django.db.models import Model, QuerySet
 
 from agents_app.conf import CONF
-from agents_app.database import in_transaction
+from agents_app.database import ENGINE, in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
 from agents_app.installation import remove_state_directory
@@ -60,31 +62,44 @@ def remove_schedule(schedule: Schedule, by: str, now: datetime) -> None:
 
 
 def forget_agent(agent: Agent, by: str, now: datetime) -> None:
-    """Delete an agent whose directory is gone, with its schedules, work items, runs and usage."""
-    if Agent.objects.filter(pk=agent.pk, removed_at__isnull=True).exists():
+    """Delete an agent whose directory is gone, with its schedules, work items, runs and usage.
+
+    Raises Refused if the directory returns meanwhile; what is left then remains."""
+    agent_id = agent.pk
+
+    def check() -> None:
+        _lock_removed_agent(agent_id, agent.name)
+
+    in_transaction(check)
+    advice = f"wait for its end, or stop it with manage.py stop {agent.name}"
+    _refuse_unfinished(agent.runs.filter(slot__isnull=False), "running", advice)
+    _delete_in_batches(WorkItem.objects.filter(agent=agent), check)
+    for schedule in agent.schedules.all():
+        _delete_in_batches(Firing.objects.filter(schedule=schedule), check)
+    _delete_in_batches(RunEvent.objects.filter(agent=agent), check)
+
+    def change() -> None:
+        check()
+        Agent.objects.filter(pk=agent_id).delete()
+        detail = f"{agent.name}: {by}"
+        journal.record(journal.JournalEntry("agent.forgotten", now, agent.tenant_id, detail=detail))
+
+    in_transaction(change)
+    remove_state_directory(CONF.data, agent_id)
+
+
+def _lock_removed_agent(agent_id: int, name: str) -> None:
+    """Lock the agent until the transaction ends; raises Refused if its directory exists."""
+    ENGINE.lock_row("drover_agent", agent_id)
+    row = Agent.objects.filter(pk=agent_id).values_list("directory", "removed_at").first()
+    if row is None:
+        raise Refused(f"{name} was deleted meanwhile")
+    directory, removed_at = row
+    if removed_at is None:
         raise Refused(
-            f"{agent.name} is defined in {agent.directory or 'the project'}: "
+            f"{name} is defined in {directory or 'the project'}: "
             "only an agent whose directory was removed can be forgotten"
         )
-    _refuse_unfinished(agent.runs.filter(slot__isnull=False))
-    _delete_in_batches(WorkItem.objects.filter(agent=agent))
-    for schedule in agent.schedules.all():
-        _delete_in_batches(Firing.objects.filter(schedule=schedule))
-    _delete_in_batches(RunEvent.objects.filter(agent=agent))
-
-    def change() -> bool:
-        # Again with the condition: the directory may have returned since.
-        deleted, _ = Agent.objects.filter(pk=agent.pk, removed_at__isnull=False).delete()
-        if deleted:
-            detail = f"{agent.name}: {by}"
-            journal.record(
-                journal.JournalEntry("agent.forgotten", now, agent.tenant_id, detail=detail)
-            )
-        return deleted > 0
-
-    agent_id = agent.pk
-    if in_transaction(change):
-        remove_state_directory(CONF.data, agent_id)
 
 
 # --- a tenant -------------------------------------------------------------------------------
@@ -118,15 +133,23 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) ->
 # --- parts of all --------------------------------------------------------------------------
 
 
-def _refuse_unfinished(runs: "QuerySet[Run]") -> None:
+def _refuse_unfinished(
+    runs: "QuerySet[Run]", state: str = "ending", advice: str = "ask again in a moment"
+) -> None:
     if count := runs.count():
         what = "a run is" if count == 1 else f"{count} runs are"
-        raise Refused(f"{what} still ending: ask again in a moment")
+        raise Refused(f"{what} still {state}: {advice}")
 
 
-def _delete_in_batches(rows: "QuerySet[Model]") -> None:
+def _delete_in_batches(rows: "QuerySet[Model]", check: Callable[[], None] = lambda: None) -> None:
+    """Each batch is deleted in one transaction, in which `check` may refuse it."""
     # Read once: some of these queries scan the whole table.
     keys = list(rows.values_list("pk", flat=True))
     for start in range(0, len(keys), ROWS_IN_ONE_COMMIT):
         some = rows.model._default_manager.filter(pk__in=keys[start : start + ROWS_IN_ONE_COMMIT])
-        in_transaction(some.delete)
+        in_transaction(partial(_delete_checked, some, check))
+
+
+def _delete_checked(rows: "QuerySet[Model]", check: Callable[[], None]) -> None:
+    check()
+    rows.delete()

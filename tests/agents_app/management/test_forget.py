@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,9 +67,28 @@ def test_an_agent_with_a_run_in_progress_is_not_forgotten(fleet: Fleet):
     agent = fleet.agent()
     fleet.start(fleet.enqueue(agent))
     Agent.objects.update(removed_at=NOON)
-    with pytest.raises(Refused, match="a run is still ending"):
+    with pytest.raises(Refused, match=r"a run is still running: wait .* manage\.py stop reporter$"):
         removal.forget_agent(agent, "ann", NOON)
     assert Run.objects.exists()
+
+
+def test_an_agent_whose_directory_returns_meanwhile_keeps_its_history(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    agent = used_agent(fleet)
+    Agent.objects.update(removed_at=NOON)
+    refuse = removal._refuse_unfinished
+
+    def returns(*arguments: Any) -> None:
+        refuse(*arguments)
+        Agent.objects.update(removed_at=None)
+
+    monkeypatch.setattr(removal, "_refuse_unfinished", returns)
+    said = call("forget", "reporter", "--yes")
+    assert (said.code, said.out) == (1, "")
+    assert "only an agent whose directory was removed can be forgotten" in said.err
+    assert agent.runs.exists() and agent.work_items.exists() and Firing.objects.exists()
+    assert not RunEvent.objects.filter(name="agent.forgotten").exists()
 
 
 # --- another project ----------------------------------------------------------------------------
