@@ -288,6 +288,14 @@ def test_an_unsigned_request_of_another_site_is_refused(
         assert client.app.intake.refused == {(kind, "foreign_origin"): 1}
 
 
+def test_a_secret_does_not_make_a_source_of_the_provider_test_signed(fleet: Fleet):
+    """Guard: the provider accepts every request, so other sites must be refused all the same."""
+    source(fleet.tenant, "trial", type="test", allow_unsigned=True)
+    headers = {"host": "localhost:8080", "origin": "https://evil.example"}
+    assert WebhookClient().one(Post("/webhooks/test/trial", UNSIGNED, headers)).status == 403
+    assert WebhookClient().one(Post("/webhooks/test/trial", UNSIGNED)).status == 200
+
+
 def test_a_signed_delivery_may_have_any_host_and_origin():
     post = signed(ISSUE)
     headers = {**post.headers, "host": "hooks.example", "origin": "https://github.com"}
