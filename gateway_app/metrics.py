@@ -21,7 +21,15 @@ from agents_app.errors import DroverError
 from agents_app.installation import is_loopback
 from agents_app.maintenance import Histogram, ValueMetric, read_metrics
 from agents_app.models import DEFAULT_TENANT
-from gateway_app.access import READ, Forbidden, admit, caller_with_token, problem
+from gateway_app.access import (
+    READ,
+    Forbidden,
+    TooMany,
+    admit,
+    caller_with_token,
+    look_up_token,
+    problem,
+)
 
 PREFIX = "drover_"
 # A request with one of these headers came through a proxy: its client may be on another machine.
@@ -65,8 +73,9 @@ def is_local(request: HttpRequest, listens_on: str) -> bool:
 def _admit(request: HttpRequest) -> None:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     address = request.META.get("REMOTE_ADDR", "")
-    caller = caller_with_token(secret.strip(), address) if scheme.lower() == "bearer" else None
-    if caller is None:
+    token = secret.strip() if scheme.lower() == "bearer" else ""
+    caller = token and look_up_token(token, address, lambda it: caller_with_token(it, address))
+    if not caller:
         raise MissingToken("missing or invalid bearer token")
     admit(caller, READ)
     if caller.tenant.name != DEFAULT_TENANT:
@@ -77,6 +86,8 @@ def _refusal(error: DroverError) -> HttpResponse:
     response = problem(error.http_status, error.code, str(error))
     if error.http_status == MissingToken.http_status:
         response["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooMany):
+        response["Retry-After"] = str(error.retry_after_seconds)
     return response
 
 

@@ -19,6 +19,8 @@ from agents_app.maintenance import metrics as fleet_metrics
 from agents_app.maintenance.totals import count_totals
 from agents_app.models import Agent, Scheduler, Tenant
 from gateway_app import metrics
+from gateway_app.access import rate_limits
+from gateway_app.access.rate_limits import RateLimit
 from tests.agents_app.admin.visitors import fill
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.gateway_app.api.calling import token_of
@@ -205,6 +207,17 @@ def test_a_reachable_gateway_needs_a_token_of_the_default_tenant(
     reply = client.get("/metrics", headers={**HERE, "Authorization": header})
     assert reply.status_code == status
     assert ("drover_agents" in reply.content.decode()) == (status == 200)
+
+
+def test_wrong_tokens_are_limited(fleet: Fleet, client: Client, monkeypatch: Any):
+    monkeypatch.setattr(metrics, "is_local", lambda *_: False)
+    monkeypatch.setattr(rate_limits, "WRONG_TOKENS", RateLimit(rate=0.01, burst=2))
+    replies = [
+        client.get("/metrics", headers={**HERE, "Authorization": f"Bearer guess-{number}"})
+        for number in range(3)
+    ]
+    assert [reply.status_code for reply in replies] == [401, 401, 429]
+    assert int(replies[-1]["Retry-After"]) > 0
 
 
 def test_metrics_allow_only_reading_methods(fleet: Fleet, client: Client):
