@@ -4,7 +4,7 @@ Belongs here: code that wraps or answers any request.
 Does not belong here: routes of one resource.
 """
 
-from gateway_app.asgi.body import Body, BodyBudget, BodyError
+from gateway_app.asgi.body import Body, BodyBudget, BodyError, TooLarge
 from gateway_app.asgi.body_limit import BodyLimit, FramingCheck
 from gateway_app.asgi.headers import SecureHeaders, read_headers
 from gateway_app.asgi.parsing import strict_json
@@ -31,6 +31,7 @@ __all__ = [
     "GatewayProtocol",
     "GatewayResponse",
     "SecureHeaders",
+    "TooLarge",
     "body_error_response",
     "error_response",
     "read_headers",

@@ -8,12 +8,14 @@ from agents_app.webhooks import IndexedSource
 from agents_app.webhooks.providers import (
     PROVIDERS,
     TRIAL_PROVIDERS,
+    UNSIGNED,
     Provider,
     SignatureVerdict,
     Signed,
     check_signature,
     payload_of,
 )
+from gateway_app.asgi import TooLarge
 
 # An unsigned body is parsed for any client.
 UNSIGNED_BODY_BYTES = 2**20
@@ -45,7 +47,9 @@ def examine(
     now: datetime,
     most_secrets: int,
 ) -> Examined:
-    """A refusal takes as long as that of a source with `most_secrets` secrets."""
+    """A refusal takes as long as that of a source with `most_secrets` secrets.
+
+    Raises TooLarge for a large body that is accepted without a signature."""
     if not sources:
         _pass_time(kind, signed, now, most_secrets)
         return Examined(None, SignatureVerdict(None, "bad_signature"))
@@ -53,6 +57,9 @@ def examine(
     if not verdict.accepted:
         _pass_time(kind, signed, now, most_secrets - verifications(sources))
         return Examined(source, verdict)
+    if verdict.signer == UNSIGNED and len(signed.body) > UNSIGNED_BODY_BYTES:
+        # The limit while the body is read is that of another source of the address.
+        raise TooLarge(f"the body is too large: unsigned at most {UNSIGNED_BODY_BYTES} bytes")
     answer = challenge_answer(source, signed)
     identity = "" if answer else source.provider.delivery_id(signed.headers, signed.body)
     return Examined(source, verdict, answer, identity)

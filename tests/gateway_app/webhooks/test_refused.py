@@ -307,3 +307,11 @@ def test_a_large_unsigned_body_is_refused(fleet: Fleet):
     client = WebhookClient()
     assert client.one(Post("/webhooks/github/open", b"x" * (2**20 + 1))).status == 413
     assert client.one(Post("/webhooks/github/gh", b"x" * (2**20 + 1))).status == 401
+
+
+def test_a_large_unsigned_body_is_refused_beside_a_source_with_a_secret(fleet: Fleet):
+    source(fleet.tenant, "open", secret_refs=[], allow_unsigned=True)
+    large = UNSIGNED[:-1] + b" " * 2**20 + b"}"
+    answer = WebhookClient().one(Post("/webhooks/github", large))
+    assert (answer.status, answer.content["error"]["code"]) == (413, "too_large")
+    assert WebhookClient().one(Post("/webhooks/github", UNSIGNED)).status == 200
