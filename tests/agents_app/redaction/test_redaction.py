@@ -254,6 +254,46 @@ def test_names_and_plain_words_in_such_a_credential_are_shown(word: str):
     assert redactor.clean(f"the {word} is known".encode()) == f"the {word} is known".encode()
 
 
+AWS = """\
+[default]
+aws_access_key_id = AKIAIOSFODNN7EXAMPLE
+aws_session_token_of_role: IQoJb3JpZ2luX2VjEXAMPLE==
+region = eu-central-1
+api.example.org:5432:shop:long_password_of_ann:x
+region_key = eu-central-2
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        *(("aws_access_key_id", True), ("aws_session_token_of_role", True)),
+        *(("eu-central-1", True), ("eu-central-2", False)),
+        *(("AKIAIOSFODNN7EXAMPLE", False), ("IQoJb3JpZ2luX2VjEXAMPLE", False)),
+        ("long_password_of_ann", False),
+    ],
+)
+def test_names_of_settings_and_regions_are_shown(text: str, shown: bool):
+    cleaned = Redactor({"aws": [AWS]}).clean(f"with {text} it fails".encode()).decode()
+    assert (text in cleaned) == shown
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_the_strings_of_a_json_credential_are_replaced_without_their_escapes(indent: int | None):
+    values = ['tab\tand "quotes"', "cafe\u0301 au lait", "pa ss/wo rd", "$ecret!!"]
+    document = {"type": "service_account", "region": "europe-west4", "deep": [{"pw": values}]}
+    redactor = Redactor({"gcp": [json.dumps(document, indent=indent)]})
+    for value in values:
+        assert redactor.clean_text(f"with {value} it fails") == "with [redacted gcp] it fails"
+    shown = "a service_account in europe-west4"
+    assert redactor.clean_text(shown) == shown
+
+
+def test_text_that_only_begins_like_json_is_a_secret_as_before():
+    for text in ('{"broken": "hunter22x"', "[" * 5000):
+        assert secret_parts(text)
+
+
 def test_a_key_in_one_line_is_found_in_several_too():
     redactor = Redactor(
         {"gcp": ['{"private_key": "-----BEGIN\\nMIIEvQIBADANBgkqhkiG9w0B\\n-----END"}']}
