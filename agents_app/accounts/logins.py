@@ -22,6 +22,8 @@ from agents_app.models import DEFAULT_TENANT, LoginFailure, Tenant
 WINDOW = timedelta(minutes=15)
 # For one name from one address, and for all names from one address, which many people may share.
 MAX_FAILURES_OF_NAME, MAX_FAILURES_OF_ADDRESS = 5, 30
+# Of all addresses together: senders with many addresses must not fill the journal.
+MAX_RECORDED, RECORDED_WITHIN = 1000, timedelta(hours=1)
 
 
 class Locked(Exception):
@@ -52,7 +54,9 @@ def begin_attempt(user_name: str, address: str, now: datetime, device: str = "")
 
 
 def record_failure(attempt: LoginFailure, now: datetime) -> None:
-    """Keep the failure; the one that locks the name or address is recorded in the journal."""
+    """Keep the failure, and record it in the journal, which a later success does not change."""
+    if LoginFailure.objects.filter(at__gt=now - RECORDED_WITHIN).count() <= MAX_RECORDED:
+        _record_event("login.failed", str(attempt), now)
     if _wait_seconds(attempt, now, more=1):
         _record_event(
             "login.locked",
@@ -62,7 +66,7 @@ def record_failure(attempt: LoginFailure, now: datetime) -> None:
 
 
 def record_success(attempt: LoginFailure, now: datetime) -> None:
-    """Delete the failures of this name and address."""
+    """Delete the failures of this name and address, which are counted no more."""
     in_transaction(_of_name(attempt).delete)
     _record_event("login.succeeded", str(attempt), now)
 

@@ -1,4 +1,4 @@
-"""The audit: who did what and when, from the journal, the admin's log and failed logins.
+"""The audit: who did what and when, from the journal and the admin's log.
 
 Entries of the journal about what happens by itself, such as the end of a run, are left out.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from django.apps import apps
 from django.db.models import Model, Q, QuerySet
 
-from agents_app.models import DEFAULT_TENANT, LoginFailure, RunEvent, Tenant
+from agents_app.models import DEFAULT_TENANT, RunEvent, Tenant
 
 _CHUNK = 500
 # Where the detail of an entry names the person, token, rule or run.
@@ -22,7 +22,8 @@ _FIRST = re.compile(r"(.*?)(?:: |\Z)", re.DOTALL)
 _AFTER_NAME = re.compile(r".*?: (.*?)(?:: |\Z)", re.DOTALL)
 _LAST = re.compile(r".*: (.*)", re.DOTALL)
 _AFTER_BY = re.compile(r"(?:.*? )?by (.*)", re.DOTALL)
-_BEFORE_FROM = re.compile(r"(.*?) from ", re.DOTALL)
+# The last one: a name may contain " from ", an address does not.
+_BEFORE_FROM = re.compile(r"(.*) from ", re.DOTALL)
 AUDITED = {
     **dict.fromkeys(
         (
@@ -49,7 +50,7 @@ AUDITED = {
     **dict.fromkeys(
         ("agent.messaged", "run.stop_requested", "work.dropped", "work.restored"), _AFTER_BY
     ),
-    **dict.fromkeys(("login.locked", "login.succeeded"), _BEFORE_FROM),
+    **dict.fromkeys(("login.failed", "login.locked", "login.succeeded"), _BEFORE_FROM),
 }
 _STOP, _ITSELF = "run.stop_requested", "itself"
 # Tables whose changes only the admin's log has.
@@ -102,7 +103,7 @@ def read_audit(
     Users, groups and logins belong to the installation, which the tenant `default` manages."""
     sources = [_of_journal(tenant, period)]
     if tenant is None or tenant.name == DEFAULT_TENANT:
-        sources += [_of_admin_log(period), _of_failed_logins(period)]
+        sources += [_of_admin_log(period)]
     return islice(heapq.merge(*sources, key=lambda entry: entry.at), limit)
 
 
@@ -131,12 +132,4 @@ def _of_admin_log(period: AuditPeriod) -> Iterator[AuditEntry]:
         yield AuditEntry(
             *(row.action_time, f"admin-{row.pk}", DEFAULT_TENANT, row.user.get_username(), what),
             *(None, None, detail),
-        )
-
-
-def _of_failed_logins(period: AuditPeriod) -> Iterator[AuditEntry]:
-    for row in period.of(LoginFailure.objects.all(), "at"):
-        yield AuditEntry(
-            *(row.at, f"login-{row.pk}", DEFAULT_TENANT, row.user_name, "login.failed"),
-            *(None, None, str(row)),
         )

@@ -113,7 +113,26 @@ def test_the_journal_tells_of_locks_and_logins(fleet: Fleet):
     locked = f"ann from {HOME}: too many failed attempts, locked until 12:15 UTC"
     assert told["login.locked"] == locked
     assert told["login.succeeded"] == f"bob from {HOME}"
-    assert RunEvent.objects.count() == 2
+    failed = RunEvent.objects.filter(name="login.failed").values_list("detail", flat=True)
+    assert list(failed) == [f"ann from {HOME}"] * MAX_FAILURES_OF_NAME
+    assert RunEvent.objects.count() == 2 + MAX_FAILURES_OF_NAME
+
+
+def test_failures_before_a_success_stay_in_the_journal(fleet: Fleet):
+    fail()
+    logins.record_success(logins.begin_attempt("ann", HOME, NOON), NOON)
+    assert not LoginFailure.objects.exists()
+    names = RunEvent.objects.order_by("pk").values_list("name", flat=True)
+    assert list(names) == ["login.failed", "login.succeeded"]
+
+
+def test_the_failures_in_the_journal_are_limited(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(logins, "MAX_RECORDED", 3)
+    for number in range(5):
+        fail(address=f"198.51.100.{number}")
+    assert RunEvent.objects.filter(name="login.failed").count() == 3
+    fail(now=NOON + logins.RECORDED_WITHIN)
+    assert RunEvent.objects.filter(name="login.failed").count() == 4
 
 
 def test_without_a_tenant_there_is_no_journal_and_no_error(db):
