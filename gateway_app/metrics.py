@@ -73,9 +73,10 @@ def is_local(request: HttpRequest, listens_on: str) -> bool:
 def _admit(request: HttpRequest) -> None:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     address = request.META.get("REMOTE_ADDR", "")
-    token = secret.strip() if scheme.lower() == "bearer" else ""
-    caller = token and look_up_token(token, address, lambda it: caller_with_token(it, address))
-    if not caller:
+    caller = None
+    if scheme.lower() == "bearer" and (token := secret.strip()):
+        caller = look_up_token(token, address, lambda text: caller_with_token(text, address))
+    if caller is None:
         raise MissingToken("missing or invalid bearer token")
     admit(caller, READ)
     if caller.tenant.name != DEFAULT_TENANT:
