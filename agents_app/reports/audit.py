@@ -5,7 +5,7 @@ Entries of the journal about what happens by itself, such as the end of a run, a
 
 import heapq
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -14,9 +14,11 @@ from typing import Any
 from django.apps import apps
 from django.db.models import Model, Q, QuerySet
 
+from agents_app.errors import NotFound
 from agents_app.models import DEFAULT_TENANT, RunEvent, Tenant
 
 _CHUNK = 500
+_LONGEST_KEY = 18
 # Where the detail of an entry names the person, token, rule or run.
 _FIRST = re.compile(r"(.*?)(?:: |\Z)", re.DOTALL)
 _AFTER_NAME = re.compile(r".*?: (.*?)(?:: |\Z)", re.DOTALL)
@@ -86,50 +88,103 @@ class AuditPeriod:
     since: datetime | None = None
     until: datetime | None = None
 
-    def of(self, rows: "QuerySet[Any]", column: str) -> Iterator[Any]:
+    def condition(self, column: str) -> Q:
         within = Q()
         if self.since is not None:
             within &= Q(**{f"{column}__gte": self.since})
         if self.until is not None:
             within &= Q(**{f"{column}__lt": self.until})
-        return iter(rows.filter(within).order_by("pk").iterator(_CHUNK))
+        return within
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The rows of a tenant in a table that has entries of the audit."""
+
+    prefix: str
+    rows: "QuerySet[Any]"
+    column: str
+    entry_of: Callable[[Any], AuditEntry | None]
+
+    def read(self, within: Q) -> Iterator[AuditEntry]:
+        rows = self.rows.filter(within).order_by(self.column, "pk")
+        return (entry for row in rows.iterator(_CHUNK) if (entry := self.entry_of(row)))
 
 
 def read_audit(
-    tenant: Tenant | None, period: AuditPeriod, limit: int | None = None
+    tenant: Tenant | None, period: AuditPeriod, limit: int | None = None, after: str = ""
 ) -> Iterator[AuditEntry]:
-    """The entries of a tenant, or of all tenants, oldest first.
+    """The entries of a tenant, or of all tenants, in the order of their time; of equal times the
+    journal first, then by key. `after` is the id of the entry after which the reader continues.
 
     Users, groups and logins belong to the installation, which the tenant `default` manages."""
-    sources = [_of_journal(tenant, period)]
-    if tenant is None or tenant.name == DEFAULT_TENANT:
-        sources += [_of_admin_log(period)]
-    return islice(heapq.merge(*sources, key=lambda entry: entry.at), limit)
-
-
-def _of_journal(tenant: Tenant | None, period: AuditPeriod) -> Iterator[AuditEntry]:
     events = RunEvent.objects.filter(name__in=AUDITED).select_related("tenant", "agent")
-    for event in period.of(events if tenant is None else events.filter(tenant=tenant), "at"):
-        found = AUDITED[event.name].match(event.detail)
-        if found is None and event.name == _STOP:
-            continue  # by a limit, not by a person or a program
-        who = found[1] if found else ""
-        yield AuditEntry(
-            *(event.at, f"event-{event.pk}", event.tenant.name),
-            *(f"run {event.run_id}" if who == _ITSELF else who, event.name),
-            *(event.agent.name if event.agent else None, event.run_id, event.detail),
+    own = events if tenant is None else events.filter(tenant=tenant)
+    tables = [_Table("event", own, "at", _entry_of_event)]
+    if tenant is None or tenant.name == DEFAULT_TENANT:
+        tables.append(_Table("admin", _admin_log(), "action_time", _entry_of_change))
+    later = _after(tables, after) if after else [Q()] * len(tables)
+    found = [
+        table.read(period.condition(table.column) & rest)
+        for table, rest in zip(tables, later, strict=True)
+    ]
+    # Of equal times the entries of the first table come first.
+    return islice(heapq.merge(*found, key=lambda entry: entry.at), limit)
+
+
+def _after(tables: Sequence[_Table], entry_id: str) -> list[Q]:
+    """For each table the condition on rows that come after the entry in the order of the audit."""
+    prefix, _, key = entry_id.partition("-")
+    place = next((n for n, table in enumerate(tables) if table.prefix == prefix), None)
+    row = None
+    if place is not None and key.isascii() and key.isdigit() and len(key) <= _LONGEST_KEY:
+        row = tables[place].rows.filter(pk=int(key)).first()
+    if place is None or row is None:
+        raise NotFound(
+            f"no entry {entry_id[:40]!r} in the audit; if it was deleted since, continue with "
+            "the time of the last entry as since"
         )
+    at = getattr(row, tables[place].column)
+    conditions = []
+    for number, table in enumerate(tables):
+        later, same_time = Q(**{f"{table.column}__gt": at}), Q(**{table.column: at})
+        if number == place:
+            later |= same_time & Q(pk__gt=row.pk)
+        elif number > place:
+            later |= same_time
+        conditions.append(later)
+    return conditions
 
 
-def _of_admin_log(period: AuditPeriod) -> Iterator[AuditEntry]:
+def _entry_of_event(event: RunEvent) -> AuditEntry | None:
+    found = AUDITED[event.name].match(event.detail)
+    if found is None and event.name == _STOP:
+        return None  # by a limit, not by a person or a program
+    who = found[1] if found else ""
+    return AuditEntry(
+        at=event.at,
+        id=f"event-{event.pk}",
+        tenant=event.tenant.name,
+        who=f"run {event.run_id}" if who == _ITSELF else who,
+        what=event.name,
+        agent=event.agent.name if event.agent else None,
+        run_id=event.run_id,
+        detail=event.detail,
+    )
+
+
+def _admin_log() -> "QuerySet[Any]":
     """Changes of users, groups and periodic tasks by forms of the admin."""
     # Workers have no admin.
     model: type[Model] = apps.get_model("admin", "LogEntry")
     rows = model._default_manager.filter(content_type__app_label__in=_LOGGED_APPS)
-    for row in period.of(rows.select_related("user", "content_type"), "action_time"):
-        what = f"{row.content_type.model}.{_VERBS.get(row.action_flag, 'changed')}"
-        detail = ": ".join(filter(None, [row.object_repr, row.get_change_message()]))
-        yield AuditEntry(
-            *(row.action_time, f"admin-{row.pk}", DEFAULT_TENANT, row.user.get_username(), what),
-            *(None, None, detail),
-        )
+    return rows.select_related("user", "content_type")
+
+
+def _entry_of_change(row: Any) -> AuditEntry:
+    what = f"{row.content_type.model}.{_VERBS.get(row.action_flag, 'changed')}"
+    detail = ": ".join(filter(None, [row.object_repr, row.get_change_message()]))
+    return AuditEntry(
+        *(row.action_time, f"admin-{row.pk}", DEFAULT_TENANT, row.user.get_username(), what),
+        *(None, None, detail),
+    )

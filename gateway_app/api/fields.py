@@ -36,6 +36,19 @@ def _whole(value: Any) -> Any:
     return int(value) if type(value) is float and value.is_integer() else value
 
 
+def _seconds_of_text(value: Any) -> Any:
+    """Seconds of an ISO 8601 time with a time zone; other values unchanged."""
+    if not isinstance(value, str) or "T" not in value.upper():
+        return value
+    try:
+        at = datetime.fromisoformat(value.upper())
+    except ValueError:
+        return value
+    if at.tzinfo is None:
+        raise ValueError("a time needs its time zone, such as 2026-03-02T12:00:00Z")
+    return at.timestamp()
+
+
 def _epoch_of_time(value: Any) -> Any:
     return epoch(value) if isinstance(value, datetime) else value
 
@@ -46,6 +59,9 @@ Text = Annotated[
 Whole = Annotated[int, BeforeValidator(_whole)]
 Note = Annotated[Text, Field(max_length=500)]
 Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND, allow_inf_nan=False)]
+SecondsOrTime = Annotated[
+    Seconds, BeforeValidator(_seconds_of_text, json_schema_input_type=Seconds | datetime)
+]
 Epoch = Annotated[
     int, BeforeValidator(_epoch_of_time), Field(description="Seconds since 1970 in UTC.")
 ]

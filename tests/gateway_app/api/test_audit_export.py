@@ -2,13 +2,17 @@
 
 import json
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 
-from tests.agents_app.fleet import Fleet
+from agents_app.events import journal
+from tests.agents_app.fleet import NOON, Fleet
 from tests.gateway_app.api.calling import Api, api_of
 
 
@@ -54,3 +58,41 @@ def test_the_period_and_the_number_of_lines_are_limited(fleet: Fleet, admin: Api
     before = lines(admin, until=now - 60)
     assert [line["detail"] for line in before] == ["the test: root (admin)"]
     assert admin.get("/audit", limit=0).status == 400
+
+
+def test_the_time_of_a_line_is_accepted_as_a_limit(fleet: Fleet, admin: Api):
+    admin.post("/tokens", {"name": "new"})
+    last = lines(admin)[-1]
+    assert last in lines(admin, since=last["at"])
+    assert last not in lines(admin, until=last["at"])
+    for text in ("2026-03-02T12:00:00", "2026-13-02T12:00:00Z", "yesterday", "nan"):
+        assert admin.get("/audit", since=text).status == 400, text
+
+
+def test_pages_have_each_entry_once_although_many_have_one_time(
+    fleet: Fleet, others: Fleet, admin: Api
+):
+    names = ["agent.paused"] * 12
+    journal.record(*[journal.JournalEntry(each, NOON, fleet.tenant.pk) for each in names])
+    user = User.objects.create_user("ann")
+    for number in range(5):
+        LogEntry.objects.create(
+            user=user,
+            content_type=ContentType.objects.get_for_model(User),
+            object_id=str(number),
+            action_flag=2,
+            action_time=NOON,
+        )
+    # With a greater id and an earlier time.
+    earlier = journal.JournalEntry("agent.resumed", NOON - timedelta(days=1), fleet.tenant.pk)
+    journal.record(earlier)
+    found: list[str] = []
+    while page := lines(admin, limit=3, after=found[-1] if found else ""):
+        found += [line["id"] for line in page]
+    everything = lines(admin)
+    assert found == [line["id"] for line in everything]
+    assert len(set(found)) == len(found) >= 18
+    assert everything == sorted(everything, key=lambda line: line["at"])
+    for wrong in ("event-0", "event-x", "login-1", "x", f"event-{10**30}"):
+        assert admin.get("/audit", after=wrong).status == 404
+    assert api_of(others.tenant, "admin").get("/audit", after=found[0]).status == 404
