@@ -29,10 +29,14 @@ class IdleSessionMiddleware(MiddlewareMixin):
 def is_use(request: HttpRequest) -> bool:
     """Whether a person made the request: opened a page or changed something.
 
-    Open pages reload parts of themselves, and listen to streams, as long as they are open."""
+    Open pages reload parts of themselves, and listen to streams, as long as they are open. Browsers
+    ask for text/html when they open a page, scripts do not. Over plain http browsers send no
+    Sec-Fetch-Mode.
+    """
     if "Authorization" in request.headers:
         return False  # by a token; the session is ignored
     if request.method not in {"GET", "HEAD"}:
         return True
-    by_script = "HX-Request" in request.headers
-    return not by_script and request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+    if "HX-Request" in request.headers or "text/html" not in request.headers.get("Accept", ""):
+        return False
+    return request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
