@@ -4,7 +4,9 @@ import asyncio
 from datetime import UTC, datetime
 from functools import partial
 
+from django.conf import settings
 from django.db import DatabaseError
+from django.http import parse_cookie
 from starlette.types import Scope
 
 from agents_app.accounts import find_token
@@ -19,15 +21,16 @@ API = "/v1/"
 
 
 async def refuse_unknown_caller(scope: Scope) -> GatewayResponse | None:
-    """None if Django is to decide: the token is valid, the request has a cookie, or the database
-    does not answer."""
+    """None if Django is to decide: the token is valid, the request has the cookie of a session, or
+    the database does not answer."""
     headers = read_headers(scope)
     if not f"{scope['path']}/".startswith(API):
         return None
     kind, _, token = headers.get("authorization", "").partition(" ")
     token = token.strip()
     if kind.lower() != "bearer" or not token:
-        return None if "cookie" in headers else _unauthorized()
+        cookies = parse_cookie(headers.get("cookie", ""))
+        return None if settings.SESSION_COOKIE_NAME in cookies else _unauthorized()
     if was_valid(token):
         return None
     try:

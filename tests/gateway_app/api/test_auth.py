@@ -1,12 +1,15 @@
 """Authentication: bearer tokens by scope, or a session of the admin with CSRF; never both."""
 
+import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from agents_app.models import ApiToken, RunEvent
+from gateway_app.access import refuse_unknown_caller
 from tests.agents_app.fleet import Fleet
 from tests.gateway_app.api.calling import Api, api_of, token_of
 
@@ -126,3 +129,22 @@ def test_a_response_to_a_token_sets_no_cookie_and_is_not_cached(fleet: Fleet, re
     assert not response.cookies
     assert response["Cache-Control"] == "no-store"
     assert "Cookie" not in response.get("Vary", "")
+
+
+# --- before the body is read ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cookie", "refused"),
+    [
+        *(("", True), ("theme=dark", True), ("x{name}=1", True), ("theme={name}", True)),
+        *(("{name}=1", False), ("theme=dark; {name}=1", False)),
+    ],
+)
+def test_only_the_cookie_of_a_session_lets_the_body_of_a_stranger_be_read(
+    settings: Any, cookie: str, refused: bool
+):
+    value = cookie.format(name=settings.SESSION_COOKIE_NAME).encode()
+    scope = {"type": "http", "path": "/v1/agents", "headers": [(b"cookie", value)]}
+    response = asyncio.run(refuse_unknown_caller(scope))
+    assert (response is not None and response.status_code == 401) == refused
