@@ -99,6 +99,8 @@ DISCORD = Provider(
     answer=answer,
     parses_early=True,
     body_limit_bytes=MEGABYTE,
+    # An interaction without an answer within 3 s has failed.
+    sends_again=False,
     filters={
         "events": filter_on("event"),
         "guilds": filter_on("repo"),

@@ -10,6 +10,7 @@ from django.db import IntegrityError, OperationalError
 from agents_app.errors import Refused
 from agents_app.models import Delivery, Tenant, WebhookSource, WorkItem
 from agents_app.webhooks import deliveries, sources
+from agents_app.webhooks.providers import PROVIDERS
 from agents_app.webhooks.refused import MOST_PER_SOURCE
 from gateway_app.access.rate_limits import RateLimit
 from gateway_app.webhooks.intake import MOST_TRACES_OF_SOURCE
@@ -250,6 +251,11 @@ def test_signed_deliveries_of_github_have_no_limit(fleet: Fleet):
     assert {answer.status for answer in answers} == {200}
     posts = [Post("/webhooks/github/open", UNSIGNED[:-1] + b" " * n + b"}") for n in range(3)]
     assert [client.one(post).status for post in posts] == [200, 429, 429]
+
+
+def test_the_providers_that_do_not_send_again_are_known():
+    found = {name for name, provider in PROVIDERS.items() if not provider.sends_again}
+    assert found == {"discord", "github"}
 
 
 # --- unsigned requests ----------------------------------------------------------------------
