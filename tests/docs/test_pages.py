@@ -216,3 +216,11 @@ def test_every_promise_names_its_faults_and_tests():
         assert named and set(named) <= faults().keys(), promise
         marked = {place for identity in named for place, _ in marked_tests()[identity]}
         assert set(_FILE.findall(tests)) & marked, f"{promise}: no test is marked with {ids}"
+
+
+def test_each_threat_is_in_the_security_model_once():
+    text = (DOCS / "concepts" / "security.md").read_text()
+    (section,) = [part for part in _SECTION.split(text) if part.startswith("Threats and measures")]
+    threats = [line.split("|")[1].strip() for line in section.splitlines() if line[:1] == "|"]
+    assert len(threats) > 10
+    assert len(threats) == len(set(threats))
