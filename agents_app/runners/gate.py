@@ -6,6 +6,7 @@ ten milliseconds. The gate is therefore machine code, in a file that is only in 
 """
 
 import contextlib
+import fcntl
 import os
 import socket
 import struct
@@ -143,6 +144,7 @@ CODE = {
 ELF_MACHINE = {"x86_64": 62, "aarch64": 183}
 ADDRESS, HEADER_BYTES = 0x400000, 64 + 56
 MFD_EXEC = 0x10  # since Linux 6.3, where a setting may forbid it otherwise
+MEMORY_FILE = 0x3  # MFD_CLOEXEC, MFD_ALLOW_SEALING; Python lacks the names on other systems
 
 
 def gate_program(machine: str) -> bytes:
@@ -164,17 +166,25 @@ def gate_file() -> int:
         return -1
     with contextlib.suppress(OSError):
         try:
-            writable = os.memfd_create("drover-gate", os.MFD_CLOEXEC | MFD_EXEC)
+            writable = os.memfd_create("drover-gate", MEMORY_FILE | MFD_EXEC)
         except OSError:
-            writable = os.memfd_create("drover-gate", os.MFD_CLOEXEC)
+            writable = os.memfd_create("drover-gate", MEMORY_FILE)
         try:
             os.write(writable, gate_program(machine))
+            _seal(writable)
             # A file that is open for writing cannot be executed.
             readable = os.open(f"/proc/self/fd/{writable}", os.O_RDONLY | os.O_CLOEXEC)
         finally:
             os.close(writable)
         return readable if os.access(f"/proc/self/fd/{readable}", os.X_OK) else -1
     return -1
+
+
+def _seal(file: int) -> None:
+    """No process may change the program: users of other runs reach it as /proc/PID/exe."""
+    os.fchmod(file, 0o555)
+    seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
 
 
 class Gate:

@@ -1,6 +1,8 @@
 """The gate in front of programs with limits: it changes nothing but the time of their start."""
 
+import errno
 import os
+import pwd
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ from agents_app.runners.base import Runtime
 from agents_app.runners.gate import Gate, gate_file, gate_program
 from tests.agents_app.runners.programs import Program
 from tests.agents_app.runners.test_limits import controllers, groups_left
+from tests.parts.users_part import Users, as_user, uid_of
 
 __all__ = ["controllers"]
 LIMITED = Runtime(pids_limit=900)
@@ -89,6 +92,37 @@ def test_a_program_whose_worker_is_gone_never_begins():
     gate.close()
     assert waiting.communicate()[0] == b""
     assert waiting.returncode == 127
+
+
+def change(path: str) -> str:
+    """What the kernel answers to a process that tries to change the file."""
+    try:
+        with open(path, "r+b", buffering=0) as file:
+            file.write(b"changed")
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    return "changed"
+
+
+@pytest.mark.parametrize("ordinary", [False, True])
+def test_the_program_of_the_gate_cannot_be_changed(users: Users, ordinary: bool):
+    """All later runs with limits begin with it, whatever user they run as."""
+    path = f"/proc/{os.getpid()}/fd/{gate_file()}"
+    assert os.stat(gate_file()).st_mode & 0o777 == 0o555
+    if ordinary:
+        user, group = uid_of(users.agent), pwd.getpwnam(users.agent).pw_gid
+        gate = Gate(["/bin/sh"], "")
+        identity = {"user": user, "group": group, "extra_groups": []}
+        waiting = subprocess.Popen(gate.argv, **gate.options, **identity)
+        gate.started()
+        path = f"/proc/{waiting.pid}/exe"
+        found = as_user(users.agent, lambda: change(path))
+        gate.close()
+        waiting.wait()
+    else:
+        found = change(path)
+    assert found == ("EACCES" if ordinary else "EPERM")
+    assert os.pread(gate_file(), 4096, 0) == gate_program(os.uname().machine)
 
 
 @pytest.mark.parametrize(("machine", "number"), [("x86_64", 62), ("aarch64", 183)])
