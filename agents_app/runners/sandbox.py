@@ -7,6 +7,7 @@ process is inside, too.
 """
 
 import _thread
+import errno
 import os
 import re
 import threading
@@ -102,15 +103,18 @@ def missing_promises(summary: str) -> tuple[Promise, ...]:
 class SandboxThread:
     """A thread with the rights of one run; calls functions until it is closed."""
 
-    __slots__ = ("_answers", "_closed", "_lock", "_requests", "_scoped")
+    __slots__ = ("_answers", "_closed", "_landlock", "_lock", "_requests")
 
-    def __init__(self, restrict: Callable[[], None], *, scoped: bool) -> None:
+    def __init__(self, restrict: Callable[[], None], *, landlock: int) -> None:
         self._lock = threading.Lock()
         self._closed = False
-        self._scoped = scoped
+        self._landlock = landlock
         self._requests: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._answers: SimpleQueue[Any] = SimpleQueue()
-        _thread.start_new_thread(_serve, (self._requests, self._answers))
+        try:
+            _thread.start_new_thread(_serve, (self._requests, self._answers))
+        except RuntimeError:  # the answer of Python to each error of the system
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
         try:
             self.call(restrict)
         except BaseException:
@@ -130,9 +134,12 @@ class SandboxThread:
         return result
 
     def contains(self, pid: int) -> bool:
-        """Whether the process is inside this sandbox; False after `close`."""
+        """Whether the process is inside this sandbox; False after `close`, and without Landlock,
+        where the thread reaches all processes of its user."""
+        if not self._landlock:
+            return False
         try:
-            return self.call(partial(_reaches, pid, scoped=self._scoped))
+            return self.call(partial(_reaches, pid, scoped=self._landlock >= SCOPES_SINCE))
         except RuntimeError:
             return False
 
@@ -189,7 +196,7 @@ def start_in_sandbox(
         filter_calls=kernel.filters_calls,
         drop_capabilities=drop_capabilities,
     )
-    thread = SandboxThread(restrict, scoped=kernel.landlock >= SCOPES_SINCE)
+    thread = SandboxThread(restrict, landlock=kernel.landlock)
     own.close()
     try:
         return thread, thread.call(act)

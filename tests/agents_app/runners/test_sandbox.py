@@ -148,6 +148,15 @@ def test_the_thread_of_a_sandbox_ends_with_its_run(tmp_path):
     wait_for(lambda: len(os.listdir("/proc/self/task")) <= before[1])
 
 
+def test_a_thread_that_cannot_start_fails_the_run_as_a_process_does(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(sandbox._thread, "start_new_thread", refuse)
+    outcome = Program(tmp_path, "/bin/true", sandbox=SYSTEM_ONLY).run().outcome
+    assert outcome.error.startswith("EAGAIN: '/bin/true' could not start: the process limit")
+
+
 # --- strays ---------------------------------------------------------------------------------
 
 
@@ -168,6 +177,23 @@ def test_a_daemon_without_an_environment_dies_with_its_run_beside_other_runs(
     assert not other.ended
     (other.cwd / "end").touch()
     assert other.join().outcome.exit_code == 0
+
+
+def test_without_landlock_no_process_counts_as_inside(tmp_path, monkeypatch):
+    """There the thread reaches all processes, and each daemon would belong to the first run."""
+    monkeypatch.setattr(sandbox, "this_kernel", lambda: Kernel(0, True))
+    box = Sandbox(read=("/",))
+    thread, child = sandbox.start_in_sandbox(
+        box, lambda: subprocess.Popen(["sleep", "9"]), drop_capabilities=False
+    )
+    assert thread is not None
+    try:
+        assert not thread.contains(child.pid)
+        assert not thread.contains(os.getpid())
+    finally:
+        thread.close()
+        child.kill()
+        child.wait()
 
 
 @pytest.mark.fault("F31")
