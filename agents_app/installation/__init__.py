@@ -15,6 +15,7 @@ from agents_app.installation.permissions import (
     allow_passage,
     create_data_directory,
     create_private_database,
+    database_files,
     find_open_paths,
     repair_permissions,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "create_private_database",
     "create_private_directory",
     "create_private_file",
+    "database_files",
     "drain_up",
     "find_open_paths",
     "find_server",

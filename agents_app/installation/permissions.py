@@ -104,9 +104,8 @@ def _expected(conf: Conf) -> Iterator[tuple[Path, int]]:
             yield Path(directory), 0
             for name in files:
                 yield Path(directory, name), 0
-    if (database := _database_file(conf)) is not None:
-        for suffix in _DATABASE_FILES:
-            yield database.with_name(database.name + suffix), 0
+    for path in database_files(conf):
+        yield path, 0
 
 
 def _change_mode(path: Path, mode: int) -> bool:
@@ -119,6 +118,12 @@ def _change_mode(path: Path, mode: int) -> bool:
         path.chmod(mode)
         return True
     return False
+
+
+def database_files(conf: Conf) -> tuple[Path, ...]:
+    """The file of SQLite and the files that SQLite puts beside it; empty for PostgreSQL."""
+    file = _database_file(conf)
+    return tuple(Path(f"{file}{ending}") for ending in _DATABASE_FILES) if file else ()
 
 
 def _database_file(conf: Conf) -> Path | None:

@@ -1,5 +1,6 @@
 """The sandbox of a run on this host: which files it may read, execute and write."""
 
+import contextlib
 import os
 import sys
 import time
@@ -10,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from agents_app.conf import CONF
+from agents_app.installation import database_files
 from agents_app.launch.toolchains import tool_paths, tool_variables
-from agents_app.runners import Mount, Sandbox
+from agents_app.runners import Mount, Sandbox, is_below
 
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc"),
     *("/sys", "/nix", "/snap", "/run/current-system", "/run/systemd/resolve"),
 )
+# Where a home, of a service such as `daemon`, hides nothing: programs are there.
+PROGRAMS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games")
 # Not all of /dev: root owns the disks there.
 DEVICES = tuple(
     f"/dev/{name}"
@@ -51,15 +55,23 @@ def sandbox_of(
     """The sandbox with all paths of this host; None if the agent does without."""
     if choice.mode == "off":
         return None
+    hidden = hidden_paths()
     read, write = _paths(choice, path, program, int(time.monotonic() / KEEP_SECONDS))
+    named = program.startswith("/") and not is_below(os.path.realpath(program), hidden)
     return Sandbox(
-        own_read=(*_own(mounts, writable=False), *((program,) if program.startswith("/") else ())),
+        own_read=(*_own(mounts, writable=False), *((program,) if named else ())),
         own_write=_own(mounts, writable=True),
         read=read,
         write=write,
         required=choice.mode == "required",
-        hidden=(str(CONF.data),),
+        hidden=hidden,
     )
+
+
+@lru_cache(maxsize=1)
+def hidden_paths() -> tuple[str, ...]:
+    """The files of Drover, which no rule opens: the data directory, and a database elsewhere."""
+    return (str(CONF.data), *(os.path.realpath(path) for path in database_files(CONF)))
 
 
 def _own(mounts: tuple[Mount, ...], *, writable: bool) -> tuple[str, ...]:
@@ -84,18 +96,23 @@ def _paths(
     choice: SandboxChoice, path: str, program: str, _slot: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What may be read and what may be written, beside the directories of the run itself."""
-    data, home = str(CONF.data), str(user_home())
-    # The home of a service may be a system directory, such as /usr/sbin.
-    is_private = not any(Path(top).is_relative_to(home) for top in SYSTEM)
-    never = (data, home) if is_private else (data,)
+    hidden, home = hidden_paths(), str(user_home())
+    never = (*hidden, home) if _is_private(home) else hidden
     on_path = os.pathsep.join((path, f"{sys.prefix}/bin", f"{sys.base_prefix}/bin"))
     tools = tool_paths(on_path, user_home(), SYSTEM, program)
     read = (
         *_without(SYSTEM, never),
-        *_without((*tools, *_declared(choice.read)), (data,)),
+        *_without((*tools, *_declared(choice.read)), hidden),
     )
-    write = (*DEVICES, *_without(_declared(choice.write), (data,)))
+    write = (*DEVICES, *_without(_declared(choice.write), hidden))
     return tuple(dict.fromkeys(read)), tuple(dict.fromkeys(write))
+
+
+def _is_private(home: str) -> bool:
+    """The home of a service may be a system directory, or one above them."""
+    if home in map(os.path.realpath, PROGRAMS):
+        return False
+    return not any(Path(top).is_relative_to(home) for top in SYSTEM)
 
 
 def _declared(paths: Iterable[str]) -> tuple[str, ...]:
@@ -103,16 +120,22 @@ def _declared(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _without(paths: Iterable[str], hidden: tuple[str, ...]) -> list[str]:
-    """The paths that exist. Of a directory that contains a hidden one, its other entries: a rule
-    for a directory cannot leave a part of it out."""
+    """The paths that exist, without links. Of a directory that contains a hidden one, its other
+    entries: a rule for a directory cannot leave a part of it out."""
     found: list[str] = []
     for path in paths:
         real = os.path.realpath(path)
-        if real in hidden or not os.path.lexists(real):
+        if is_below(real, hidden) or not os.path.lexists(real):
             continue
-        if any(each.startswith(f"{real.rstrip('/')}/") for each in hidden):
-            with os.scandir(real) as entries:
-                found += _without(sorted(entry.path for entry in entries), hidden)
+        if any(is_below(each, (real,)) for each in hidden):
+            found += _without(_entries(real), hidden)
         else:
-            found.append(path)
+            found.append(real)
     return found
+
+
+def _entries(directory: str) -> list[str]:
+    """Not the links: one may lead to a directory above it. Empty if this user may not list it."""
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        return sorted(entry.path for entry in entries if not entry.is_symlink())
+    return []

@@ -12,6 +12,7 @@ SHARED_PREFIXES = (".local", ".cargo", ".config")
 BESIDE_PROGRAMS = {".local": ("lib", "lib64"), ".cargo": ("env",)}
 RUSTUP = ".rustup"
 MAX_LINKS = 2000
+PROGRAM_BEGINNINGS = (b"#!", b"\x7fELF")
 
 
 def tool_paths(
@@ -93,5 +94,15 @@ def _link_targets(directory: Path) -> Iterator[Path]:
         return
     for link in links[:MAX_LINKS]:
         target = Path(os.path.realpath(link))
-        if target.is_file():
+        if target.is_file() and _is_program(target):
             yield target
+
+
+def _is_program(file: Path) -> bool:
+    """By its beginning: a run can plant a link to a private file and set the mode of the file,
+    but cannot change its contents."""
+    try:
+        with file.open("rb", buffering=0) as opened:
+            return opened.read(4).startswith(PROGRAM_BEGINNINGS)
+    except OSError:
+        return False

@@ -13,6 +13,7 @@ from agents_app.runners.base import (
     RunSpec,
     Runtime,
     Sandbox,
+    is_below,
     verdict,
 )
 from agents_app.runners.containers import (
@@ -65,6 +66,7 @@ __all__ = [
     "end_container",
     "end_leftovers",
     "installation_label",
+    "is_below",
     "missing_promises",
     "open_guard_pipe",
     "read_process",

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,15 @@ def test_a_virtual_environment_brings_the_interpreter_it_is_made_of(home):
     assert "work" not in paths
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o755])
+def test_a_planted_link_to_a_private_file_opens_nothing(home, mode):
+    """The sandbox does not keep a run from setting the mode of a file."""
+    tool(home / ".local" / "bin" / "tool")
+    (home / ".ssh" / "id_ed25519").chmod(mode)
+    link(home / ".local" / "bin" / "planted", home / ".ssh" / "id_ed25519")
+    assert found(home, home / ".local" / "bin") == {".local/bin"}
+
+
 def test_directories_of_the_system_and_missing_ones_add_nothing(home):
     assert found(home, Path("/usr/bin"), Path("/bin"), home / "gone" / "bin") == set()
     assert tool_paths("relative/bin::", home, SYSTEM) == ()
@@ -123,6 +133,61 @@ def test_the_data_directory_and_the_home_are_in_no_rule():
     assert not [path for path in (*box.all_read, *box.write) if is_below(path, (data,))]
     assert not is_below(str(Path.home()), made().all_read)
     assert not is_below("/dev/sda", (*made().all_read, *made().all_write))
+
+
+def test_no_rule_leads_into_the_data_directory(tmp_path):
+    planted = link(tmp_path / "planted", CONF.data / "bin" / "tool")
+    tool(CONF.data / "bin" / "tool")
+    tool(keys := CONF.data / "keys-of-test")
+    try:
+        box = made(read=(str(keys), str(planted)), write=(str(keys), f"{CONF.data}/runs"))
+        by_name = sandbox_of(SandboxChoice(), (), str(tmp_path), str(CONF.data / "bin" / "tool"))
+    finally:
+        keys.unlink()
+        (CONF.data / "bin" / "tool").unlink()
+        (CONF.data / "bin").rmdir()
+    assert by_name is not None
+    for paths in (box.read, box.write, by_name.all_read):
+        assert not [path for path in paths if is_below(os.path.realpath(path), (str(CONF.data),))]
+
+
+def test_a_database_outside_the_data_directory_is_hidden(tmp_path, monkeypatch):
+    directory = tmp_path / "opt"
+    directory.mkdir()
+    for name in ("db.sqlite3", "db.sqlite3-wal", "db.sqlite3-shm", "db.sqlite3-journal", "tool"):
+        (directory / name).write_text("x")
+    conf = replace(CONF, database_url=f"sqlite:///{directory}/db.sqlite3")
+    monkeypatch.setattr(sandbox, "CONF", conf)
+    sandbox.hidden_paths.cache_clear()
+    try:
+        box = made(read=(str(directory),), write=(f"{directory}/db.sqlite3",))
+    finally:
+        sandbox.hidden_paths.cache_clear()
+    inside = {path for path in (*box.read, *box.write) if is_below(path, (str(directory),))}
+    assert inside == {f"{directory}/tool"}
+    assert f"{directory}/db.sqlite3-wal" in box.hidden
+
+
+@pytest.mark.parametrize("home", ["/bin", "/usr/sbin", "/usr", "/"])
+def test_a_home_that_is_a_system_directory_hides_no_programs(home, monkeypatch):
+    monkeypatch.setattr(sandbox, "user_home", lambda: Path(home).resolve())
+    read = tuple(map(os.path.realpath, made(read=(f"/no/{home}",)).read))
+    for program in ("/bin/sh", "/usr/sbin/nologin"):
+        assert is_below(os.path.realpath(program), read)
+
+
+def test_a_directory_that_is_split_may_have_loops_and_closed_directories(tmp_path, monkeypatch):
+    data = tmp_path / "opt" / "drover" / "data"
+    data.mkdir(parents=True)
+    (tmp_path / "opt" / "drover" / "loop").symlink_to(tmp_path / "opt")
+    (tmp_path / "opt" / "tool").mkdir()
+    assert sandbox._without([str(tmp_path / "opt")], (str(data),)) == [f"{tmp_path}/opt/tool"]
+
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert sandbox._without([str(tmp_path / "opt")], (str(data),)) == []
 
 
 def test_a_system_directory_with_the_data_inside_is_split(tmp_path, monkeypatch):
