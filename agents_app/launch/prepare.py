@@ -207,9 +207,11 @@ def _state_dir(agent_id: int) -> Path:
     path = state_directory(CONF.data, agent_id)
     create_private_directory(path)
     home = path / HOME_NAME
-    if not home.exists():
+    # The runs of the agent own the directory: a link of theirs must not be followed.
+    if not os.path.lexists(home):
         create_private_directory(home)
         if os.geteuid() == 0:
             # An earlier run may have made the directory that of another user.
-            os.chown(home, path.stat().st_uid, path.stat().st_gid)
+            owner = path.stat()
+            os.chown(home, owner.st_uid, owner.st_gid, follow_symlinks=False)
     return path

@@ -7,6 +7,7 @@ import select
 import signal
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from agents_app.runners.base import (
     EXIT_RERUN,
@@ -19,6 +20,7 @@ from agents_app.runners.base import (
 )
 from agents_app.runners.child import ChildProcess, spawn
 from agents_app.runners.limits import Confinement, confine
+from agents_app.runners.ownership import change_owner
 from agents_app.runners.sandbox import OFF, REFUSAL, advice_on_refusals, this_kernel
 from agents_app.runners.stray_processes import STRAY_PROCESSES, StrayProcesses
 from agents_app.runners.supervision import ProgramSupervisor
@@ -80,12 +82,23 @@ class ProcessRunner:
         return supervisor.outcome(), confinement
 
     def _start(self, spec: RunSpec) -> ChildProcess:
+        if spec.sandbox is not None and os.geteuid() == 0:
+            _take_back_state(spec)
         return spawn(spec, gated=spec.runtime.asked_limits is not None)
 
     def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
         """Only agents that ask for limits: setting them costs as much as starting a program."""
         asked = spec.runtime.asked_limits
         return confine(child.pid, spec.run_id, asked) if asked else None
+
+
+def _take_back_state(spec: RunSpec) -> None:
+    """Earlier runs of the agent may have been those of another user, to whom the directory that is
+    kept between runs was given. In a sandbox root has no capabilities and could not use it."""
+    kept = spec.env.get("DROVER_STATE_DIR")
+    if kept and any(mount.writable and str(mount.path) == kept for mount in spec.mounts):
+        with contextlib.suppress(FileNotFoundError):
+            change_owner(Path(kept), os.geteuid(), os.getegid())
 
 
 def _with_limits(outcome: Outcome, confinement: Confinement | None) -> Outcome:
