@@ -25,13 +25,16 @@ class HostUserRunner(ProcessRunner):
         return spawn_through_sudo(spec, identity)
 
     def _confine(self, spec: RunSpec, child: ChildProcess) -> Confinement | None:
-        """The kernel counts processes per user, so another user always has a limit."""
+        """The kernel counts processes per user, so another user always has a limit.
+
+        Until sudo changes the user, the process is that of the worker, whose processes would be
+        counted, and sudo would pass the limit on: there the shim sets the limit."""
+        directly = not isinstance(child, ShimChild)
         if spec.runtime.asked_limits is None:
-            # sudo is a process of root: there the shim sets the limit.
-            if not isinstance(child, ShimChild):
+            if directly:
                 limit_processes(child.pid, spec.runtime.pids_limit)
             return None
-        return confine(child.pid, spec.run_id, spec.runtime.limits)
+        return confine(child.pid, spec.run_id, spec.runtime.limits, by_process=directly)
 
 
 def find_user(name: str) -> Identity:

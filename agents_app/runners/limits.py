@@ -72,8 +72,12 @@ def _remove(group: Path) -> None:
         time.sleep(REMOVE_SECONDS)
 
 
-def confine(pid: int, run_id: int, limits: Limits) -> Confinement | None:
-    """Put a process that has just started, and its future children, under the limits."""
+def confine(
+    pid: int, run_id: int, limits: Limits, *, by_process: bool = True
+) -> Confinement | None:
+    """Put a process that has just started, and its future children, under the limits.
+
+    `by_process`: without control groups limit the number of processes of its user."""
     hierarchy = find_hierarchy()
     settings = group_settings(hierarchy.version, limits) if hierarchy else {}
     wanted = {name for name in settings if hierarchy and name in hierarchy.directories}
@@ -82,7 +86,7 @@ def confine(pid: int, run_id: int, limits: Limits) -> Confinement | None:
             return _enter(hierarchy, {name: settings[name] for name in wanted}, pid, run_id)
     except OSError as error:
         log.warning("limits.not_set", run_id=run_id, error=str(error))
-    if limits.pids:
+    if limits.pids and by_process:
         limit_processes(pid, limits.pids)
     return None
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.runners import RUNNERS, sudo
+from agents_app.runners import RUNNERS, host_user, limits, sudo
 from agents_app.runners.base import Limits, Outcome, Runtime, Sandbox, memory_bytes
+from agents_app.runners.child import ChildProcess
 from tests.agents_app.runners.programs import SYSTEM_ONLY, Program
 from tests.parts.processes import all_gone, is_gone
 from tests.parts.users_part import Users, as_user, uid_of
@@ -296,6 +297,24 @@ def test_no_data_of_the_run_is_on_a_command_line(users: Users, shim: Path):
         assert b"DROVER_RUN_ID" not in seen
 
     way.run(f"echo $$ > {way.out}/pid; sleep 60", look)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_without_control_groups_only_the_shim_limits_a_run_through_sudo(
+    tmp_path, monkeypatch, asked
+):
+    """The process of sudo is one of the worker's user, whose processes would be counted."""
+    limited: list[int] = []
+    monkeypatch.setattr(limits, "find_hierarchy", lambda: None)
+    for module in (limits, host_user):
+        monkeypatch.setattr(module, "limit_processes", lambda pid, _: limited.append(pid))
+    runtime = Runtime(type="host-user", run_as="x", **({"pids_limit": 40} if asked else {}))
+    spec = Program(tmp_path, "/bin/true", runtime=runtime).spec
+    for kind in (sudo.ShimChild, ChildProcess):
+        child = object.__new__(kind)
+        child.pid = 1 if kind is ChildProcess else 2
+        assert host_user.HostUserRunner()._confine(spec, child) is None
+    assert limited == [1]
 
 
 # --- who it may be --------------------------------------------------------------------------
