@@ -5,6 +5,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Mapping
@@ -337,6 +338,8 @@ def spawn_error(spec: RunSpec, error: OSError | ValueError | CannotSpawn) -> str
 # --- what the sandbox refused ---------------------------------------------------------------
 
 READ_ADVICE = "add `sandbox: {{read: [{}]}}` to the agent"
+# The kernel follows as many first lines, one script's interpreter being another script.
+MAX_INTERPRETERS = 5
 WRITE_ADVICE = "add `sandbox: {{write: [{}]}}` to the agent"
 
 
@@ -346,20 +349,31 @@ def is_below(path: str, tops: tuple[str, ...]) -> bool:
 
 def refused_program(spec: RunSpec) -> str:
     """The program, or the interpreter in its first line, if only the sandbox refuses it."""
+    if spec.sandbox is None:
+        return ""
+    allowed = tuple(map(os.path.realpath, (*spec.sandbox.all_read, *spec.sandbox.all_write)))
     found = shutil.which(spec.argv[0], path=spec.env.get("PATH"))
-    while spec.sandbox is not None and found is not None:
-        allowed = (*spec.sandbox.all_read, *spec.sandbox.all_write)
-        if not is_below(os.path.realpath(found), tuple(map(os.path.realpath, allowed))):
+    for _ in range(MAX_INTERPRETERS):
+        if found is None:
+            return ""
+        if not is_below(os.path.realpath(found), allowed):
             return "" if is_below(found, spec.sandbox.hidden) else found
         found = _interpreter(found)
     return ""
 
 
 def _interpreter(script: str) -> str | None:
+    """None if the file is not a script. Does not wait for a writer, as opening a FIFO does."""
     try:
-        with Path(script).open("rb") as file:
-            first = file.readline(256)
+        file = os.open(script, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        is_file = stat.S_ISREG(os.fstat(file).st_mode)
+        first = os.read(file, 256).partition(b"\n")[0] if is_file else b""
+    except OSError:
+        return None
+    finally:
+        os.close(file)
     words = first[2:].split() if first.startswith(b"#!") else []
     return shutil.which(os.fsdecode(words[0])) if words else None
