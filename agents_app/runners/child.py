@@ -71,7 +71,10 @@ class ChildProcess:
         return state is not None
 
     def kill_and_reap(self) -> None:
-        """Kill the rest of the group, reap the leader and close all descriptors."""
+        """Kill the rest of the group, reap the leader and close all descriptors; a second call
+        does nothing."""
+        if self.gate is not None:
+            self.gate.close()
         self.signal_group(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(REAP_SECONDS)
@@ -80,6 +83,7 @@ class ChildProcess:
         self.close_stdin()
         if self.pidfd >= 0:
             os.close(self.pidfd)
+            self.pidfd = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ ten milliseconds. The gate is therefore machine code, in a file that is only in 
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
@@ -187,11 +188,24 @@ def _seal(file: int) -> None:
     fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
 
 
+def _candidates(program: str, path: str) -> list[str]:
+    """The files to try; FileNotFoundError if there is none, because the gate tries one at least."""
+    if "/" in program:
+        return [program]
+    found = [str(Path(place) / program) for place in path.split(os.pathsep) if place]
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
+    return found
+
+
 class Gate:
-    """The gate of one program; close it when the program has started or failed to."""
+    """The gate of one program; close it when the program has started or failed to.
+
+    FileNotFoundError if PATH names no directory to search for a bare name."""
 
     def __init__(self, argv: Sequence[str], path: str) -> None:
-        self._argv, self._path = tuple(argv), path
+        self._argv = tuple(argv)
+        self._candidates = _candidates(argv[0], path)
         self._socket, self._theirs = socket.socketpair()
 
     @property
@@ -202,16 +216,11 @@ class Gate:
     @property
     def argv(self) -> tuple[str, ...]:
         descriptors = ",".join(map(str, self._inherited))
-        return (descriptors, *self._candidates(), "", *self._argv)
+        return (descriptors, *self._candidates, "", *self._argv)
 
     @property
     def _inherited(self) -> tuple[int, int]:
         return gate_file(), self._theirs.fileno()
-
-    def _candidates(self) -> list[str]:
-        if "/" in self._argv[0]:
-            return [self._argv[0]]
-        return [str(Path(place) / self._argv[0]) for place in self._path.split(os.pathsep) if place]
 
     def started(self) -> None:
         """The gate has its own copy of the socket, whose end tells this process of the exec."""

@@ -60,13 +60,26 @@ class ProcessRunner:
             child = self._start(spec)
         except (OSError, ValueError, CannotSpawn) as error:
             return Outcome("spawn_failed", None, spawn_error(spec, error)), None
-        self._strays.set_leader(spec.run_id, child.pid, child.sandbox)
-        confinement = self._confine(spec, child)
+        confinement: Confinement | None = None
+        try:
+            self._strays.set_leader(spec.run_id, child.pid, child.sandbox)
+            confinement = self._confine(spec, child)
+            return self._perform(spec, control, sink, child, wake), confinement
+        except BaseException:
+            child.kill_and_reap()
+            if confinement is not None:
+                confinement.end()
+            raise
+
+    def _perform(
+        self, spec: RunSpec, control: RunControl, sink: OutputSink, child: ChildProcess, wake: int
+    ) -> Outcome:
+        """Let the program begin, and return when it is dead."""
         try:
             child.open_gate()
         except (OSError, CannotSpawn) as error:
             child.kill_and_reap()
-            return Outcome("spawn_failed", None, spawn_error(spec, error)), confinement
+            return Outcome("spawn_failed", None, spawn_error(spec, error))
         control.sandbox = OFF if spec.sandbox is None else this_kernel().summary
         # The number last: a reader that finds it finds the time as well.
         control.started_at = time.time()
@@ -79,7 +92,7 @@ class ProcessRunner:
             child.kill_and_reap()
         if supervisor.refusals and spec.sandbox is not None:
             control.refusals = advice_on_refusals(supervisor.refusals, spec.sandbox)
-        return supervisor.outcome(), confinement
+        return supervisor.outcome()
 
     def _start(self, spec: RunSpec) -> ChildProcess:
         if spec.sandbox is not None and os.geteuid() == 0:

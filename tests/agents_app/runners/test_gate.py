@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agents_app.runners import process
 from agents_app.runners.base import Runtime
+from agents_app.runners.child import ChildProcess
 from agents_app.runners.gate import Gate, gate_file, gate_program
 from tests.agents_app.runners.programs import Program
 from tests.agents_app.runners.test_limits import controllers, groups_left
@@ -71,6 +73,27 @@ def test_a_bare_name_is_searched_in_the_path_of_the_run(tmp_path):
     program = Program(tmp_path, "tool", runtime=LIMITED)
     program.spec = replace(program.spec, env={"PATH": f"/nowhere:/etc/passwd:{tools}:/bin"})
     assert program.run().sink.text() == b"found\n"
+
+
+@pytest.mark.parametrize("path", ["", ":"])
+def test_a_bare_name_without_a_path_to_search_is_not_found(tmp_path, path):
+    program = Program(tmp_path, "tool", runtime=LIMITED)
+    program.spec = replace(program.spec, env={"PATH": path})
+    assert program.run().outcome.error.startswith("ENOENT: 'tool'")
+
+
+@pytest.mark.parametrize("broken", ["confine", "open_gate", "_ProcessSupervisor"])
+def test_an_unexpected_error_after_the_start_leaves_no_process(tmp_path, monkeypatch, broken):
+    """The descriptors and children are counted by the fixture of this file."""
+
+    def fail(*_: object) -> None:
+        raise OverflowError("unexpected")
+
+    where = ChildProcess if broken == "open_gate" else process
+    monkeypatch.setattr(where, broken, fail)
+    program = Program(tmp_path, "/bin/sleep", "60", runtime=LIMITED)
+    with pytest.raises(OverflowError):
+        program.run()
 
 
 @pytest.mark.fault("F32")
