@@ -41,6 +41,8 @@ RIGHTS_SINCE = ((1, (1 << 13) - 1), (2, 1 << 13), (3, TRUNCATE), (5, IOCTL_DEV))
 READ_RIGHTS = EXECUTE | READ_FILE | READ_DIR
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 SCOPES_SINCE = 6
+# Why a path cannot be opened that the program could not open, either.
+LEFT_OUT = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP)
 SCOPED = 0b11  # abstract Unix sockets and signals
 
 MACHINE = os.uname().machine
@@ -112,7 +114,8 @@ def known_rights(version: int) -> int:
 class OpenRules:
     """Files and directories that may be read and executed, and others that may also be written.
 
-    They are opened once, so that many runs can use them; a path that does not exist is left out."""
+    They are opened once, so that many runs can use them. A path that does not exist, or that this
+    user cannot reach, is left out; OSError if one cannot be opened for another reason."""
 
     def __init__(self, read: "Iterable[str]", write: "Iterable[str]", version: int) -> None:
         self._fds: list[int] = []
@@ -125,8 +128,11 @@ class OpenRules:
     def _add(self, path: str, rights: int) -> None:
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            return  # the program could not open it, either
+        except OSError as error:
+            if error.errno in LEFT_OUT:
+                return
+            self.close()
+            raise
         self._fds.append(fd)
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             rights &= FILE_RIGHTS

@@ -1,11 +1,13 @@
-"""The program that a sandbox refuses is searched for without waiting and without an end."""
+"""Paths of a sandbox that cannot be used, and the search for the program that it refused."""
 
+import errno
 import os
 from dataclasses import replace
 
 import pytest
 
 from agents_app.runners.base import Sandbox, refused_program
+from agents_app.runners.restrict import OpenRules
 from tests.agents_app.runners.programs import Program
 
 
@@ -37,3 +39,32 @@ def test_the_interpreter_of_a_script_is_found(tmp_path, refused_of):
     script.write_text("#! /bin/sh -e\n")
     script.chmod(0o755)
     assert refused_of(str(script)) == "/bin/sh"
+
+
+def test_paths_that_no_program_could_open_are_left_out(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    rules = OpenRules((str(loop), "/no/such", "/etc/passwd/x", "/etc"), (), 1)
+    assert len(rules.rules) == 1
+    rules.close()
+
+
+def test_a_rule_that_cannot_be_opened_for_another_reason_fails_the_run(tmp_path, monkeypatch):
+    """Too many open files, for example: the run would silently lack a directory."""
+    outcome = Program(tmp_path, "/bin/true", sandbox=Sandbox(read=("/usr", "/bin", "/lib64")))
+    real, opened = os.open, []
+
+    def open_one(path: str, flags: int, *rest: int, **options: int) -> int:
+        if flags & os.O_PATH and opened:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+        fd = real(path, flags, *rest, **options)
+        if flags & os.O_PATH:
+            opened.append(fd)
+        return fd
+
+    monkeypatch.setattr(os, "open", open_one)
+    error = outcome.run().outcome.error
+    monkeypatch.undo()
+    assert error.startswith("EMFILE: '/bin/true' could not start: too many open files")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
