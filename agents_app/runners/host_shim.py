@@ -149,8 +149,8 @@ def start(
 
     def act() -> None:
         version, filter_calls = sandbox["version"], sandbox["filter_calls"]
-        rules = OpenRules(sandbox["read"], sandbox["write"], version)
         try:
+            rules = OpenRules(sandbox["read"], sandbox["write"], version)
             restrict_thread(
                 rules, version=version, filter_calls=filter_calls, drop_capabilities=False
             )
