@@ -1,17 +1,24 @@
-"""The check of doctor about the sandbox: what this kernel promises, and the agents without one."""
+"""The check of doctor about the sandbox: what this kernel promises, the agents without one, and
+whether limits hold from the beginning of a run."""
 
 from datetime import datetime
 
 from agents_app.maintenance.findings import OK, WARNING, WRONG, CheckResults
 from agents_app.models import Agent
-from agents_app.runners import MEANINGS, NONE, Kernel, this_kernel
+from agents_app.runners import MEANINGS, NONE, Kernel, has_gate, this_kernel
 
 ADVICE = "use Linux 6.12 or newer, or `runtime: {type: container}` for code that you do not trust"
+LATE_LIMITS = "limits hold only from shortly after the start of a program: it cannot wait for them"
+GATE_ADVICE = (
+    "needs x86_64 or aarch64 and `sysctl vm.memfd_noexec=0`; or `runtime: {type: container}`"
+)
 
 
 def check_sandbox(_: datetime) -> CheckResults:
     kernel = this_kernel()
     yield from _promises(kernel)
+    if not has_gate():
+        yield WARNING, LATE_LIMITS, GATE_ADVICE
     agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
     confined = [agent for agent in agents if agent.runtime.get("type") != "container"]
     modes = {agent.name: agent.runtime.get("sandbox", {}).get("mode", "auto") for agent in confined}

@@ -28,6 +28,7 @@ from agents_app.runners.containers import (
     installation_label,
 )
 from agents_app.runners.environment import PASSED_ON, base_environment, run_environment
+from agents_app.runners.gate import has_gate
 from agents_app.runners.guard import GUARD, become_subreaper, open_guard_pipe
 from agents_app.runners.host_user import HostUserRunner
 from agents_app.runners.leftovers import end_container, end_leftovers
@@ -65,6 +66,7 @@ __all__ = [
     "become_subreaper",
     "end_container",
     "end_leftovers",
+    "has_gate",
     "installation_label",
     "is_below",
     "missing_promises",

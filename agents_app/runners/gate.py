@@ -181,6 +181,11 @@ def gate_file() -> int:
     return -1
 
 
+def has_gate() -> bool:
+    """Whether limits hold before the first instruction of a program, not only shortly after."""
+    return gate_file() >= 0
+
+
 def _seal(file: int) -> None:
     """No process may change the program: users of other runs reach it as /proc/PID/exe."""
     os.fchmod(file, 0o555)

@@ -5,7 +5,7 @@ import pytest
 from agents_app.admin.run_page import RunFacts
 from agents_app.maintenance import sandbox_checks
 from agents_app.models import Run
-from agents_app.runners import Kernel
+from agents_app.runners import Kernel, gate
 from gateway_app.api.run_shapes import run_shape
 from tests.agents_app.fleet import NOON, Fleet
 
@@ -34,6 +34,13 @@ def test_doctor_names_agents_without_a_sandbox_and_agents_that_cannot_run(
     wrong = ("wrong", "strict requires every promise: its runs fail")
     assert wrong not in findings(monkeypatch, Kernel(7, True))
     assert wrong in findings(monkeypatch, Kernel(2, True))
+
+
+def test_doctor_warns_where_programs_cannot_wait_for_their_limits(fleet: Fleet, monkeypatch):
+    late = ("warning", sandbox_checks.LATE_LIMITS)
+    assert late not in findings(monkeypatch, Kernel(7, True))
+    monkeypatch.setattr(gate, "gate_file", lambda: -1)
+    assert late in findings(monkeypatch, Kernel(7, True))
 
 
 @pytest.mark.parametrize(
