@@ -157,7 +157,7 @@ def _sandbox(definition: Definition, mounts: tuple[Mount, ...], program: str) ->
     if definition.runtime.type == "container":
         return None
     path = definition.env.get("PATH", _server_environment()["PATH"])
-    return sandbox_of(definition.sandbox, mounts, path, program)
+    return sandbox_of(definition.sandbox, mounts, path, program, definition.runtime.run_as)
 
 
 def _base_environment(sandbox: Sandbox | None, state_dir: Path, workdir: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 
 from agents_app.conf import CONF
 from agents_app.installation import database_files
-from agents_app.launch.toolchains import tool_paths, tool_variables
+from agents_app.launch.toolchains import USUAL_TOOLCHAINS, tool_paths, tool_variables
 from agents_app.runners import Mount, Sandbox, is_below
 
 SYSTEM = (
@@ -50,7 +51,7 @@ def sandbox_choice(stored: Mapping[str, Any]) -> SandboxChoice:
 
 
 def sandbox_of(
-    choice: SandboxChoice, mounts: tuple[Mount, ...], path: str, program: str
+    choice: SandboxChoice, mounts: tuple[Mount, ...], path: str, program: str, run_as: str = ""
 ) -> Sandbox | None:
     """The sandbox with all paths of this host; None if the agent does without."""
     if choice.mode == "off":
@@ -65,6 +66,8 @@ def sandbox_of(
         write=write,
         required=choice.mode == "required",
         hidden=hidden,
+        homes=(homes := _homes(run_as)),
+        toolchains=tuple(f"{home}/{name}" for home in homes for name in USUAL_TOOLCHAINS),
     )
 
 
@@ -89,6 +92,15 @@ def sandbox_variables(state_dir: Path, workdir: Path, path: str) -> dict[str, st
 @lru_cache(maxsize=1)
 def user_home() -> Path:
     return Path(os.path.expanduser("~")).resolve()  # noqa: PTH111
+
+
+@lru_cache(maxsize=64)
+def _homes(run_as: str) -> tuple[str, ...]:
+    """Of the user of Drover and of the user of the run, if they are no system directories."""
+    homes = {str(user_home()): None}
+    with contextlib.suppress(KeyError):
+        homes |= {os.path.realpath(pwd.getpwnam(run_as).pw_dir): None} if run_as else {}
+    return tuple(home for home in homes if _is_private(home))
 
 
 @lru_cache(maxsize=512)

@@ -11,6 +11,12 @@ PROGRAM_DIRECTORIES = frozenset(("bin", "sbin", ".bin", "shims", "condabin"))
 SHARED_PREFIXES = (".local", ".cargo", ".config")
 BESIDE_PROGRAMS = {".local": ("lib", "lib64"), ".cargo": ("env",)}
 RUSTUP = ".rustup"
+# Where toolchains usually are in a home.
+USUAL_TOOLCHAINS = (
+    *(".pyenv", ".rbenv", ".nvm", ".volta", ".bun", ".deno", ".asdf", ".sdkman", ".npm-global"),
+    *(".rustup", ".cargo/bin", ".local/bin", ".local/lib", ".local/share/uv", ".local/share/mise"),
+    *("go", "miniconda3", "anaconda3", "miniforge3", "mambaforge"),
+)
 MAX_LINKS = 2000
 PROGRAM_BEGINNINGS = (b"#!", b"\x7fELF")
 

@@ -86,6 +86,9 @@ class Sandbox:
     required: bool = False
     # The files of Drover: no error message advises to add them.
     hidden: tuple[str, ...] = ()
+    # The homes of users, where only toolchains are recommended to be added.
+    homes: tuple[str, ...] = ()
+    toolchains: tuple[str, ...] = ()
 
     @property
     def all_read(self) -> tuple[str, ...]:

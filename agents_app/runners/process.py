@@ -210,7 +210,7 @@ class _ProcessSupervisor(ProgramSupervisor):
             self.child.close_stream(fd)
             return
         self.sink.feed(self.child.streams[fd], data, time.time())
-        if self.child.sandbox is not None:
+        if self.spec.sandbox is not None:
             self._search_refusals(self.child.streams[fd], data)
         if self.flush_at == math.inf:
             self.flush_at = time.monotonic() + FLUSH_SECONDS

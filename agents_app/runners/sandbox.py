@@ -262,14 +262,25 @@ def advice_on_refusals(output: bytes, sandbox: Sandbox) -> dict[str, str]:
 
 
 def _advice(path: str, sandbox: Sandbox) -> str:
-    """Empty if the path is allowed, if its user may not use it anyway, or if it is Drover's."""
+    """Empty if the path is allowed, if its user may not use it anyway, or if it is private."""
     real = os.path.realpath(path)
     writable = tuple(map(os.path.realpath, sandbox.all_write))
     readable = tuple(map(os.path.realpath, sandbox.all_read))
-    if is_below(real, sandbox.hidden) or is_below(real, writable):
+    if is_below(real, writable) or _is_private(real, sandbox):
         return ""
     if os.access(real, os.R_OK) and not is_below(real, readable):
         return READ_ADVICE.format(path)
     if not os.path.lexists(real):
-        real = path = os.path.dirname(path)  # noqa: PTH120
-    return WRITE_ADVICE.format(path) if os.access(real, os.W_OK) else ""
+        path = os.path.dirname(path)  # noqa: PTH120
+        real = os.path.realpath(path)
+    may_advise = os.access(real, os.W_OK) and not _is_private(real, sandbox)
+    return WRITE_ADVICE.format(path) if may_advise else ""
+
+
+def _is_private(real: str, sandbox: Sandbox) -> bool:
+    """Drover's files, and those of users beside their toolchains; also a directory above them."""
+    if is_below(real, sandbox.hidden):
+        return True
+    if is_below(real, sandbox.homes):
+        return not is_below(real, sandbox.toolchains)
+    return any(is_below(home, (real,)) for home in sandbox.homes)

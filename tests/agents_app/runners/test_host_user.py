@@ -40,6 +40,7 @@ class Result:
     def __init__(self, program: Program) -> None:
         self.outcome: Outcome = program.outcome
         self.output = program.sink.text()
+        self.refusals = program.control.refusals
         self.seconds = program.took_seconds
 
 
@@ -245,6 +246,14 @@ def test_the_program_in_a_sandbox_has_no_privileges_and_writes_only_its_own(way:
     assert "own" in lines
     assert {"NoNewPrivs:\t1", f"CapEff:\t{'0' * 16}"} <= set(lines), lines
     assert sum("ermission denied" in line for line in lines) == 2
+
+
+def test_a_refused_path_gets_advice(way: Way):
+    outside = way.users.public_directory() / "outside"
+    outside.write_text("")
+    outside.chmod(0o644)
+    result = way.run(f"cat {outside}", sandbox=SYSTEM_ONLY)
+    assert list(result.refusals) == [str(outside)]
 
 
 def test_limits_hold_for_the_first_fork_also_through_sudo(way: Way):

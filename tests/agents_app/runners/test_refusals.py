@@ -8,6 +8,7 @@ import pytest
 
 from agents_app.runners.base import Sandbox, refused_program
 from agents_app.runners.restrict import OpenRules
+from agents_app.runners.sandbox import advice_on_refusals
 from tests.agents_app.runners.programs import Program
 
 
@@ -68,3 +69,15 @@ def test_a_rule_that_cannot_be_opened_for_another_reason_fails_the_run(tmp_path,
     assert error.startswith("EMFILE: '/bin/true' could not start: too many open files")
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(opened[0])
+
+
+def test_private_files_of_a_home_are_not_recommended(tmp_path):
+    home, data = tmp_path / "home", tmp_path / "data"
+    for directory in (home / ".ssh", home / ".pyenv", data):
+        directory.mkdir(parents=True)
+    (home / ".ssh" / "key").write_text("")
+    paths = (home / ".ssh" / "key", home / "new", home, tmp_path, tmp_path / "new", home / ".pyenv")
+    inside = Sandbox(hidden=(str(data),), homes=(str(home),), toolchains=(f"{home}/.pyenv",))
+    for path in paths:
+        found = advice_on_refusals(f"cat: {path}: Permission denied\n".encode(), inside)
+        assert list(found) == ([str(path)] if path.name == ".pyenv" else [])
