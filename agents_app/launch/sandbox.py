@@ -22,10 +22,10 @@ SYSTEM = (
 )
 # Where a home, of a service such as `daemon`, hides nothing: programs are there.
 PROGRAMS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games")
-# Not all of /dev: root owns the disks there.
+# Not all of /dev: root owns the disks there, and in /dev/pts are the terminals of people who work
+# as the same user.
 DEVICES = tuple(
-    f"/dev/{name}"
-    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+    f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm")
 )
 HOME_NAME, TEMPORARY_NAME = ".home", ".tmp"
 # Toolchains that are installed or removed while a worker runs are found after this time.

@@ -132,7 +132,9 @@ def test_the_data_directory_and_the_home_are_in_no_rule():
     assert not is_below(data, (*box.all_read, *box.all_write))
     assert not [path for path in (*box.all_read, *box.write) if is_below(path, (data,))]
     assert not is_below(str(Path.home()), made().all_read)
-    assert not is_below("/dev/sda", (*made().all_read, *made().all_write))
+    for device in ("/dev/sda", "/dev/pts/0", "/dev/ptmx"):
+        assert not is_below(device, (*made().all_read, *made().all_write))
+    assert "/dev/pts" in made(write=("/dev/pts",)).write
 
 
 def test_no_rule_leads_into_the_data_directory(tmp_path):
