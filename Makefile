@@ -64,11 +64,13 @@ agent-command: $(VENV)/.installed
 
 # Versions and hashes for all platforms; versions stay, unless pyproject.toml asks for others or
 # OPTIONS says `--upgrade` or `--upgrade-package NAME`. The tests need a newer Python than Drover.
+# One version of uv, because another one may write the files differently.
+UV := uv==0.13.8
 LOCK := $(VENV)/lock/bin/uv pip compile pyproject.toml --no-config --universal --generate-hashes \
   --no-annotate --no-header --quiet $(OPTIONS)
 lock:
 	$(PYTHON) -m venv $(VENV)/lock
-	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check $(UV)
 	$(LOCK) --python-version 3.11 --output-file requirements.lock
 	$(LOCK) --python-version 3.11.5 --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 

@@ -1,7 +1,6 @@
 """What the sandbox adds to a run of a child process, without and with limits."""
 
 import os
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -10,7 +9,7 @@ from statistics import median
 
 from agents_app.conf import ROOT
 from agents_app.runners import ProcessRunner, RunControl, RunSpec, Runtime, Sandbox
-from tests.benchmarks.bed import PEER, Bed, Numbers, medians
+from tests.benchmarks.bed import PEER, SQLITE, Bed, Numbers, inside, medians
 from tests.benchmarks.table import Row
 
 RUNS = 200
@@ -27,7 +26,7 @@ class _NoSink:
 def measure(bed: Bed) -> list[Row]:
     with tempfile.TemporaryDirectory() as directory:
         free = _spec(Path(directory))
-        confined = replace(free, sandbox=_sandbox(Path(directory)))
+        confined = replace(free, sandbox=_sandbox(bed, Path(directory)))
         subjects = {
             PEER: lambda: _time(free),
             "without limits": lambda: _time(confined),
@@ -48,16 +47,17 @@ def measure(bed: Bed) -> list[Row]:
     ]
 
 
-def _sandbox(directory: Path) -> Sandbox:
-    """As many rules as a run has: the system, a few toolchains, and directories of its own."""
-    system = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/sys")
-    tools = (sys.prefix, sys.base_prefix, *(str(ROOT / name) for name in ("docs", "examples")))
-    devices = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+def _sandbox(bed: Bed, directory: Path) -> Sandbox:
+    """With the rules of a real run on this machine, and directories of its own."""
+    found = {
+        name: tuple(paths)
+        for name, paths in inside(bed.drover(SQLITE), "sandbox:paths", program=PROGRAM).items()
+    }
     return Sandbox(
-        own_read=(str(ROOT / "agents_app" / "agent_bin"), str(directory), PROGRAM),
+        own_read=(str(ROOT / "agents_app" / "agent_bin"), str(directory), *found["own_read"]),
         own_write=(str(directory / "1"), str(directory)),
-        read=(*system, *tools),
-        write=tuple(f"/dev/{name}" for name in devices),
+        read=found["read"],
+        write=found["write"],
     )
 
 
