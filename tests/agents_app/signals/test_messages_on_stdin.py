@@ -107,9 +107,10 @@ class Holding(Sink):
 
     def __init__(self) -> None:
         super().__init__()
-        self.let_finish = threading.Event()
+        self.is_fed, self.let_finish = threading.Event(), threading.Event()
 
     def feed(self, stream: int, data: bytes, at: float) -> None:
+        self.is_fed.set()
         self.let_finish.wait(20)
         super().feed(stream, data, at)
 
@@ -119,11 +120,14 @@ def test_a_program_that_ends_during_a_message_ends_its_run(
 ):
     """Both in one poll: that its input is closed, and that there is more to say."""
     program = shell(
-        "until [ -e full ]; do sleep 0.02; done; echo on; exec <&-; echo done > closed; sleep 60"
+        "until [ -e full ]; do sleep 0.02; done; echo on; until [ -e held ]; do sleep 0.02; done; "
+        "exec <&-; echo done > closed; sleep 60"
     )
     program.sink = sink = Holding()
     hearing(program).control.stdin_messages.add(1, b"x" * 200_000 + b"\n")
     (program.cwd / "full").touch()
+    assert sink.is_fed.wait(20)
+    (program.cwd / "held").touch()
     program.note("closed")
     program.control.stdin_messages.add(2, b"more\n")
     sink.let_finish.set()
