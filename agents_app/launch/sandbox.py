@@ -117,7 +117,7 @@ def _paths(
         *_without((*tools, *_declared(choice.read)), hidden),
     )
     write = (*DEVICES, *_without(_declared(choice.write), hidden))
-    return tuple(dict.fromkeys(read)), tuple(dict.fromkeys(write))
+    return _outermost(read), tuple(dict.fromkeys(write))
 
 
 def _is_private(home: str) -> bool:
@@ -144,6 +144,16 @@ def _without(paths: Iterable[str], hidden: tuple[str, ...]) -> list[str]:
         else:
             found.append(real)
     return found
+
+
+def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    """Without paths below others: every rule takes time in each start of a run."""
+    unique = dict.fromkeys(paths)
+    return tuple(
+        path
+        for path in unique
+        if not any(is_below(path, (above,)) for above in unique if above != path)
+    )
 
 
 def _entries(directory: str) -> list[str]:

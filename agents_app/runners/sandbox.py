@@ -105,7 +105,7 @@ class SandboxThread:
 
     __slots__ = ("_answers", "_closed", "_landlock", "_lock", "_requests")
 
-    def __init__(self, restrict: Callable[[], None], *, landlock: int) -> None:
+    def __init__(self, *, landlock: int) -> None:
         self._lock = threading.Lock()
         self._closed = False
         self._landlock = landlock
@@ -115,11 +115,6 @@ class SandboxThread:
             _thread.start_new_thread(_serve, (self._requests, self._answers))
         except RuntimeError:  # the answer of Python to each error of the system
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
-        try:
-            self.call(restrict)
-        except BaseException:
-            self.close()
-            raise
 
     def call(self, act: Callable[[], T]) -> T:
         """The result of the function, called with the rights of the sandbox."""
@@ -188,21 +183,26 @@ def start_in_sandbox(
     if kernel.summary == NONE:
         return None, act()
     own = OpenRules(sandbox.own_read, sandbox.own_write, kernel.landlock)
-    restrict = partial(
-        restrict_thread,
-        own,
-        LASTING_RULES.of(sandbox.read, sandbox.write, kernel.landlock),
-        version=kernel.landlock,
-        filter_calls=kernel.filters_calls,
-        drop_capabilities=drop_capabilities,
-    )
-    thread = SandboxThread(restrict, landlock=kernel.landlock)
-    own.close()
+    lasting = LASTING_RULES.of(sandbox.read, sandbox.write, kernel.landlock)
+
+    def restrict_and_act() -> T:
+        restrict_thread(
+            *(own, lasting),
+            version=kernel.landlock,
+            filter_calls=kernel.filters_calls,
+            drop_capabilities=drop_capabilities,
+        )
+        return act()
+
+    thread = SandboxThread(landlock=kernel.landlock)
     try:
-        return thread, thread.call(act)
+        # In one call, because each call costs two switches between threads.
+        return thread, thread.call(restrict_and_act)
     except BaseException:
         thread.close()
         raise
+    finally:
+        own.close()
 
 
 class LastingRules:

@@ -226,10 +226,21 @@ def test_rows_of_earlier_versions_have_the_default():
     assert sandbox_choice(stored) == SandboxChoice("off", ("/a",), ("/b",))
 
 
-def test_a_home_in_a_declared_path_is_that_of_the_user(monkeypatch):
-    monkeypatch.setenv("HOME", "/usr")
+def test_a_path_below_another_needs_no_rule_of_its_own(tmp_path):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    read = made(read=(str(inner), str(tmp_path / "a"), "/usr/bin")).read
+    assert [path for path in read if path.startswith((str(tmp_path), "/usr"))] == [
+        "/usr",
+        str(tmp_path / "a"),
+    ]
+
+
+def test_a_home_in_a_declared_path_is_that_of_the_user(monkeypatch, tmp_path):
+    (tmp_path / "share").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
     sandbox.user_home.cache_clear()
     try:
-        assert "/usr/share" in made(read=("~/share",)).read
+        assert str(tmp_path / "share") in made(read=("~/share",)).read
     finally:
         sandbox.user_home.cache_clear()
