@@ -114,8 +114,13 @@ def _die_with_parent(signum: signal.Signals) -> Callable[[], None] | None:
         return None
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
+    resets = signum not in (signal.SIGKILL, signal.SIGSTOP)
 
     def prepare() -> None:
+        # A shell starts background jobs with SIGINT and SIGQUIT ignored, and a child inherits
+        # that: the signal would be lost until the child installs its handler.
+        if resets:
+            signal.signal(signum, signal.SIG_DFL)
         prctl(_PR_SET_PDEATHSIG, int(signum))
         if os.getppid() != parent:
             # The parent died before prctl, so the kernel will not send the signal.

@@ -168,6 +168,22 @@ def test_a_killed_supervisor_leaves_no_orphan(tmp_path: Path) -> None:
         wait_for(lambda: all_gone(children), 2)
 
 
+def test_a_supervisor_that_ignores_the_signal_of_its_death_leaves_no_orphan(tmp_path: Path) -> None:
+    """A script that starts it in the background has SIGQUIT ignored, and a role that has not yet
+    installed its handler would ignore SIGQUIT, too."""
+    before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    try:
+        stack = ToyStack(tmp_path, role("worker", SLEEPS, death_signal="SIGQUIT"))
+    finally:
+        signal.signal(signal.SIGQUIT, before)
+    with stack:
+        stack.wait_for_text("everything is ready")
+        children = stack.children()
+        assert children
+        stack.process.kill()
+        wait_for(lambda: all_gone(children), 2)
+
+
 def test_a_supervisor_killed_while_it_starts_leaves_no_orphan(tmp_path: Path) -> None:
     roles = [role(f"r{i}", SLEEPS, ready_file=str(tmp_path / "never")) for i in range(8)]
     with ToyStack(tmp_path, *roles) as stack:
