@@ -28,7 +28,7 @@ from guard import (  # type: ignore[import-not-found]
     children_of_this,
     kill_with_group,
 )
-from restrict import OpenRules, restrict_thread  # type: ignore[import-not-found]
+from restrict import OpenRules, give_up_rights, restrict_files  # type: ignore[import-not-found]
 
 LINGER_SECONDS = 0.25
 KILL_SECONDS = 5.0
@@ -151,9 +151,8 @@ def start(
         version, filter_calls = sandbox["version"], sandbox["filter_calls"]
         try:
             rules = OpenRules(sandbox["read"], sandbox["write"], version)
-            restrict_thread(
-                rules, version=version, filter_calls=filter_calls, drop_capabilities=False
-            )
+            give_up_rights(filter_calls=filter_calls, drop_capabilities=False)
+            restrict_files(rules, version=version)
             started.append(subprocess.Popen(argv, **options))
         except BaseException as error:
             failed.append(error)

@@ -68,7 +68,7 @@ class ProcessRunner:
         except BaseException:
             child.kill_and_reap()
             if confinement is not None:
-                confinement.end()
+                confinement.remove()
             raise
 
     def _perform(
@@ -118,10 +118,10 @@ def _with_limits(outcome: Outcome, confinement: Confinement | None) -> Outcome:
     """Name the limit that a failing program reached: most likely it failed because of it."""
     if confinement is None:
         return outcome
-    reached = confinement.end()
-    if not reached or outcome.kind != "exited" or outcome.exit_code in (0, EXIT_RERUN):
-        return outcome
-    return replace(outcome, error=reached)
+    failed = outcome.kind == "exited" and outcome.exit_code not in (0, EXIT_RERUN)
+    reached = confinement.reached_limit() if failed else ""
+    confinement.remove()
+    return replace(outcome, error=reached) if reached else outcome
 
 
 class _ProcessSupervisor(ProgramSupervisor):

@@ -65,24 +65,26 @@ def has_system_call_filter() -> bool:
     return False
 
 
-def restrict_thread(
-    *rules: "OpenRules", version: int, filter_calls: bool, drop_capabilities: bool
-) -> None:
-    """Restrict this thread for ever; OSError if the kernel refuses a part.
-
-    `version` is that of Landlock, 0 to do without."""
-    ruleset = _ruleset(rules, version) if version else -1
-    try:
-        if drop_capabilities:
-            _drop_capabilities()
-        _prctl(PR_SET_NO_NEW_PRIVS, 1)
-        if ruleset >= 0:
-            _call(SYS_RESTRICT_SELF, ruleset, 0)
-    finally:
-        if ruleset >= 0:
-            os.close(ruleset)
+def give_up_rights(*, filter_calls: bool, drop_capabilities: bool) -> None:
+    """Restrict this thread, and the threads that it starts from now on, for ever: no new
+    privileges, the filter of system calls, no capabilities. OSError if the kernel refuses."""
+    if drop_capabilities:
+        _drop_capabilities()
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
     if filter_calls:
         _filter_calls()
+
+
+def restrict_files(*rules: "OpenRules", version: int) -> None:
+    """Restrict this thread, which must have given up its rights, to files and directories for
+    ever; OSError if the kernel refuses. `version` is that of Landlock, 0 to do without."""
+    if not version:
+        return
+    ruleset = _ruleset(rules, version)
+    try:
+        _call(SYS_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
 
 
 def _call(number: int, *arguments: "int | bytes | None") -> int:

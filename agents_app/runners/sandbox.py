@@ -7,6 +7,7 @@ process is inside, too.
 """
 
 import _thread
+import contextlib
 import errno
 import os
 import re
@@ -15,8 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache, partial
-from queue import SimpleQueue
+from functools import cache, lru_cache, partial
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from agents_app.runners.base import (
@@ -29,14 +30,17 @@ from agents_app.runners.base import (
 from agents_app.runners.restrict import (
     SCOPES_SINCE,
     OpenRules,
+    give_up_rights,
     has_system_call_filter,
     landlock_version,
-    restrict_thread,
+    restrict_files,
 )
 
 T = TypeVar("T")
 # After this time a directory that was replaced is opened again.
 KEEP_SECONDS = 30
+# As many runs can start at the same time without waiting for a new thread.
+SPARE_THREADS = 4
 # How a run was confined, as stored with the run; promises that did not hold follow `on`.
 OFF, ON, NONE = "off", "on", "none"
 
@@ -111,10 +115,7 @@ class SandboxThread:
         self._landlock = landlock
         self._requests: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
         self._answers: SimpleQueue[Any] = SimpleQueue()
-        try:
-            _thread.start_new_thread(_serve, (self._requests, self._answers))
-        except RuntimeError:  # the answer of Python to each error of the system
-            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
+        _start_thread(_serve, self._requests, self._answers)
 
     def call(self, act: Callable[[], T]) -> T:
         """The result of the function, called with the rights of the sandbox."""
@@ -150,6 +151,13 @@ class _Failure:
     error: BaseException
 
 
+def _start_thread(function: Callable[..., None], *arguments: object) -> None:
+    try:
+        _thread.start_new_thread(function, arguments)
+    except RuntimeError:  # the answer of Python to each error of the system
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
+
+
 def _serve(requests: "SimpleQueue[Callable[[], Any] | None]", answers: "SimpleQueue[Any]") -> None:
     while (act := requests.get()) is not None:
         try:
@@ -172,6 +180,66 @@ def _reaches(pid: int, *, scoped: bool) -> bool:
     return True
 
 
+class SpareThreads:
+    """Threads that have everything of a sandbox but its files, made before runs need them.
+
+    A thread inherits the restrictions of the thread that starts it. So one thread, which makes
+    the others, gives up its rights once, and no run waits for that."""
+
+    def __init__(self, kernel: Kernel, *, drop_capabilities: bool) -> None:
+        self._kernel = kernel
+        self._drop_capabilities = drop_capabilities
+        # Each request is the function that takes the thread, or the reason why there is none.
+        self._requests: SimpleQueue[Callable[[SandboxThread | OSError], None]] = SimpleQueue()
+        self._spare: SimpleQueue[SandboxThread] = SimpleQueue()
+        _start_thread(self._make)
+
+    def take(self) -> SandboxThread:
+        """OSError if the kernel refuses the restrictions or a thread. Call `refill` later."""
+        with contextlib.suppress(Empty):
+            return self._spare.get_nowait()
+        answer: SimpleQueue[SandboxThread | OSError] = SimpleQueue()
+        self._requests.put(answer.put)
+        made = answer.get()
+        if isinstance(made, OSError):
+            raise made
+        return made
+
+    def refill(self) -> None:
+        """Have a thread made for a later run, while no run waits for it."""
+        if self._spare.qsize() < SPARE_THREADS:
+            self._requests.put(self._keep)
+
+    def _keep(self, made: SandboxThread | OSError) -> None:
+        if isinstance(made, SandboxThread):
+            self._spare.put(made)
+
+    def _make(self) -> None:
+        has_rights = True
+        while True:
+            answer = self._requests.get()
+            try:
+                if has_rights:
+                    give_up_rights(
+                        filter_calls=self._kernel.filters_calls,
+                        drop_capabilities=self._drop_capabilities,
+                    )
+                    has_rights = False
+                answer(SandboxThread(landlock=self._kernel.landlock))
+            except OSError as error:
+                answer(error)
+
+
+@cache
+def spare_threads(kernel: Kernel, *, drop_capabilities: bool) -> SpareThreads:
+    """A run as another user drops its capabilities later, so there are two kinds."""
+    return SpareThreads(kernel, drop_capabilities=drop_capabilities)
+
+
+# Threads do not survive a fork.
+os.register_at_fork(after_in_child=spare_threads.cache_clear)
+
+
 def start_in_sandbox(
     sandbox: Sandbox, act: Callable[[], T], *, drop_capabilities: bool, kernel: Kernel | None = None
 ) -> tuple[SandboxThread | None, T]:
@@ -182,25 +250,24 @@ def start_in_sandbox(
     refuse_missing_promises(sandbox, kernel)
     if kernel.summary == NONE:
         return None, act()
-    own = OpenRules(sandbox.own_read, sandbox.own_write, kernel.landlock)
+    spare = spare_threads(kernel, drop_capabilities=drop_capabilities)
     lasting = LASTING_RULES.of(sandbox.read, sandbox.write, kernel.landlock)
+    own = OpenRules(sandbox.own_read, sandbox.own_write, kernel.landlock)
 
     def restrict_and_act() -> T:
-        restrict_thread(
-            *(own, lasting),
-            version=kernel.landlock,
-            filter_calls=kernel.filters_calls,
-            drop_capabilities=drop_capabilities,
-        )
+        restrict_files(own, lasting, version=kernel.landlock)
         return act()
 
-    thread = SandboxThread(landlock=kernel.landlock)
     try:
-        # In one call, because each call costs two switches between threads.
-        return thread, thread.call(restrict_and_act)
-    except BaseException:
-        thread.close()
-        raise
+        thread = spare.take()
+        try:
+            # In one call, because each call costs two switches between threads.
+            return thread, thread.call(restrict_and_act)
+        except BaseException:
+            thread.close()
+            raise
+        finally:
+            spare.refill()
     finally:
         own.close()
 

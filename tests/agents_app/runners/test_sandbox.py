@@ -5,7 +5,6 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,6 @@ from tests.agents_app.runners.programs import SYSTEM_ONLY, Program
 from tests.parts.missing import missing
 from tests.parts.processes import is_gone
 from tests.parts.users_part import Users, as_user
-from tests.parts.waiting import wait_for
 
 OLD = Kernel(landlock=2, filters_calls=True)
 
@@ -138,23 +136,6 @@ def test_other_threads_of_the_worker_keep_their_rights(tmp_path):
     assert done.stdout == "still readable"
     program.control.stop("enough", grace_seconds=0)
     program.join()
-
-
-def test_the_thread_of_a_sandbox_ends_with_its_run(tmp_path):
-    before = threading.active_count(), len(os.listdir("/proc/self/task"))
-    for _ in range(3):
-        Program(tmp_path, "/bin/true", sandbox=SYSTEM_ONLY).run()
-        Program(tmp_path, "/no/such/program", sandbox=SYSTEM_ONLY).run()
-    wait_for(lambda: len(os.listdir("/proc/self/task")) <= before[1])
-
-
-def test_a_thread_that_cannot_start_fails_the_run_as_a_process_does(tmp_path, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(sandbox._thread, "start_new_thread", refuse)
-    outcome = Program(tmp_path, "/bin/true", sandbox=SYSTEM_ONLY).run().outcome
-    assert outcome.error.startswith("EAGAIN: '/bin/true' could not start: the process limit")
 
 
 # --- strays ---------------------------------------------------------------------------------
