@@ -28,7 +28,7 @@ from guard import (  # type: ignore[import-not-found]
     children_of_this,
     kill_with_group,
 )
-from restrict import OpenRules, give_up_rights, restrict_files  # type: ignore[import-not-found]
+from restrict import OpenRules, give_up_rights, new_ruleset, restrict_files  # type: ignore[import-not-found]
 
 LINGER_SECONDS = 0.25
 KILL_SECONDS = 5.0
@@ -150,9 +150,10 @@ def start(
     def act() -> None:
         version, filter_calls = sandbox["version"], sandbox["filter_calls"]
         try:
-            rules = OpenRules(sandbox["read"], sandbox["write"], version)
             give_up_rights(filter_calls=filter_calls, drop_capabilities=False)
-            restrict_files(rules, version=version)
+            if version:
+                rules = OpenRules(sandbox["read"], sandbox["write"], version)
+                restrict_files(new_ruleset(version, rules))
             started.append(subprocess.Popen(argv, **options))
         except BaseException as error:
             failed.append(error)

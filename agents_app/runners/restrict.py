@@ -75,16 +75,10 @@ def give_up_rights(*, filter_calls: bool, drop_capabilities: bool) -> None:
         _filter_calls()
 
 
-def restrict_files(*rules: "OpenRules", version: int) -> None:
-    """Restrict this thread, which must have given up its rights, to files and directories for
-    ever; OSError if the kernel refuses. `version` is that of Landlock, 0 to do without."""
-    if not version:
-        return
-    ruleset = _ruleset(rules, version)
-    try:
-        _call(SYS_RESTRICT_SELF, ruleset, 0)
-    finally:
-        os.close(ruleset)
+def restrict_files(ruleset: int) -> None:
+    """Restrict this thread, which must have given up its rights, to the files of a ruleset for
+    ever; OSError if the kernel refuses."""
+    _call(SYS_RESTRICT_SELF, ruleset, 0)
 
 
 def _call(number: int, *arguments: "int | bytes | None") -> int:
@@ -147,26 +141,26 @@ class OpenRules:
     __del__ = close
 
 
-def _ruleset(rules: "Iterable[OpenRules]", version: int) -> int:
+def new_ruleset(version: int, rules: OpenRules) -> int:
+    """A descriptor, which the caller closes, of a ruleset for this version of Landlock."""
     scoped = SCOPED if version >= SCOPES_SINCE else 0
     attributes = struct.pack("=QQQ", known_rights(version), 0, scoped)
     ruleset = _call(SYS_CREATE_RULESET, attributes, len(attributes), 0)
     try:
-        for each in rules:
-            _add_rules(ruleset, each.rules)
+        add_rules(ruleset, rules)
     except BaseException:
         os.close(ruleset)
         raise
     return ruleset
 
 
-def _add_rules(ruleset: int, rules: "list[bytes]") -> None:
+def add_rules(ruleset: int, added: OpenRules) -> None:
     """As `_call` does, with the numbers converted once: a run has about thirty rules."""
     assert _libc is not None
     system_call = _libc.syscall
     number, target = ctypes.c_long(SYS_ADD_RULE), ctypes.c_long(ruleset)
     kind, no_flags = ctypes.c_long(RULE_PATH_BENEATH), ctypes.c_long(0)
-    for rule in rules:
+    for rule in added.rules:
         if system_call(number, target, kind, rule, no_flags) < 0:
             raise OSError(ctypes.get_errno(), "Landlock refused a rule")
 

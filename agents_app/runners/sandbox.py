@@ -10,7 +10,6 @@ import _thread
 import contextlib
 import errno
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,19 +19,15 @@ from functools import cache, lru_cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from agents_app.runners.base import (
-    READ_ADVICE,
-    WRITE_ADVICE,
-    CannotSpawn,
-    Sandbox,
-    is_below,
-)
+from agents_app.runners.base import CannotSpawn, Sandbox
 from agents_app.runners.restrict import (
     SCOPES_SINCE,
     OpenRules,
+    add_rules,
     give_up_rights,
     has_system_call_filter,
     landlock_version,
+    new_ruleset,
     restrict_files,
 )
 
@@ -205,14 +200,15 @@ class SpareThreads:
             raise made
         return made
 
-    def refill(self) -> None:
-        """Have a thread made for a later run, while no run waits for it."""
+    def refill(self, rules: "SharedRules") -> None:
+        """Have a thread and a ruleset made for a later run, while no run waits for them."""
         if self._spare.qsize() < SPARE_THREADS:
-            self._requests.put(self._keep)
+            self._requests.put(partial(self._keep, rules))
 
-    def _keep(self, made: SandboxThread | OSError) -> None:
+    def _keep(self, rules: "SharedRules", made: SandboxThread | OSError) -> None:
         if isinstance(made, SandboxThread):
             self._spare.put(made)
+            rules.prepare()
 
     def _make(self) -> None:
         has_rights = True
@@ -251,11 +247,12 @@ def start_in_sandbox(
     if kernel.summary == NONE:
         return None, act()
     spare = spare_threads(kernel, drop_capabilities=drop_capabilities)
-    lasting = LASTING_RULES.of(sandbox.read, sandbox.write, kernel.landlock)
-    own = OpenRules(sandbox.own_read, sandbox.own_write, kernel.landlock)
+    shared = SHARED_RULES.of(sandbox.read, sandbox.write, kernel.landlock)
+    ruleset = _ruleset_of(sandbox, shared, kernel.landlock)
 
     def restrict_and_act() -> T:
-        restrict_files(own, lasting, version=kernel.landlock)
+        if kernel.landlock:
+            restrict_files(ruleset)
         return act()
 
     try:
@@ -267,35 +264,80 @@ def start_in_sandbox(
             thread.close()
             raise
         finally:
-            spare.refill()
+            spare.refill(shared)
     finally:
-        own.close()
+        if ruleset >= 0:
+            os.close(ruleset)
 
 
-class LastingRules:
-    """Rules that many runs share, opened for a while: that costs more than the rest of a sandbox.
+# --- its rules ------------------------------------------------------------------------------
 
-    Few, because each holds about thirty descriptors."""
+
+class SharedRules:
+    """Rules that many runs share. Their paths are kept open for a while, and a ruleset that has
+    them is built in advance, because both cost more than the rest of a sandbox."""
+
+    def __init__(self, read: tuple[str, ...], write: tuple[str, ...], version: int) -> None:
+        self._rulesets: SimpleQueue[int] = SimpleQueue()
+        self._rules = OpenRules(read, write, version)
+        self._version = version
+        self.until = time.monotonic() + KEEP_SECONDS
+
+    def ruleset(self) -> int:
+        """A ruleset with these rules, which the caller closes."""
+        with contextlib.suppress(Empty):
+            return self._rulesets.get_nowait()
+        return new_ruleset(self._version, self._rules)
+
+    def prepare(self) -> None:
+        if self._version and self._rulesets.empty():
+            self._rulesets.put(new_ruleset(self._version, self._rules))
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                os.close(self._rulesets.get_nowait())
+
+
+class SharedRulesByPaths:
+    """Few, because each holds about thirty descriptors."""
 
     def __init__(self, most: int = 8) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._opened: dict[tuple[Any, ...], tuple[float, OpenRules]] = {}
+        self._kept: dict[tuple[Any, ...], SharedRules] = {}
 
-    def of(self, read: tuple[str, ...], write: tuple[str, ...], version: int) -> OpenRules:
-        key, now = (read, write, version), time.monotonic()
+    def of(self, read: tuple[str, ...], write: tuple[str, ...], version: int) -> SharedRules:
+        key = (read, write, version)
         with self._lock:
-            until, rules = self._opened.pop(key, (0.0, None))
-            if rules is None or until < now:
-                until, rules = now + KEEP_SECONDS, OpenRules(read, write, version)
+            rules = self._kept.pop(key, None)
+            if rules is None or rules.until < time.monotonic():
+                rules = SharedRules(read, write, version)
             # As the last one; the first one was not used for the longest time.
-            self._opened[key] = until, rules
-            if len(self._opened) > self._most:
-                del self._opened[next(iter(self._opened))]
+            self._kept[key] = rules
+            if len(self._kept) > self._most:
+                del self._kept[next(iter(self._kept))]
             return rules
 
 
-LASTING_RULES = LastingRules()
+SHARED_RULES = SharedRulesByPaths()
+
+
+def _ruleset_of(sandbox: Sandbox, shared: SharedRules, version: int) -> int:
+    """A ruleset with the shared rules and those of the run alone; -1 without Landlock."""
+    if not version:
+        return -1
+    ruleset = shared.ruleset()
+    try:
+        own = OpenRules(sandbox.own_read, sandbox.own_write, version)
+        try:
+            add_rules(ruleset, own)
+        finally:
+            own.close()
+    except BaseException:
+        os.close(ruleset)
+        raise
+    return ruleset
 
 
 def refuse_missing_promises(sandbox: Sandbox, kernel: Kernel) -> None:
@@ -305,49 +347,3 @@ def refuse_missing_promises(sandbox: Sandbox, kernel: Kernel) -> None:
             f"sandbox_unavailable: this kernel does not keep: {', '.join(kernel.missing)} "
             f"(Landlock {kernel.landlock}); use Linux 6.12 or newer, or write `sandbox: auto`"
         )
-
-
-# --- what it refused ------------------------------------------------------------------------
-
-REFUSAL = re.compile(rb"[Pp]ermission denied|EACCES")
-_ANY_PATH = re.compile(r"/[^\s:'\"`,;()<>|\x1b]+")
-MAX_PATHS = 5
-
-
-def advice_on_refusals(output: bytes, sandbox: Sandbox) -> dict[str, str]:
-    """What to add for the paths that the output reports as refused, if the sandbox refused them."""
-    advice: dict[str, str] = {}
-    for line in output.splitlines():
-        if not REFUSAL.search(line):
-            continue
-        # A path at the beginning is usually the name of the program that reports.
-        paths = _ANY_PATH.findall(line.decode(errors="replace"), 1)
-        path = paths[-1].rstrip(".") if paths else ""
-        if path and len(advice) < MAX_PATHS and (text := _advice(path, sandbox)):
-            advice[path] = text
-    return advice
-
-
-def _advice(path: str, sandbox: Sandbox) -> str:
-    """Empty if the path is allowed, if its user may not use it anyway, or if it is private."""
-    real = os.path.realpath(path)
-    writable = tuple(map(os.path.realpath, sandbox.all_write))
-    readable = tuple(map(os.path.realpath, sandbox.all_read))
-    if is_below(real, writable) or _is_private(real, sandbox):
-        return ""
-    if os.access(real, os.R_OK) and not is_below(real, readable):
-        return READ_ADVICE.format(path)
-    if not os.path.lexists(real):
-        path = os.path.dirname(path)  # noqa: PTH120
-        real = os.path.realpath(path)
-    may_advise = os.access(real, os.W_OK) and not _is_private(real, sandbox)
-    return WRITE_ADVICE.format(path) if may_advise else ""
-
-
-def _is_private(real: str, sandbox: Sandbox) -> bool:
-    """Drover's files, and those of users beside their toolchains; also a directory above them."""
-    if is_below(real, sandbox.hidden):
-        return True
-    if is_below(real, sandbox.homes):
-        return not is_below(real, sandbox.toolchains)
-    return any(is_below(home, (real,)) for home in sandbox.homes)

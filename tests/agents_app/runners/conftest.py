@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from agents_app.runners.sandbox import this_kernel
 from tests.agents_app.runners.containers import Contained, NewContained
 from tests.agents_app.runners.programs import Program, Shell
+from tests.parts.missing import missing
 
 if TYPE_CHECKING:
     from tests.parts.docker_part import DockerEngine
@@ -40,7 +42,7 @@ def nothing_leaks() -> Iterator[None]:
 
 
 def open_fds() -> set[str]:
-    """What the descriptors point to, without the family's one lasting view of its children."""
+    """What the descriptors point to, without the list of children that is kept open."""
     links = set()
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -72,3 +74,9 @@ def contained(tmp_path: Path, docker_engine: "DockerEngine") -> Iterator[NewCont
         program.join()
         program.remove_kept()
         assert program.left() == []
+
+
+@pytest.fixture
+def landlock() -> None:
+    if this_kernel().missing:
+        missing("a kernel with Landlock 6", "use Linux 6.12 or newer")

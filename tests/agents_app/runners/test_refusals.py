@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agents_app.runners.base import Sandbox, refused_program
+from agents_app.runners.refusals import advice_on_refusals
 from agents_app.runners.restrict import OpenRules
-from agents_app.runners.sandbox import advice_on_refusals
 from tests.agents_app.runners.programs import Program
 
 

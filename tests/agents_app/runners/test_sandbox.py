@@ -13,25 +13,18 @@ import pytest
 
 from agents_app.runners import restrict, sandbox
 from agents_app.runners.base import Runtime, Sandbox, spawn_error
+from agents_app.runners.refusals import advice_on_refusals
 from agents_app.runners.sandbox import (
     Kernel,
     Promise,
-    advice_on_refusals,
     missing_promises,
-    this_kernel,
 )
 from tests.agents_app.runners.programs import SYSTEM_ONLY, Program
-from tests.parts.missing import missing
 from tests.parts.processes import is_gone
 from tests.parts.users_part import Users, as_user
 
+pytestmark = pytest.mark.usefixtures("landlock")
 OLD = Kernel(landlock=2, filters_calls=True)
-
-
-@pytest.fixture(autouse=True)
-def _landlock() -> None:
-    if this_kernel().missing:
-        missing("a kernel with Landlock 6", "use Linux 6.12 or newer")
 
 
 @pytest.fixture(params=["root", "ordinary user"])
