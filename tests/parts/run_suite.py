@@ -112,6 +112,16 @@ def run_suite(suite: Suite, processes: int) -> SuiteResult:
     return SuiteResult(suite.database, first, run_pytest(suite, SECOND_PASS))
 
 
+def compile_tests(suite: Suite) -> None:
+    """In a new checkout each process would compile all files, because all begin at once."""
+    tests = Path("tests")
+    if sys.dont_write_bytecode or not tests.is_dir() or any(tests.rglob("*-pytest-*.pyc")):
+        return
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", *suite.arguments]
+    # An error is reported when the tests are run.
+    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
 def run_pytest(suite: Suite, options: Sequence[str]) -> Pass:
     env = os.environ | {"DROVER_TEST_DATABASE": suite.database}
     began = time.monotonic()
@@ -182,6 +192,7 @@ def parse(arguments: Sequence[str]) -> tuple[int | None, list[Suite]]:
 
 def main(arguments: Sequence[str]) -> int:
     processes, suites = parse(arguments)
+    compile_tests(suites[0])
     results: list[SuiteResult] = []
     for suite in suites:
         results.append(run_suite(suite, processes or PROCESSES[suite.database]))
