@@ -56,19 +56,16 @@ def begin_attempt(user_name: str, address: str, now: datetime, device: str = "")
 def record_failure(attempt: LoginFailure, now: datetime) -> None:
     """Keep the failure, and record it in the journal, which a later success does not change."""
     if LoginFailure.objects.filter(at__gt=now - RECORDED_WITHIN).count() <= MAX_RECORDED:
-        _record_event("login.failed", str(attempt), now)
+        _record_event("login.failed", attempt, now)
     if _wait_seconds(attempt, now, more=1):
-        _record_event(
-            "login.locked",
-            f"{attempt}: too many failed attempts, locked until {_lock_end(now)}",
-            now,
-        )
+        note = f": too many failed attempts, locked until {_lock_end(now)}"
+        _record_event("login.locked", attempt, now, note)
 
 
 def record_success(attempt: LoginFailure, now: datetime) -> None:
     """Delete the failures of this name and address, which are counted no more."""
     in_transaction(_of_name(attempt).delete)
-    _record_event("login.succeeded", str(attempt), now)
+    _record_event("login.succeeded", attempt, now)
 
 
 def caller_network(address: str) -> str:
@@ -114,8 +111,10 @@ def _lock_end(now: datetime) -> str:
     return f"{now + WINDOW:%H:%M} UTC"
 
 
-def _record_event(name: str, detail: str, now: datetime) -> None:
+def _record_event(name: str, attempt: LoginFailure, now: datetime, note: str = "") -> None:
     tenant = Tenant.objects.filter(name=DEFAULT_TENANT).values_list("pk", flat=True).first()
     if tenant is not None:
-        entry = journal.JournalEntry(name, now, tenant, detail=detail)
+        # The audit has the events with an actor.
+        by = attempt.user_name or "(empty name)"
+        entry = journal.JournalEntry(name, now, tenant, detail=f"{attempt}{note}", actor=by)
         in_transaction(lambda: journal.record(entry))

@@ -33,7 +33,7 @@ def close_schedule(schedule: Schedule, by: str, now: datetime) -> "QuerySet[Run]
         state = Schedule.objects.values_list("state", flat=True).filter(pk=schedule.pk).first()
         if state not in {None, Schedule.State.CANCELED}:
             edit.cancel(schedule, by, now)
-        dispatch.request_stop(unfinished, now, f"its schedule was deleted by {by}")
+        dispatch.request_stop(unfinished, now, f"its schedule was deleted by {by}", by=by)
 
     in_transaction(change)
     return unfinished
@@ -50,9 +50,8 @@ def remove_schedule(schedule: Schedule, by: str, now: datetime) -> None:
 
     def change() -> None:
         schedule.delete()
-        entry = journal.JournalEntry(
-            "schedule.deleted", now, schedule.tenant_id, schedule.agent_id, detail=detail
-        )
+        owner = (schedule.tenant_id, schedule.agent_id)
+        entry = journal.JournalEntry("schedule.deleted", now, *owner, detail=detail, actor=by)
         journal.record(entry)
 
     in_transaction(change)
@@ -82,7 +81,10 @@ def forget_agent(agent: Agent, by: str, now: datetime) -> None:
         check()
         Agent.objects.filter(pk=agent_id).delete()
         detail = f"{agent.name}: {by}"
-        journal.record(journal.JournalEntry("agent.forgotten", now, agent.tenant_id, detail=detail))
+        entry = journal.JournalEntry(
+            "agent.forgotten", now, agent.tenant_id, detail=detail, actor=by
+        )
+        journal.record(entry)
 
     in_transaction(change)
     remove_state_directory(CONF.data, agent_id)
@@ -121,7 +123,7 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) ->
         Tenant.objects.get(pk=tenant.pk).delete()
         journal.record(
             journal.JournalEntry(
-                "tenant.deleted", now, journal_of.pk, detail=f"{tenant_name}: {by}"
+                "tenant.deleted", now, journal_of.pk, detail=f"{tenant_name}: {by}", actor=by
             )
         )
 

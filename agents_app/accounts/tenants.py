@@ -31,7 +31,7 @@ def create_tenant(name: str, by: str, now: datetime) -> tuple[Tenant, NewToken]:
         tenant, created = Tenant.objects.get_or_create(name=name)
         if not created:
             raise Refused(f"a tenant {name!r} exists already")
-        journal.record(journal.JournalEntry("tenant.created", now, tenant.pk, detail=by))
+        _record_event("tenant.created", tenant, by, now)
         return tenant, create_token(tenant, "first", ApiToken.Scope.ADMIN, by, now)
 
     return in_transaction(change)
@@ -44,7 +44,7 @@ def disable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
     def change() -> bool:
         moved = bool(enabled.update(disabled_at=now))
         if moved:
-            journal.record(journal.JournalEntry("tenant.disabled", now, tenant.pk, detail=by))
+            _record_event("tenant.disabled", tenant, by, now)
         return moved
 
     return in_transaction(change)
@@ -61,7 +61,7 @@ def enable_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
             return False
         for schedule in affected:
             _rearm(schedule, now)
-        journal.record(journal.JournalEntry("tenant.enabled", now, tenant.pk, detail=by))
+        _record_event("tenant.enabled", tenant, by, now)
         return True
 
     enabled = in_transaction(change)
@@ -74,11 +74,11 @@ def scale_project(tenant: Tenant, scale: int | None, by: str, now: datetime) -> 
     file sets it again."""
     if scale is not None and not 1 <= scale <= LARGEST_SCALE:
         raise Refused(f"a scale of {scale} is out of range: give 1 to {LARGEST_SCALE}, or none")
-    detail = f"{by}: {'no cap' if scale is None else scale}"
 
     def change() -> None:
         Tenant.objects.filter(pk=tenant.pk).update(scale=scale)
-        journal.record(journal.JournalEntry("project.scaled", now, tenant.pk, detail=detail))
+        cap = "no cap" if scale is None else str(scale)
+        _record_event("project.scaled", tenant, by, now, cap)
 
     in_transaction(change)
     dispatch.admit_tenant(tenant.pk, now)
@@ -91,7 +91,7 @@ def close_tenant(tenant: Tenant, by: str, now: datetime) -> int:
         raise Refused(f"the tenant {DEFAULT_TENANT} owns the project and cannot be deleted")
     disable_tenant(tenant, by, now)
     unfinished = Run.objects.filter(tenant=tenant, slot__isnull=False)
-    dispatch.request_stop(unfinished, now, f"its tenant was deleted by {by}")
+    dispatch.request_stop(unfinished, now, f"its tenant was deleted by {by}", by=by)
     return unfinished.count()
 
 
@@ -100,6 +100,11 @@ def delete_tenant(tenant: Tenant, by: str, now: datetime) -> None:
     close_tenant(tenant, by, now)
     default, _ = in_transaction(lambda: Tenant.objects.get_or_create(name=DEFAULT_TENANT))
     remove_tenant(tenant, by, now, journal_of=default)
+
+
+def _record_event(name: str, tenant: Tenant, by: str, now: datetime, note: str = "") -> None:
+    detail = f"{by}: {note}" if note else by
+    journal.record(journal.JournalEntry(name, now, tenant.pk, detail=detail, actor=by))
 
 
 # --- schedules of a disabled tenant ---------------------------------------------------------

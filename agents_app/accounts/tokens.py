@@ -110,7 +110,7 @@ def create_token(
     def change() -> NewToken:
         made = _make(draft)
         limits = f"{draft.scope}{described_limits(draft)}"
-        _record_event("token.created", made.row, f"{by}: {draft.name} ({limits})", now)
+        _record_event("token.created", made.row, f"{draft.name} ({limits})", by, now)
         return made
 
     return in_transaction(change)
@@ -146,7 +146,7 @@ def revoke_token(token: ApiToken, by: str, now: datetime) -> bool:
     def change() -> bool:
         revoked = bool(unrevoked.update(revoked_at=now))
         if revoked:
-            _record_event("token.revoked", token, f"{by}: {token.name}", now)
+            _record_event("token.revoked", token, token.name, by, now)
         return revoked
 
     return in_transaction(change)
@@ -160,7 +160,7 @@ def rotate_tokens(tenant: Tenant, by: str, now: datetime) -> list[NewToken]:
         old = list(_in_force(tenant.tokens.all(), now).select_for_update().order_by("pk"))
         tenant.tokens.filter(pk__in=[token.pk for token in old]).update(revoked_at=now)
         for token in old:
-            _record_event("token.rotated", token, f"{by}: {token.name}", now)
+            _record_event("token.rotated", token, token.name, by, now)
         return [_make(token) for token in old]
 
     return in_transaction(change)
@@ -179,5 +179,6 @@ def _make(like: ApiToken) -> NewToken:
     return NewToken(row, secret)
 
 
-def _record_event(name: str, token: ApiToken, detail: str, now: datetime) -> None:
-    journal.record(journal.JournalEntry(name, now, token.tenant_id, detail=detail))
+def _record_event(name: str, token: ApiToken, about: str, by: str, now: datetime) -> None:
+    detail = f"{by}: {about}"
+    journal.record(journal.JournalEntry(name, now, token.tenant_id, detail=detail, actor=by))

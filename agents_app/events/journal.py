@@ -17,7 +17,7 @@ WARNING_EVENTS = frozenset(
     {"work.overflowed", "run.lost", "run.dead", "rule.failed", "rules.invalid", "rules.disabled"}
 )
 
-_COLUMNS = "(tenant_id, agent_id, run_id, name, at, detail)"
+_COLUMNS = "(tenant_id, agent_id, run_id, name, at, detail, actor)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,13 @@ class JournalEntry:
     # For the log only: the rows of the run and its agent have them.
     trace_id: str = ""
     log_context: Mapping[str, object] | None = None
+    # The person, token, rule or run that acted; empty: the event happened by itself.
+    actor: str = ""
 
 
 def record(*entries: JournalEntry) -> None:
     """Write entries in the caller's transaction, which must be that of the change."""
-    rows = ", ".join(["(%s, %s, %s, %s, %s, %s)"] * len(entries))
+    rows = ", ".join(["(%s, %s, %s, %s, %s, %s, %s)"] * len(entries))
     values = [
         value
         for e in entries
@@ -46,6 +48,7 @@ def record(*entries: JournalEntry) -> None:
             e.name,
             to_database_time(e.at),
             e.detail[:500],
+            e.actor[:200],
         )
     ]
     execute(f"INSERT INTO drover_run_event {_COLUMNS} VALUES {rows}", values)  # noqa: S608

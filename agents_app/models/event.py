@@ -32,6 +32,8 @@ class RunEvent(models.Model):
     name = models.CharField(max_length=40)
     at = models.DateTimeField()
     detail = models.CharField(max_length=500, blank=True)
+    # The person, token, rule or run that acted; empty: the event happened by itself.
+    actor = models.CharField(max_length=200, blank=True, db_default="", editable=False)
 
     class Meta:
         db_table = "drover_run_event"
@@ -39,6 +41,9 @@ class RunEvent(models.Model):
         indexes = [
             models.Index(fields=["run", "id"], name="run_event_of_run"),
             models.Index(fields=["tenant", "id"], name="run_event_of_tenant"),
+            models.Index(
+                fields=["tenant", "at", "id"], name="run_event_of_audit", condition=~Q(actor="")
+            ),
         ]
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from agents_app.reports.activity import (
     measure_firing_lateness,
     read_latest_triggers,
 )
-from agents_app.reports.audit import AUDITED, AuditEntry, AuditPeriod, read_audit
+from agents_app.reports.audit import AuditEntry, AuditPeriod, read_audit
 from agents_app.reports.fleet import (
     AgentStatus,
     Fleet,
@@ -32,7 +32,6 @@ from agents_app.reports.statistics import (
 )
 
 __all__ = [
-    "AUDITED",
     "AgentStatus",
     "AuditEntry",
     "AuditPeriod",

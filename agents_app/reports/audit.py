@@ -1,10 +1,10 @@
 """The audit: who did what and when, from the journal and the admin's log.
 
-Entries of the journal about what happens by itself, such as the end of a run, are left out.
+Entries of the journal without an actor are left out: they happen by themselves, such as the end of
+a run.
 """
 
 import heapq
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,42 +19,6 @@ from agents_app.models import DEFAULT_TENANT, RunEvent, Tenant
 
 _CHUNK = 500
 _LONGEST_KEY = 18
-# Where the detail of an entry names the person, token, rule or run.
-_FIRST = re.compile(r"(.*?)(?:: |\Z)", re.DOTALL)
-_AFTER_NAME = re.compile(r".*?: (.*?)(?:: |\Z)", re.DOTALL)
-_LAST = re.compile(r".*: (.*)", re.DOTALL)
-_AFTER_BY = re.compile(r"(?:.*? )?by (.*)", re.DOTALL)
-# The last one: a name may contain " from ", an address does not.
-_BEFORE_FROM = re.compile(r"(.*) from ", re.DOTALL)
-AUDITED = {
-    **dict.fromkeys(
-        (
-            *("agent.paused", "agent.resumed", "agent.scaled", "agent.stopped"),
-            *("credential.set", "credential.removed", "delivery.replayed", "project.scaled"),
-            *("queue.cleared", "queue.restored", "rules.heard", "rules.silenced", "run.rerun"),
-            *("scheduler.paused", "scheduler.resumed", "scheduler.stopping"),
-            *("tenant.created", "tenant.disabled", "tenant.enabled"),
-            *("token.created", "token.revoked", "token.rotated", "work.requested"),
-            *("webhook.secret_added", "webhook.secret_revoked"),
-            *("webhook.source_saved", "webhook.source_switched"),
-        ),
-        _FIRST,
-    ),
-    **dict.fromkeys(
-        (
-            "agent.forgotten",
-            *("schedule.canceled", "schedule.created", "schedule.deleted", "schedule.edited"),
-            *("schedule.paused", "schedule.resumed", "schedule.retried", "tenant.deleted"),
-        ),
-        _AFTER_NAME,
-    ),
-    "lock.broken": _LAST,
-    **dict.fromkeys(
-        ("agent.messaged", "run.stop_requested", "work.dropped", "work.restored"), _AFTER_BY
-    ),
-    **dict.fromkeys(("login.failed", "login.locked", "login.succeeded"), _BEFORE_FROM),
-}
-_STOP, _ITSELF = "run.stop_requested", "itself"
 # Tables whose changes only the admin's log has.
 _LOGGED_APPS = ("auth", "django_celery_beat")
 _VERBS = {1: "added", 2: "changed", 3: "deleted"}
@@ -104,11 +68,11 @@ class _Table:
     prefix: str
     rows: "QuerySet[Any]"
     column: str
-    entry_of: Callable[[Any], AuditEntry | None]
+    entry_of: Callable[[Any], AuditEntry]
 
-    def read(self, within: Q) -> Iterator[AuditEntry]:
-        rows = self.rows.filter(within).order_by(self.column, "pk")
-        return (entry for row in rows.iterator(_CHUNK) if (entry := self.entry_of(row)))
+    def read(self, within: Q, limit: int | None) -> Iterator[AuditEntry]:
+        rows = self.rows.filter(within).order_by(self.column, "pk")[:limit]
+        return (self.entry_of(row) for row in rows.iterator(_CHUNK))
 
 
 def read_audit(
@@ -118,14 +82,14 @@ def read_audit(
     journal first, then by key. `after` is the id of the entry after which the reader continues.
 
     Users, groups and logins belong to the installation, which the tenant `default` manages."""
-    events = RunEvent.objects.filter(name__in=AUDITED).select_related("tenant", "agent")
+    events = RunEvent.objects.exclude(actor="").select_related("tenant", "agent")
     own = events if tenant is None else events.filter(tenant=tenant)
     tables = [_Table("event", own, "at", _entry_of_event)]
     if tenant is None or tenant.name == DEFAULT_TENANT:
         tables.append(_Table("admin", _admin_log(), "action_time", _entry_of_change))
     later = _after(tables, after) if after else [Q()] * len(tables)
     found = [
-        table.read(period.condition(table.column) & rest)
+        table.read(period.condition(table.column) & rest, limit)
         for table, rest in zip(tables, later, strict=True)
     ]
     # Of equal times the entries of the first table come first.
@@ -147,25 +111,21 @@ def _after(tables: Sequence[_Table], entry_id: str) -> list[Q]:
     at = getattr(row, tables[place].column)
     conditions = []
     for number, table in enumerate(tables):
-        later, same_time = Q(**{f"{table.column}__gt": at}), Q(**{table.column: at})
-        if number == place:
-            later |= same_time & Q(pk__gt=row.pk)
-        elif number > place:
-            later |= same_time
+        later = Q(**{f"{table.column}__gt": at})
+        if number >= place:
+            from_then = Q(**{f"{table.column}__gte": at})
+            # Both conditions: the first is where the scan of an index begins.
+            later = from_then & (later | Q(pk__gt=row.pk)) if number == place else from_then
         conditions.append(later)
     return conditions
 
 
-def _entry_of_event(event: RunEvent) -> AuditEntry | None:
-    found = AUDITED[event.name].match(event.detail)
-    if found is None and event.name == _STOP:
-        return None  # by a limit, not by a person or a program
-    who = found[1] if found else ""
+def _entry_of_event(event: RunEvent) -> AuditEntry:
     return AuditEntry(
         at=event.at,
         id=f"event-{event.pk}",
         tenant=event.tenant.name,
-        who=f"run {event.run_id}" if who == _ITSELF else who,
+        who=event.actor,
         what=event.name,
         agent=event.agent.name if event.agent else None,
         run_id=event.run_id,

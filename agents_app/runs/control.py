@@ -57,7 +57,10 @@ def run_agent(
         if item.created_at == now:
             about = f"{by}: work item {item.pk}"
             ids = (agent.tenant_id, agent.pk, None)
-            journal.record(journal.JournalEntry("work.requested", now, *ids, about, item.trace_id))
+            entry = journal.JournalEntry(
+                "work.requested", now, *ids, about, item.trace_id, actor=by
+            )
+            journal.record(entry)
         return item
 
     return in_transaction(change)
@@ -71,7 +74,9 @@ def pause_tenant(tenant: Tenant, by: str, now: datetime, note: str = "") -> bool
     unpaused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=True)
     return _commit_with_event(
         lambda: unpaused.update(paused_at=now, pause_note=note),
-        journal.JournalEntry("scheduler.paused", now, tenant.pk, detail=_with_note(by, note)),
+        journal.JournalEntry(
+            "scheduler.paused", now, tenant.pk, detail=_with_note(by, note), actor=by
+        ),
     )
 
 
@@ -79,7 +84,7 @@ def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
     paused = Tenant.objects.filter(pk=tenant.pk, paused_at__isnull=False)
     resumed = _commit_with_event(
         lambda: paused.update(paused_at=None, pause_note=""),
-        journal.JournalEntry("scheduler.resumed", now, tenant.pk, detail=by),
+        journal.JournalEntry("scheduler.resumed", now, tenant.pk, detail=by, actor=by),
     )
     dispatch.admit_tenant(tenant.pk, now)
     return resumed
@@ -87,10 +92,11 @@ def resume_tenant(tenant: Tenant, by: str, now: datetime) -> bool:
 
 def pause_agent(agent: Agent, by: str, now: datetime, note: str = "") -> bool:
     unpaused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=True)
+    detail = _with_note(by, note)
     return _commit_with_event(
         lambda: unpaused.update(paused_at=now, pause_note=note),
         journal.JournalEntry(
-            "agent.paused", now, agent.tenant_id, agent.pk, detail=_with_note(by, note)
+            "agent.paused", now, agent.tenant_id, agent.pk, detail=detail, actor=by
         ),
     )
 
@@ -99,7 +105,7 @@ def resume_agent(agent: Agent, by: str, now: datetime) -> bool:
     paused = Agent.objects.filter(pk=agent.pk, paused_at__isnull=False)
     resumed = _commit_with_event(
         lambda: paused.update(paused_at=None, pause_note=""),
-        journal.JournalEntry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by),
+        journal.JournalEntry("agent.resumed", now, agent.tenant_id, agent.pk, detail=by, actor=by),
     )
     dispatch.admit_tenant(agent.tenant_id, now)
     return resumed
@@ -115,7 +121,7 @@ def scale_agent(agent: Agent, scale: int, by: str, now: datetime) -> None:
     _commit_with_event(
         lambda: Agent.objects.filter(pk=agent.pk).update(scale=scale),
         journal.JournalEntry(
-            "agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}"
+            "agent.scaled", now, agent.tenant_id, agent.pk, detail=f"{by}: {scale}", actor=by
         ),
     )
     dispatch.admit_tenant(agent.tenant_id, now)
@@ -146,15 +152,17 @@ def stop_run(run: Run, by: str, now: datetime) -> bool:
     """False: the run had been asked to stop before. Refuses a run that has ended."""
     if run.slot is None:
         raise Refused(f"run {run.pk} has ended already: {run.state}")
-    return dispatch.request_stop([run], now, f"stopped by {by}") == 1
+    return dispatch.request_stop([run], now, f"stopped by {by}", by=by) == 1
 
 
 def stop_agent(agent: Agent, by: str, now: datetime) -> int:
     def change() -> int:
         runs = filter_unfinished(agent.runs.all())
-        stopping = dispatch.request_stop(runs, now, f"stopped by {by}")
+        stopping = dispatch.request_stop(runs, now, f"stopped by {by}", by=by)
         about = f"{by}: {stopping} run{'' if stopping == 1 else 's'} being stopped"
-        entry = journal.JournalEntry("agent.stopped", now, agent.tenant_id, agent.pk, detail=about)
+        entry = journal.JournalEntry(
+            "agent.stopped", now, agent.tenant_id, agent.pk, detail=about, actor=by
+        )
         if stopping:
             journal.record(entry)
         return stopping
@@ -177,7 +185,9 @@ def begin_drain(by: str, now: datetime, *, keep_queue: bool) -> int:
         cleared = 0 if keep_queue else _clear_all(now, "the scheduler was stopped")
         about = f"{by}: {'queues kept' if keep_queue else f'{cleared} cleared'}"
         journal.record(
-            journal.JournalEntry("scheduler.stopping", now, _own_tenant().pk, detail=about)
+            journal.JournalEntry(
+                "scheduler.stopping", now, _own_tenant().pk, detail=about, actor=by
+            )
         )
         return cleared
 
@@ -218,7 +228,9 @@ def clear_queue(items: "QuerySet[WorkItem]", by: str, now: datetime) -> int:
             agent_id = agents.pop() if len(agents) == 1 else None
             about = f"{by}: {count} of {'all queues' if agent_id is None else 'this queue'}"
             journal.record(
-                journal.JournalEntry("queue.cleared", now, tenant_id, agent_id, detail=about)
+                journal.JournalEntry(
+                    "queue.cleared", now, tenant_id, agent_id, detail=about, actor=by
+                )
             )
         return len(cleared)
 
@@ -253,7 +265,9 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
 
     return _commit_with_event(
         drop,
-        journal.JournalEntry("work.dropped", now, item.tenant_id, item.agent_id, detail=about),
+        journal.JournalEntry(
+            "work.dropped", now, item.tenant_id, item.agent_id, detail=about, actor=by
+        ),
     )
 
 
@@ -261,7 +275,9 @@ def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
     about = f"work item {item.pk}: restored by {by}"
     restored = item.state in RESTORABLE and _commit_with_event(
         lambda: lifecycle.restore_work(item.pk, item.state, now),
-        journal.JournalEntry("work.restored", now, item.tenant_id, item.agent_id, detail=about),
+        journal.JournalEntry(
+            "work.restored", now, item.tenant_id, item.agent_id, detail=about, actor=by
+        ),
     )
     if restored:
         dispatch.admit_waiting(item.agent_id, now)
@@ -273,7 +289,9 @@ def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
     about = f"{lock.uri}, held by {lock.holder}: {by}"
     return _commit_with_event(
         lambda: ResourceLock.objects.filter(pk=lock.pk).delete()[0],
-        journal.JournalEntry("lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about),
+        journal.JournalEntry(
+            "lock.broken", now, lock.tenant_id, run_id=lock.run_id, detail=about, actor=by
+        ),
     )
 
 
@@ -284,7 +302,9 @@ def restore_cleared(tenant: Tenant, by: str, now: datetime) -> int:
 
     def change() -> int:
         restored = sum(lifecycle.restore_work(pk, WorkItem.State.CLEARED, now) for pk in items)
-        entry = journal.JournalEntry("queue.restored", now, tenant.pk, detail=f"{by}: {restored}")
+        entry = journal.JournalEntry(
+            "queue.restored", now, tenant.pk, detail=f"{by}: {restored}", actor=by
+        )
         if restored:
             journal.record(entry)
         return restored

@@ -233,10 +233,11 @@ def hint_after_commit(job: Job) -> None:
 # --- stopping and rerunning -----------------------------------------------------------------
 
 
-def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
+def request_stop(runs: Iterable[Run], now: datetime, reason: str, by: str = "") -> int:
     """End pending runs, and request the end of running runs from their workers; returns the number.
 
-    Commits; locks the agents, then the tenants of runs with a loan.
+    Commits; locks the agents, then the tenants of runs with a loan. `by` is empty if a limit or the
+    end of Drover stops the runs.
     """
 
     def change() -> int:
@@ -245,7 +246,7 @@ def request_stop(runs: Iterable[Run], now: datetime, reason: str) -> int:
         # Before the rows of the runs: returning a lent slot locks in this order.
         for tenant_id in sorted({run.tenant_id for run in found if _on_loan(run)}):
             lock_tenant(tenant_id)
-        return sum(_request_stop(run, now, reason) for run in found)
+        return sum(_request_stop(run, now, reason, by) for run in found)
 
     return in_transaction(change)
 
@@ -255,15 +256,17 @@ def _on_loan(run: Run) -> bool:
     return lends or bool(run.borrowed_from_id or run.project_borrowed_from_id)
 
 
-def _request_stop(run: Run, now: datetime, reason: str) -> bool:
-    if lifecycle.stop_pending_run(run, now, reason):
+def _request_stop(run: Run, now: datetime, reason: str, by: str) -> bool:
+    if lifecycle.stop_pending_run(run, now, reason, by=by):
         _admit(run.agent_id, now, at_most=1)
         return True
     running = Run.objects.filter(pk=run.pk, slot__isnull=False, stop_requested_at__isnull=True)
     if not running.update(stop_requested_at=now, error=reason):
         return False
     ids = (run.tenant_id, run.agent_id, run.pk)
-    journal.record(journal.JournalEntry("run.stop_requested", now, *ids, reason, run.trace_id))
+    journal.record(
+        journal.JournalEntry("run.stop_requested", now, *ids, reason, run.trace_id, actor=by)
+    )
     return True
 
 
@@ -284,7 +287,9 @@ def enqueue_rerun(run: Run, requested_by: str, now: datetime, trace_id: str = ""
         item = enqueue_in_transaction(same, now)
         about = f"{requested_by}: work item {item.pk}"
         ids = (run.tenant_id, run.agent_id, run.pk)
-        journal.record(journal.JournalEntry("run.rerun", now, *ids, about, item.trace_id))
+        journal.record(
+            journal.JournalEntry("run.rerun", now, *ids, about, item.trace_id, actor=requested_by)
+        )
         return item
 
     return in_transaction(change)

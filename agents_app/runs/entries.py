@@ -7,10 +7,12 @@ from agents_app.models import Run
 from agents_app.runs.job import Job
 
 
-def run_entry(name: str, run: Job | Run, now: datetime, detail: str = "") -> journal.JournalEntry:
+def run_entry(
+    name: str, run: Job | Run, now: datetime, detail: str = "", actor: str = ""
+) -> journal.JournalEntry:
     run_id = run.run_id if isinstance(run, Job) else run.pk
     ids = (run.tenant_id, run.agent_id, run_id)
-    return journal.JournalEntry(name, now, *ids, detail, run.trace_id, _log_context(run))
+    return journal.JournalEntry(name, now, *ids, detail, run.trace_id, _log_context(run), actor)
 
 
 def _log_context(run: Job | Run) -> dict[str, object]:

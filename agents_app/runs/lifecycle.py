@@ -199,7 +199,9 @@ def _fill_slot(
     return _admit_oldest(job.agent_id, gate, slots, now, worker_id)
 
 
-def stop_pending_run(run: Run, now: datetime, reason: str, work: str = W.FAILED) -> bool:
+def stop_pending_run(
+    run: Run, now: datetime, reason: str, work: str = W.FAILED, by: str = ""
+) -> bool:
     """End a run that no worker has started; its agent has to be locked."""
     held = _read_held_resources(run.pk, run.tenant_id)
     if not _move_run(run.pk, R.PENDING, R.STOPPED, _end_columns(now, reason)):
@@ -208,7 +210,7 @@ def stop_pending_run(run: Run, now: datetime, reason: str, work: str = W.FAILED)
     _settle_work(run.work_item_id, work, now, reason)
     if work == W.FAILED:
         settle_schedule(run.schedule_id, now, reason, stopped=True)
-    journal.record(run_entry("run.stopped", run, now, reason))
+    journal.record(run_entry("run.stopped", run, now, reason, by))
     return True
 
 

@@ -107,7 +107,7 @@ def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) ->
             columns |= {"expression", "timezone", "one_shot", "interval_seconds", "next_fire_at"}
         _check(schedule)
         schedule.save(update_fields=[*columns, "updated_at"])
-        _record_event("schedule.edited", schedule, f"{by}: {', '.join(sorted(changes))}", now)
+        _record_event("schedule.edited", schedule, by, now, ", ".join(sorted(changes)))
         return schedule
 
     return in_transaction(write)
@@ -118,13 +118,11 @@ def pause(
 ) -> bool:
     if until is not None and until <= now:
         raise Refused(f"{until:%Y-%m-%d %H:%M %Z} is in the past: give a time in the future")
-    return _commit_with_event(
-        "schedule.paused",
-        lambda: schedule_states.pause_schedule(schedule.pk, now, note, until),
-        schedule,
-        f"{by}: {note}" if note else by,
-        now,
-    )
+
+    def change() -> bool:
+        return schedule_states.pause_schedule(schedule.pk, now, note, until)
+
+    return _commit_with_event("schedule.paused", change, schedule, by, now, note)
 
 
 def resume(known: Schedule, by: str, now: datetime, *, at_once: bool = False) -> bool:
@@ -283,21 +281,25 @@ def _retry_request(schedule: Schedule, item: WorkItem | None, by: str) -> Reques
 
 
 def _commit_with_event(
-    name: str, change: Callable[[], bool], schedule: Schedule, detail: str, now: datetime
+    name: str,
+    change: Callable[[], bool],
+    schedule: Schedule,
+    by: str,
+    now: datetime,
+    note: str = "",
 ) -> bool:
     """Commit the change together with its event; without a change there is no event."""
 
     def change_and_record() -> bool:
         changed = change()
         if changed:
-            _record_event(name, schedule, detail, now)
+            _record_event(name, schedule, by, now, note)
         return changed
 
     return in_transaction(change_and_record)
 
 
-def _record_event(name: str, schedule: Schedule, detail: str, now: datetime) -> None:
-    about = f"{schedule.name}: {detail}"
-    journal.record(
-        journal.JournalEntry(name, now, schedule.tenant_id, schedule.agent_id, detail=about)
-    )
+def _record_event(name: str, schedule: Schedule, by: str, now: datetime, note: str = "") -> None:
+    about = f"{schedule.name}: {by}: {note}" if note else f"{schedule.name}: {by}"
+    owner = (schedule.tenant_id, schedule.agent_id)
+    journal.record(journal.JournalEntry(name, now, *owner, detail=about, actor=by))

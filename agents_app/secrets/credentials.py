@@ -30,7 +30,8 @@ def set_credential(
             create_defaults=changed | {"created_at": now},
         )
         detail = f"{by}: {name}{'' if is_new else ' (replaced)'}"
-        journal.record(journal.JournalEntry("credential.set", now, tenant.pk, detail=detail))
+        entry = journal.JournalEntry("credential.set", now, tenant.pk, detail=detail, actor=by)
+        journal.record(entry)
         return is_new
 
     return in_transaction(change)
@@ -44,7 +45,7 @@ def remove_credential(credential: Credential, by: str, now: datetime) -> bool:
         if removed:
             detail = f"{by}: {name_of(credential)}"
             entry = journal.JournalEntry(
-                "credential.removed", now, credential.tenant_id, detail=detail
+                "credential.removed", now, credential.tenant_id, detail=detail, actor=by
             )
             journal.record(entry)
         return removed

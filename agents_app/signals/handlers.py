@@ -59,7 +59,7 @@ def exit_(run: Run, now: datetime, code: int) -> Reply:
 def shutdown(run: Run, now: datetime) -> Reply:
     """Stop the run as a person would: SIGTERM, then SIGKILL after the grace period."""
     _update(run, now)
-    dispatch.request_stop([run], now, "stopped by itself")
+    dispatch.request_stop([run], now, "stopped by itself", by=f"run {run.pk}")
     return Reply({"ok": True})
 
 

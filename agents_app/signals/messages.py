@@ -41,10 +41,9 @@ def _send(agent: Agent, text: str, sender: str, now: datetime) -> Message:
     message = Message.objects.create(
         tenant_id=agent.tenant_id, agent=agent, text=text, sender=sender[:200], created_at=now
     )
+    owner = (agent.tenant_id, agent.pk)
     journal.record(
-        journal.JournalEntry(
-            "agent.messaged", now, agent.tenant_id, agent.pk, detail=f"by {sender}"
-        )
+        journal.JournalEntry("agent.messaged", now, *owner, detail=f"by {sender}", actor=sender)
     )
     if not _has_running_run(agent.pk):
         _enqueue(message, now)

@@ -174,7 +174,7 @@ def _replay(accepted: AcceptedDelivery, key: int, by: str, now: datetime, trace_
     detail = f"{by}: delivery {key}, {len(result.matched)} matched"
     tenant_id = accepted.source.tenant_id
     entry = journal.JournalEntry(
-        "delivery.replayed", now, tenant_id, detail=detail, trace_id=trace_id
+        "delivery.replayed", now, tenant_id, detail=detail, trace_id=trace_id, actor=by
     )
     journal.record(entry)
     return receipt_for(result, key)

@@ -33,7 +33,7 @@ def add_secret(
             key_id=keys().first_id,
             created_at=now,
         )
-        _record_change("webhook.secret_added", source, f"{by}: {source.name}/{name}", now)
+        _record_change("webhook.secret_added", source, f"{source.name}/{name}", by, now)
         return row
 
     try:
@@ -51,8 +51,8 @@ def revoke_secret(secret: WebhookSecret, by: str, now: datetime) -> bool:
     def change() -> bool:
         revoked = active.update(revoked_at=now) == 1
         if revoked:
-            about = f"{by}: {secret.source.name}/{secret.name}"
-            _record_change("webhook.secret_revoked", secret.source, about, now)
+            about = f"{secret.source.name}/{secret.name}"
+            _record_change("webhook.secret_revoked", secret.source, about, by, now)
         return revoked
 
     return in_transaction(change)
@@ -64,7 +64,7 @@ def save_source(source: WebhookSource, by: str, now: datetime) -> None:
     def change() -> None:
         if source.pk is None or source.origin == WebhookSource.Origin.PERSON:
             source.save()
-            _record_change("webhook.source_saved", source, f"{by}: {source.name}", now)
+            _record_change("webhook.source_saved", source, source.name, by, now)
 
     in_transaction(change)
 
@@ -79,8 +79,8 @@ def set_enabled(source: WebhookSource, by: str, now: datetime, *, on: bool) -> b
     def change() -> bool:
         changed = rows.update(disabled_at=None if on else now) == 1
         if changed:
-            word = "enabled" if on else "disabled"
-            _record_change("webhook.source_switched", source, f"{by}: {source.name} {word}", now)
+            about = f"{source.name} {'enabled' if on else 'disabled'}"
+            _record_change("webhook.source_switched", source, about, by, now)
         return changed
 
     return in_transaction(change)
@@ -111,5 +111,6 @@ def record_refused(
         in_transaction(change)
 
 
-def _record_change(name: str, source: WebhookSource, detail: str, now: datetime) -> None:
-    journal.record(journal.JournalEntry(name, now, source.tenant_id, detail=detail))
+def _record_change(name: str, source: WebhookSource, about: str, by: str, now: datetime) -> None:
+    detail = f"{by}: {about}"
+    journal.record(journal.JournalEntry(name, now, source.tenant_id, detail=detail, actor=by))

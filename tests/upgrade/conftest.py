@@ -66,6 +66,7 @@ class Upgraded:
     output: dict[str, Row] = field(default_factory=dict)
     credentials: list[Row] = field(default_factory=list)
     work: list[Row] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
     commands: dict[str, Any] = field(default_factory=dict)
 
     def read(self) -> None:
@@ -76,6 +77,7 @@ class Upgraded:
         self.output = read_output(rows)
         self.credentials = rows(SEALED)
         self.work = rows(f"SELECT id, {', '.join(PROVENANCE.values())} FROM drover_work_item")
+        self.events = rows("SELECT name, detail, actor FROM drover_run_event")
 
     def ask_commands(self) -> None:
         self.commands = self._ask(

@@ -67,6 +67,24 @@ def provenance_of(cause: Any) -> dict[str, int]:
     return {column: cause["id"]} if column and not cause.get("missing") else {}
 
 
+def test_every_event_of_the_audit_names_its_actor(upgraded: Upgraded) -> None:
+    found = {(row["name"], row["detail"]): row["actor"] for row in upgraded.events}
+    expected = {
+        ("agent.paused", "operator: its work waits for the upgrade"): "operator",
+        ("agent.scaled", "token operator: 0"): "token operator",
+        ("schedule.paused", "evening: operator: not in summer"): "operator",
+        ("schedule.created", "daily: token first"): "token first",
+        ("agent.messaged", "by rule tell"): "rule tell",
+        ("run.stop_requested", "stopped by operator"): "operator",
+        ("run.stop_requested", "budget: 150 of 100 tokens a day are used"): "",
+    }
+    assert {key: found[key] for key in expected} == expected
+    by_itself = {row["name"] for row in upgraded.events if not row["actor"]}
+    assert not {name for name in by_itself if not name.startswith(("run.", "rule"))} - {
+        *("agent.over_budget", "work.overflowed")
+    }
+
+
 def test_sealed_credentials_open_with_the_same_key(upgraded: Upgraded) -> None:
     found = [
         [row["tenant"], name, unsealed(row["sealed"], row["tenant_id"], name)]

@@ -114,7 +114,9 @@ def _enqueue_summon(agent: Agent, prompt: str, rule_action: RuleAction) -> Actio
     item = dispatch.enqueue_in_transaction(request, now)
     detail = f"{by}: work item {item.pk}"
     owner = (agent.tenant_id, agent.pk, None)
-    journal.record(journal.JournalEntry("work.requested", now, *owner, detail, item.trace_id))
+    journal.record(
+        journal.JournalEntry("work.requested", now, *owner, detail, item.trace_id, actor=by)
+    )
     earlier = Run.objects.filter(agent=agent, work_item__lt=item.pk).select_related("work_item")
     last = earlier.order_by("-id").first()
     if last and last.work_item.rule_id == rule_id and last.state in Run.ENDED_BADLY:

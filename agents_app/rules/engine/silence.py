@@ -20,7 +20,8 @@ def start_silence(
         columns = {"silenced_at": now, "silent_until": until, "silenced_by": by[:200]}
         book, _ = RuleBook.objects.update_or_create(tenant=tenant, defaults=columns)
         detail = f"{by}: until {until:%Y-%m-%d %H:%M %Z}" if until else by
-        journal.record(journal.JournalEntry("rules.silenced", now, tenant.pk, detail=detail))
+        entry = journal.JournalEntry("rules.silenced", now, tenant.pk, detail=detail, actor=by)
+        journal.record(entry)
         return book
 
     return in_transaction(change)
@@ -35,7 +36,8 @@ def end_silence(tenant: Tenant, by: str, now: datetime) -> bool:
         ended = book is not None and book.is_silent(now)
         silent.update(silenced_at=None, silent_until=None, silenced_by="")
         if ended:
-            journal.record(journal.JournalEntry("rules.heard", now, tenant.pk, detail=by))
+            entry = journal.JournalEntry("rules.heard", now, tenant.pk, detail=by, actor=by)
+            journal.record(entry)
         return ended
 
     return in_transaction(change)

@@ -97,8 +97,9 @@ def test_every_change_is_in_the_journal_with_the_name_of_the_caller(
     before = set(RunEvent.objects.values_list("pk", flat=True))
     reply = admin.send(method, path_of(name, path, mine), BODIES.get(name))
     assert reply.status in {200, 201, 202}, reply.json
-    new = RunEvent.objects.exclude(pk__in=before).values_list("name", "detail")
-    assert [entry for entry in new if "token root" in entry[1]], list(new)
+    new = RunEvent.objects.exclude(pk__in=before).values_list("name", "detail", "actor")
+    assert {actor for _, _, actor in new} - {""} == {"token root"}, list(new)
+    assert [detail for _, detail, _ in new if "token root" in detail], list(new)
 
 
 def test_a_request_that_changes_nothing_is_not_in_the_journal(admin: Api, mine: TenantObjects):

@@ -72,8 +72,8 @@ def test_the_time_of_a_line_is_accepted_as_a_limit(fleet: Fleet, admin: Api):
 def test_pages_have_each_entry_once_although_many_have_one_time(
     fleet: Fleet, others: Fleet, admin: Api
 ):
-    names = ["agent.paused"] * 12
-    journal.record(*[journal.JournalEntry(each, NOON, fleet.tenant.pk) for each in names])
+    paused = journal.JournalEntry("agent.paused", NOON, fleet.tenant.pk, actor="ann")
+    journal.record(*[paused] * 12)
     user = User.objects.create_user("ann")
     for number in range(5):
         LogEntry.objects.create(
@@ -84,8 +84,8 @@ def test_pages_have_each_entry_once_although_many_have_one_time(
             action_time=NOON,
         )
     # With a greater id and an earlier time.
-    earlier = journal.JournalEntry("agent.resumed", NOON - timedelta(days=1), fleet.tenant.pk)
-    journal.record(earlier)
+    yesterday = NOON - timedelta(days=1)
+    journal.record(journal.JournalEntry("agent.resumed", yesterday, fleet.tenant.pk, actor="ann"))
     found: list[str] = []
     while page := lines(admin, limit=3, after=found[-1] if found else ""):
         found += [line["id"] for line in page]

@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.conf import CONF
-from agents_app.models import Agent, Message, RuleState, Run, WorkItem
+from agents_app.models import Agent, Message, RuleState, Run, RunEvent, WorkItem
 from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.rules.engine.silence import end_silence, start_silence
 from tests.agents_app.fleet import Fleet, running
@@ -21,6 +21,8 @@ def test_a_summon_within_a_minute_of_a_summon_by_any_rule_is_skipped(rules: Rule
     assert set(WorkItem.objects.values_list("trigger", "requested_by", "rule__name")) == {
         ("rule", "rule a", "a")
     }
+    requested = RunEvent.objects.filter(name="work.requested")
+    assert list(requested.values_list("actor", flat=True)) == ["rule a"] * 2
 
 
 def test_a_summon_that_is_still_queued_is_not_repeated(rules: Rules, fleet: Fleet):
