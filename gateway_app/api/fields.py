@@ -1,5 +1,6 @@
 """The types of values in requests and responses: text, numbers, times, bodies, filters."""
 
+import math
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -37,16 +38,25 @@ def _whole(value: Any) -> Any:
 
 
 def _seconds_of_text(value: Any) -> Any:
-    """Seconds of an ISO 8601 time with a time zone; other values unchanged."""
-    if not isinstance(value, str) or "T" not in value.upper():
+    """Seconds of an ISO 8601 time with a time zone; numbers, also as text, unchanged."""
+    if not isinstance(value, str) or _is_number(value):
         return value
     try:
-        at = datetime.fromisoformat(value.upper())
+        at = datetime.fromisoformat(value.upper()) if "T" in value.upper() else None
     except ValueError:
-        return value
+        at = None
+    if at is None:
+        raise ValueError("expected a time such as 2026-11-18T08:00:00Z, or seconds since 1970")
     if at.tzinfo is None:
         raise ValueError("a time needs its time zone, such as 2026-03-02T12:00:00Z")
     return at.timestamp()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return text.isascii() and math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _epoch_of_time(value: Any) -> Any:
