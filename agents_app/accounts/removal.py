@@ -1,14 +1,17 @@
 """Deletion of schedules, agents and tenants with all their rows, in small transactions, and with
 the state directories of the agents.
 
-Refused while a run is unfinished, because its worker still uses the ids of the rows.
+Refused while a run is unfinished, because its worker still uses the ids of the rows. The events of
+the audit remain, except those of a deleted tenant.
 """
 
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Case, CharField, QuerySet, Value, When
+from django.db.models.functions import Cast, Concat, Left
 
 from agents_app.conf import CONF
 from agents_app.database import ENGINE, in_transaction
@@ -20,6 +23,7 @@ from agents_app.runs import dispatch
 from agents_app.schedules import edit
 
 ROWS_IN_ONE_COMMIT = 200
+LONGEST_DETAIL = 500
 
 
 # --- a schedule -----------------------------------------------------------------------------
@@ -43,9 +47,13 @@ def remove_schedule(schedule: Schedule, by: str, now: datetime) -> None:
     """Delete the schedule with its firings, work items and runs, after `close_schedule`."""
     _refuse_unfinished(Run.objects.filter(schedule=schedule, slot__isnull=False))
     detail = f"{schedule.name}: {by}"
-    _delete_in_batches(
-        WorkItem.objects.filter(schedule=schedule).exclude(state=WorkItem.State.ADMITTED)
-    )
+
+    def delete_work(items: "QuerySet[WorkItem]") -> None:
+        _detach_audited(RunEvent.objects.filter(run__work_item__in=items), schedule.name)
+        items.delete()
+
+    ended = WorkItem.objects.filter(schedule=schedule).exclude(state=WorkItem.State.ADMITTED)
+    _in_batches(ended, delete_work)
     _delete_in_batches(Firing.objects.filter(schedule=schedule))
 
     def change() -> None:
@@ -72,13 +80,11 @@ def forget_agent(agent: Agent, by: str, now: datetime) -> None:
     in_transaction(check)
     advice = f"wait for its end, or stop it with manage.py stop {agent.name}"
     _refuse_unfinished(agent.runs.filter(slot__isnull=False), "running", advice)
-    _delete_in_batches(WorkItem.objects.filter(agent=agent), check)
-    for schedule in agent.schedules.all():
-        _delete_in_batches(Firing.objects.filter(schedule=schedule), check)
-    _delete_in_batches(RunEvent.objects.filter(agent=agent), check)
+    _delete_rows_of_agent(agent, check)
 
     def change() -> None:
         check()
+        detach_audited_of_agent(agent)
         Agent.objects.filter(pk=agent_id).delete()
         detail = f"{agent.name}: {by}"
         entry = journal.JournalEntry(
@@ -88,6 +94,31 @@ def forget_agent(agent: Agent, by: str, now: datetime) -> None:
 
     in_transaction(change)
     remove_state_directory(CONF.data, agent_id)
+
+
+def _delete_rows_of_agent(agent: Agent, check: Callable[[], None]) -> None:
+    """Each transaction begins with `check`, which may refuse it."""
+
+    def delete_work(items: "QuerySet[WorkItem]") -> None:
+        check()
+        of_runs = RunEvent.objects.filter(run__work_item__in=items)
+        _detach_audited(of_runs, agent.name, agent=None)
+        items.delete()
+
+    def delete_events(events: "QuerySet[RunEvent]") -> None:
+        check()
+        _detach_audited(events, agent.name, agent=None)
+        events.filter(actor="").delete()
+
+    _in_batches(WorkItem.objects.filter(agent=agent), delete_work)
+    for schedule in agent.schedules.all():
+        _delete_in_batches(Firing.objects.filter(schedule=schedule), check)
+    _in_batches(RunEvent.objects.filter(agent=agent), delete_events)
+
+
+def detach_audited_of_agent(agent: Agent) -> None:
+    """Let the events of the audit remain when the agent is deleted in the same transaction."""
+    _detach_audited(RunEvent.objects.filter(agent=agent), agent.name, agent=None)
 
 
 def _lock_removed_agent(agent_id: int, name: str) -> None:
@@ -143,15 +174,28 @@ def _refuse_unfinished(
         raise Refused(f"{what} still {state}: {advice}")
 
 
-def _delete_in_batches(rows: "QuerySet[Model]", check: Callable[[], None] = lambda: None) -> None:
-    """Each batch is deleted in one transaction, in which `check` may refuse it."""
+def _detach_audited(events: "QuerySet[RunEvent]", name: str, **columns: None) -> None:
+    """Set the run and `columns` of the audited events to NULL; in a transaction.
+
+    Their detail then begins with the number of the run and `name`."""
+    of_run = Concat(Value("run "), Cast("run_id", CharField()), Value(f" of {name}: "), "detail")
+    without_run = Concat(Value(f"{name}: "), "detail")
+    detail = Case(When(run__isnull=True, then=without_run), default=of_run)
+    events.exclude(actor="").update(detail=Left(detail, LONGEST_DETAIL), run=None, **columns)
+
+
+def _delete_in_batches(rows: "QuerySet[Any]", check: Callable[[], None] = lambda: None) -> None:
+    def delete(some: "QuerySet[Any]") -> None:
+        check()
+        some.delete()
+
+    _in_batches(rows, delete)
+
+
+def _in_batches(rows: "QuerySet[Any]", change: Callable[["QuerySet[Any]"], None]) -> None:
+    """Each batch is changed in one transaction."""
     # Read once: some of these queries scan the whole table.
     keys = list(rows.values_list("pk", flat=True))
     for start in range(0, len(keys), ROWS_IN_ONE_COMMIT):
         some = rows.model._default_manager.filter(pk__in=keys[start : start + ROWS_IN_ONE_COMMIT])
-        in_transaction(partial(_delete_checked, some, check))
-
-
-def _delete_checked(rows: "QuerySet[Model]", check: Callable[[], None]) -> None:
-    check()
-    rows.delete()
+        in_transaction(partial(change, some))

@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from agents_app.accounts import removal
 from agents_app.budgets import holds
 from agents_app.clock import HOST_ZONE
 from agents_app.database import in_transaction
@@ -77,6 +78,7 @@ def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None
     present = {spec.name for spec in discovery.agents} | set(discovery.broken)
     for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
         if _was_never_used(agent):
+            removal.detach_audited_of_agent(agent)
             agent.delete()
             log.info("agent.removed", agent=agent.name)
             continue

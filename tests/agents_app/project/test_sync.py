@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents_app.errors import Refused
-from agents_app.models import Agent, Tenant
+from agents_app.models import Agent, RunEvent, Tenant
 from agents_app.runs import control
 from tests.agents_app.fleet import NOON, Fleet, at, run_states, work_states
 from tests.agents_app.project_files import Project, the_agent
@@ -247,6 +247,18 @@ def test_a_deleted_agent_that_never_was_valid_disappears(project: Project):
     project.sync(at(60))
     assert the_agent("fine").removed_at == at(60)
     assert not Agent.objects.filter(name="typo").exists()
+
+
+def test_the_audit_of_an_agent_that_never_was_valid_remains(project: Project):
+    directory = project.agent(frontmatter="scale: many")
+    project.sync()
+    control.pause_agent(the_agent(), "ann", NOON)
+    name = the_agent().name
+    shutil.rmtree(directory)
+    project.sync(at(60))
+    assert not Agent.objects.exists()
+    kept = RunEvent.objects.get()
+    assert (kept.name, kept.actor, kept.detail) == ("agent.paused", "ann", f"{name}: ann")
 
 
 def test_an_agent_that_never_was_valid_says_so_when_it_is_asked_to_run(project: Project):
