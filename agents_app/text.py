@@ -10,21 +10,33 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 # Strings (OSC, DCS, SOS, PM, APC) end with their terminator, but never go past a line's end.
 # Each loop stops at the next opening, or a hostile output makes the search quadratic.
-_STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
+_ESC_STRING, _C1_STRING = r"[\]PX^_]", r"[\x90\x98\x9d-\x9f]"
 _STRING_BODY = r"[^\x07\x1b\x90\x98\x9c-\x9f\r\n]*"
-_CSI_BODY = r"[0-?]*[ -/]*"
+_UTF8_STRING_BODY = r"[^\x07\x1b\xc2\r\n]*(?:\xc2(?![\x90\x98\x9c-\x9f])[^\x07\x1b\xc2\r\n]*)*"
 CSI = r"(?:\x1b\[|\x9b)"
+
+
+def _sequences(string_body: str, c1: str) -> tuple[str, str]:
+    """The patterns of sequences that begin with ESC and with a C1 control; `c1` is the first byte
+    of a C1 control in UTF-8, and empty for text."""
+    string = rf"{string_body}(?:\x07|\x1b\\|{c1}\x9c)?"
+    csi = r"[0-?]*[ -/]*[@-~]?"
+    return (
+        rf"\x1b(?:{_ESC_STRING}{string}|\[{csi}|[ -/]*[0-~]?)",
+        rf"{c1}(?:{_C1_STRING}{string}|\x9b{csi}|[\x80-\x9f])",
+    )
+
+
 # Everything that controls a terminal, except tabs and line ends.
-CONTROLS = (
-    rf"{_STRING}{_STRING_BODY}(?:\x07|\x1b\\|\x9c)?"
-    rf"|{CSI}{_CSI_BODY}[@-~]?"
-    r"|\x1b[ -/]*[0-~]?"
-    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
-)
+CONTROLS = "|".join((*_sequences(_STRING_BODY, ""), r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"))
 _REMOVED = re.compile(CONTROLS)
+# What CONTROLS removes from text, in the bytes of UTF-8; without the controls of ASCII.
+UTF8_ESC_SEQUENCE, UTF8_C1_SEQUENCE = (
+    pattern.encode() for pattern in _sequences(_UTF8_STRING_BODY, r"\xc2")
+)
 # The groups are the part that is needed to recognise the rest of the sequence.
 _UNFINISHED = re.compile(
-    rf"({_STRING}){_STRING_BODY}(\x1b?)\Z"
+    rf"(\x1b{_ESC_STRING}|{_C1_STRING}){_STRING_BODY}(\x1b?)\Z"
     rf"|({CSI})[0-?]*([ -/]?)[ -/]*\Z"
     r"|(\x1b[ -/]?)[ -/]*\Z"
 )

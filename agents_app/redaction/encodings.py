@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from agents_app.text import UTF8_C1_SEQUENCE, UTF8_ESC_SEQUENCE
+
 # A line of base64 that goes on in the next one is no shorter than this.
 SHORTEST_WRAPPED_LINE = 16
 # A shorter form may occur by chance: the rest of the secret consists of control characters.
@@ -21,14 +23,11 @@ _ESCAPES = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _BEGUN_ESCAPE = re.compile(rb"%[0-9A-Fa-f]?\Z")
 # A shorter one may be the end of a line whose beginning has been passed on already.
 _WRAPPED = re.compile(rb"(?:\A|[A-Za-z0-9+/_-]{%d})[A-Za-z0-9+/_-]*\r?\n\Z" % SHORTEST_WRAPPED_LINE)
-# As in agents_app/text.py, for bytes. Each begins with one byte, which `re` finds fast.
-_SEQUENCE = re.compile(
-    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]?|[\]PX^_][^\x07\x1b\r\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)"
-)
-_C1_CONTROL = re.compile(
-    rb"\xc2(?:\x9b[0-?]*[ -/]*[@-~]?|[\x90\x98\x9d-\x9f][^\x07\x1b\xc2\r\n]*(?:\x07|\xc2\x9c)?"
-    rb"|[\x80-\x9f])"
-)
+# In one step, as the log viewer removes them: one sequence may end another.
+_SEQUENCE = re.compile(UTF8_ESC_SEQUENCE + b"|" + UTF8_C1_SEQUENCE)
+# For output without C1 controls: one that begins with one byte is found twice as fast.
+_ESC_SEQUENCE = re.compile(UTF8_ESC_SEQUENCE)
+_C1_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 # Characters of JSON and XML; JSON inside JSON has several backslashes before a character. Of JSON
 # only those of ASCII: others are in much output, and `_plain_forms` has them.
 _ESCAPED_CHARACTER = re.compile(
@@ -223,7 +222,15 @@ def _unless_a_text_line(data: bytes) -> bytes | None:
 
 
 def _has_sequences(data: bytes) -> bool:
-    return b"\x1b" in data or (b"\xc2" in data and _C1_CONTROL.search(data) is not None)
+    return b"\x1b" in data or _has_c1_controls(data)
+
+
+def _has_c1_controls(data: bytes) -> bool:
+    return b"\xc2" in data and _C1_CONTROL.search(data) is not None
+
+
+def _stripped(data: bytes) -> bytes:
+    return (_SEQUENCE if _has_c1_controls(data) else _ESC_SEQUENCE).sub(b"", data)
 
 
 def _end_with_sequences(data: bytes) -> bytes | None:
@@ -295,17 +302,17 @@ def _before_begun_escape(data: bytes) -> bytes | None:
 
 
 _JOINING = Step(_joined, _joined_places)
-_STRIPPING = (_replacing(_SEQUENCE, b""), _replacing(_C1_CONTROL, b""))
+_STRIPPING = Step(_stripped, _replacing(_SEQUENCE, b"").places)
 _UNESCAPING = _replacing(_ESCAPED_CHARACTER, _character)
 _UNQUOTING = Step(_unquoted, _replacing(_ESCAPE, _letters).places)
 
 PLAIN = View(_plain_forms)
 JOINED = View(_joined_forms, (_JOINING,), searched_end=_unless_a_text_line, width=4)
 STRIPPED = View(
-    *(_joined_forms, (*_STRIPPING, _JOINING), _has_sequences, _end_with_sequences), width=24
+    *(_joined_forms, (_STRIPPING, _JOINING), _has_sequences, _end_with_sequences), width=24
 )
 UNESCAPED = View(
-    *(_unescaped_forms, (_UNESCAPING, *_STRIPPING, _JOINING)),
+    *(_unescaped_forms, (_UNESCAPING, _STRIPPING, _JOINING)),
     *(_has_escaped_characters, _before_begun_character),
     width=12,
 )

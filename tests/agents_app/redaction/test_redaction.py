@@ -3,12 +3,15 @@
 import base64
 import json
 import random
+import re
 import time
 from urllib.parse import quote
 
 import pytest
 
+from agents_app.redaction.encodings import STRIPPED
 from agents_app.redaction.redact import RedactingSink, Redactor, secret_parts
+from agents_app.text import CONTROLS
 
 SECRET = 'canary/7f3+Qz "w" ü&9~kX2'
 OTHER = "0123456789abcdef0123456789abcdef"
@@ -79,6 +82,13 @@ ENCODED = {
     "colours": coloured(SECRET),
     "colours in JSON": json.dumps(coloured(SECRET))[1:-1],
     "a title of the window inside": f"{SECRET[:9]}\x1b]0;title\x07{SECRET[9:]}",
+    "colours after a title that ends with a C1 control": (
+        f"\x1b]0;title\x9c{SECRET[:9]}\x1b[m{SECRET[9:]}"
+    ),
+    "colours after a title that a sequence ends": (
+        f"\x9d0;title\x1b[m{SECRET[:9]}\x1b[m{SECRET[9:]}"
+    ),
+    "a title with letters of Latin-1 inside": f"{SECRET[:9]}\x9d0;£°\x9c{SECRET[9:]}",
     "controls of one byte": "\x01".join(SECRET),
     "controls of two bytes": f"{SECRET[:6]}\x9b1m{SECRET[6:12]}\x85{SECRET[12:]}",
     "NUL after each letter": "\0".join(SECRET),
@@ -150,6 +160,16 @@ def test_hostile_output_takes_no_longer_than_other_output(piece: str):
     REDACTOR.spans(data)
     REDACTOR.unfinished_bytes(data)
     assert time.process_time() - began < 2
+
+
+def test_the_same_sequences_are_removed_from_bytes_as_from_text():
+    """Guard: the search for secrets and the log viewer must see the same text."""
+    choose = random.Random(15)
+    pieces = [*"\x1b\x9b\x9d\x90\x9c\x07\x85\r\n[]0;m\\ Pab£é", "\x1b[", "\x1b]0;", "\x1b\\"]
+    for _ in range(3000):
+        text = "".join(choose.choices(pieces, k=20))
+        seen = STRIPPED.see(text.encode()).decode()
+        assert seen == re.sub(CONTROLS, "", text).translate({10: None, 13: None}), repr(text)
 
 
 def test_a_secret_of_control_characters_matches_nothing_else():
