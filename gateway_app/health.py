@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 
-from agents_app.runs import missing_processes
+from agents_app.runs import missing_processes, read_scheduler
 
 
 def healthz(_request: HttpRequest) -> JsonResponse:
@@ -16,7 +16,8 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 def readyz(_request: HttpRequest) -> JsonResponse:
     """503 with the names of the missing processes, or of the database."""
     try:
-        missing = missing_processes(datetime.now(UTC))
+        now = datetime.now(UTC)
+        missing = missing_processes(read_scheduler(now), now)
     except DatabaseError:
         return JsonResponse({"ready": False, "missing": ["database"]}, status=503)
     return JsonResponse({"ready": not missing, "missing": missing}, status=503 if missing else 200)

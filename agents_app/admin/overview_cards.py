@@ -121,7 +121,7 @@ def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], boo
     if scheduler.state == Scheduler.State.DRAINING:
         texts = [_DRAINING]  # a drain stops beat first
     else:
-        texts = [f"{_MISSING[part]} {start}" for part in missing_processes(now, scheduler)]
+        texts = [f"{_MISSING[part]} {start}" for part in missing_processes(scheduler, now)]
     if sees("tenant"):
         texts += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
         texts += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])

@@ -13,7 +13,7 @@ from agents_app.errors import Refused
 from agents_app.models import Run, WorkItem
 from agents_app.output import StillRunning, runs_of_work_item, text_until_end
 from agents_app.reports import last_run
-from agents_app.runs import missing_processes, why_waiting
+from agents_app.runs import missing_processes, read_scheduler, why_waiting
 
 TIMED_OUT = 124
 
@@ -54,7 +54,7 @@ class EnqueueCommand(DroverCommand):
             self._report_item(item, json=False)
 
     def _warn_without_worker(self) -> None:
-        if "worker" in missing_processes(self.now):
+        if "worker" in missing_processes(read_scheduler(self.now), self.now):
             self.remark(
                 "no worker is running: the work item starts when Drover is started (manage.py up)"
             )

@@ -10,23 +10,22 @@ SILENT_BEAT_SECONDS = 30
 ALL_PROCESSES = ["worker", "beat"]
 
 
-def missing_processes(now: datetime, scheduler: Scheduler | None = None) -> list[str]:
+def missing_processes(scheduler: Scheduler, now: datetime) -> list[str]:
     """The kinds of processes that are missing: `worker` and `beat`.
 
-    A caller that has read the row of the scheduler passes it."""
+    `scheduler` is the row that `read_scheduler` returns."""
     missing = []
-    scheduler = scheduler or Scheduler.objects.filter(pk=1).first()
     if not Worker.objects.filter(ended_at__isnull=True, lease_until__gt=now).exists():
         missing.append("worker")
     recent = now - timedelta(seconds=SILENT_BEAT_SECONDS)
-    if not (scheduler and scheduler.last_check_at and scheduler.last_check_at > recent):
+    if not (scheduler.last_check_at and scheduler.last_check_at > recent):
         missing.append("beat")
     return missing
 
 
 def scheduler_state(row: Scheduler, now: datetime) -> str:
     """The state for users: `stopped` for a drain whose processes were killed before its end."""
-    stopped = row.state == Scheduler.State.DRAINING and missing_processes(now, row) == ALL_PROCESSES
+    stopped = row.state == Scheduler.State.DRAINING and missing_processes(row, now) == ALL_PROCESSES
     return Scheduler.State.STOPPED.value if stopped else str(row.state)
 
 

@@ -13,7 +13,7 @@ from agents_app.clock import local
 from agents_app.errors import Refused
 from agents_app.models import DEFAULT_TENANT
 from agents_app.reports import AgentStatus, Fleet, LastRun, SchedulerStatus, read_fleet
-from agents_app.runs import missing_processes
+from agents_app.runs import missing_processes, read_scheduler
 from agents_app.text import relative
 
 AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire", "note")
@@ -90,7 +90,9 @@ def interval_of(text: str) -> float:
 
 def fleet_parts(fleet: Fleet, now: datetime) -> Sequence[Part]:
     parts: list[Part] = [scheduler_line(fleet.scheduler)]
-    if fleet.scheduler.state == "running" and (missing := missing_processes(now)):
+    if fleet.scheduler.state == "running" and (
+        missing := missing_processes(read_scheduler(now), now)
+    ):
         parts.append(f"not running: {', '.join(missing)} (run manage.py doctor)")
     if fleet.agents:
         parts += ["", grid(AGENT_COLUMNS, [agent_row(agent, now) for agent in fleet.agents])]

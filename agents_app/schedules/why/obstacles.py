@@ -29,17 +29,20 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class ObstacleContext:
-    """The rows that decide about a schedule at a moment."""
+    """The rows that decide about a schedule at a moment.
+
+    `scheduler` has no key if Drover was never started, which `_processes` reports."""
 
     schedule: Schedule
     agent: Agent
     tenant: Tenant
-    scheduler: Scheduler | None
+    scheduler: Scheduler
     now: datetime
 
     @property
     def rows(self) -> dict[str, Any]:
-        return {"agent": self.agent, "tenant": self.tenant, "scheduler": self.scheduler}
+        scheduler = self.scheduler if self.scheduler.pk else None
+        return {"agent": self.agent, "tenant": self.tenant, "scheduler": scheduler}
 
     def clock(self, moment: datetime) -> str:
         return clock(moment, self.schedule.timezone)
@@ -48,10 +51,7 @@ class ObstacleContext:
 def find_obstacles(schedule: Schedule, now: datetime) -> tuple[Obstacle, ...]:
     """All obstacles in the order of _FINDERS; without one the schedule fires when it is due."""
     agent = Agent.objects.select_related("tenant").get(pk=schedule.agent_id)
-    scheduler = read_scheduler(now)
-    # Without a row Drover was never started, which `_processes` reports.
-    known = scheduler if scheduler.pk else None
-    context = ObstacleContext(schedule, agent, agent.tenant, known, now)
+    context = ObstacleContext(schedule, agent, agent.tenant, read_scheduler(now), now)
     return tuple(obstacle for find in _FINDERS for obstacle in find(context))
 
 
@@ -93,9 +93,9 @@ def _blocks(context: ObstacleContext) -> Iterator[Obstacle]:
 
 def _processes(context: ObstacleContext) -> Iterator[Obstacle]:
     scheduler = context.scheduler
-    if scheduler and scheduler.state != Scheduler.State.RUNNING:
+    if scheduler.pk and scheduler.state != Scheduler.State.RUNNING:
         return
-    missing = missing_processes(context.now, scheduler)
+    missing = missing_processes(scheduler, context.now)
     if "beat" in missing:
         yield Obstacle("no_beat", "beat has not checked the schedules recently: is Drover running?")
     if "worker" in missing:

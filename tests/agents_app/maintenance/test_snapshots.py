@@ -4,7 +4,7 @@ import pytest
 
 from agents_app.maintenance.snapshots import take_snapshot
 from agents_app.models import Heartbeat, MachineSnapshot, RunOutput, Scheduler
-from agents_app.runs.readiness import missing_processes
+from agents_app.runs.readiness import missing_processes, read_scheduler
 from tests.agents_app.fleet import NOON, Fleet, at
 
 
@@ -68,11 +68,11 @@ def test_pending_runs_have_no_heartbeat(fleet: Fleet):
 
 
 def test_readiness_names_the_missing_processes(fleet: Fleet):
-    assert missing_processes(at(1)) == ["worker", "beat"]
+    assert missing_processes(read_scheduler(at(1)), at(1)) == ["worker", "beat"]
 
 
 def test_a_worker_with_a_lease_and_a_recent_check_of_beat_are_ready(fleet: Fleet):
     far = at(days=100_000)
     fleet.worker(lease_until=far)
     Scheduler.objects.create(pk=1, last_check_at=far)
-    assert missing_processes(at(1)) == []
+    assert missing_processes(read_scheduler(at(1)), at(1)) == []
