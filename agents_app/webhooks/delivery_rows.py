@@ -1,7 +1,6 @@
 """Writes the rows of deliveries, finds duplicates and updates results; queues no work."""
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,12 +14,11 @@ from agents_app.webhooks.providers import (
     Decision,
     MatchResult,
     RawDelivery,
+    is_credential,
 )
 from agents_app.webhooks.source_index import IndexedSource
 
 BODY_HASH_PREFIX = "sha256:"
-# Credentials: they must not be stored.
-CREDENTIAL_HEADERS = re.compile(r"authorization|cookie|token|secret|passw|api-?key|x-auth(?:-|$)")
 LONGEST_HEADER, LONGEST_REASON, MOST_DECISIONS = 1000, 500, 1000
 DELIVERY_COLUMNS = {
     **dict.fromkeys(("tenant_id", "source_id"), "bigint"),
@@ -143,7 +141,7 @@ def _headers(raw: RawDelivery) -> str:
     kept = {
         name: value[:LONGEST_HEADER]
         for name, value in raw.headers.items()
-        if not CREDENTIAL_HEADERS.search(name)
+        if not is_credential(name)
     }
     return json.dumps(kept)
 

@@ -9,7 +9,8 @@ from typing import Literal
 from agents_app.database import execute, insert_many
 from agents_app.models import Delivery
 from agents_app.text import harmless
-from agents_app.webhooks.delivery_rows import CREDENTIAL_HEADERS, DELIVERY_COLUMNS
+from agents_app.webhooks.delivery_rows import DELIVERY_COLUMNS
+from agents_app.webhooks.providers import is_credential
 from agents_app.webhooks.source_index import IndexedSource
 
 RefusalReason = Literal["bad_signature", "stale", "foreign_origin", "rate_limited"]
@@ -81,5 +82,5 @@ def _reason(request: RefusedRequest) -> str:
 
 
 def _headers(headers: Mapping[str, str]) -> str:
-    shown = [name for name in headers if not CREDENTIAL_HEADERS.search(name)][:MOST_HEADERS]
+    shown = [name for name in headers if not is_credential(name)][:MOST_HEADERS]
     return json.dumps({name[:100]: harmless(headers[name])[:LONGEST_VALUE] for name in shown})

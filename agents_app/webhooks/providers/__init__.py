@@ -24,7 +24,7 @@ from agents_app.webhooks.providers.provider import (
 )
 from agents_app.webhooks.providers.reading import Unparseable, read_json
 from agents_app.webhooks.providers.registry import PROVIDERS, TRIAL_PROVIDERS
-from agents_app.webhooks.providers.shown_headers import HIDDEN, visible_headers
+from agents_app.webhooks.providers.shown_headers import HIDDEN, is_credential, visible_headers
 from agents_app.webhooks.providers.signing import Signed, mac, raw
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "UnknownFilter",
     "Unparseable",
     "check_signature",
+    "is_credential",
     "mac",
     "match_filters",
     "match_subscriptions",
