@@ -26,6 +26,7 @@ from gateway_app.access import (
     Forbidden,
     TooMany,
     admit,
+    bearer_token,
     caller_with_token,
     look_up_token,
     problem,
@@ -71,10 +72,9 @@ def is_local(request: HttpRequest, listens_on: str) -> bool:
 
 
 def _admit(request: HttpRequest) -> None:
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     address = request.META.get("REMOTE_ADDR", "")
     caller = None
-    if scheme.lower() == "bearer" and (token := secret.strip()):
+    if token := bearer_token(request.headers.get("Authorization", "")):
         caller = look_up_token(token, address, lambda text: caller_with_token(text, address))
     if caller is None:
         raise MissingToken("missing or invalid bearer token")

@@ -54,6 +54,12 @@ def operator_of(request: HttpRequest) -> Caller:
 # --- authentication -------------------------------------------------------------------------
 
 
+def bearer_token(authorization: str) -> str:
+    """The token in the header `Authorization: Bearer TOKEN`; empty if the header has none."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
 def caller_with_token(secret: str, address: str) -> Caller | None:
     """The caller with this token; raises Forbidden if the token is for other addresses."""
     token = find_token(secret, datetime.now(UTC))

@@ -12,6 +12,7 @@ from starlette.types import Scope
 from agents_app.accounts import find_token
 from agents_app.database import ENGINE
 from agents_app.models import ApiToken
+from gateway_app.access.auth import bearer_token
 from gateway_app.access.client import client_of
 from gateway_app.access.errors import UNAUTHORIZED, TooMany
 from gateway_app.access.rate_limits import look_up_token, was_valid
@@ -23,12 +24,11 @@ API = "/v1/"
 async def refuse_unknown_caller(scope: Scope) -> GatewayResponse | None:
     """None if Django is to decide: the token is valid, the request has the cookie of a session, or
     the database does not answer."""
-    headers = read_headers(scope)
     if not f"{scope['path']}/".startswith(API):
         return None
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    token = token.strip()
-    if kind.lower() != "bearer" or not token:
+    headers = read_headers(scope)
+    token = bearer_token(headers.get("authorization", ""))
+    if not token:
         cookies = parse_cookie(headers.get("cookie", ""))
         return None if settings.SESSION_COOKIE_NAME in cookies else _unauthorized()
     if was_valid(token):

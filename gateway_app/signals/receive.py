@@ -34,6 +34,7 @@ from gateway_app.access import (
     RUN_SOCKET_CLIENT,
     RateLimit,
     TooMany,
+    bearer_token,
     client_of,
     forget_token,
     look_up_token,
@@ -106,7 +107,7 @@ class Signals:
             )
         headers = read_headers(scope)
         signal = ReceivedSignal(
-            _bearer_token(headers.get("authorization", "")),
+            bearer_token(headers.get("authorization", "")),
             scope["path"].removeprefix(SIGNALS_PATH),
             headers.get("content-type", ""),
         )
@@ -201,11 +202,6 @@ class Signals:
 
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, call)
-
-
-def _bearer_token(header: str) -> str:
-    kind, _, token = header.partition(" ")
-    return token.strip() if kind.lower() == "bearer" else ""
 
 
 async def _retry_moments(receive: Receive, seconds: float) -> AsyncIterator[None]:
