@@ -16,15 +16,19 @@ from gateway_app.access.auth import bearer_token
 from gateway_app.access.client import client_of
 from gateway_app.access.errors import UNAUTHORIZED, TooMany
 from gateway_app.access.rate_limits import look_up_token, was_valid
-from gateway_app.asgi import GatewayResponse, error_response, read_headers, retry_after
-
-API = "/v1/"
+from gateway_app.asgi import (
+    GatewayResponse,
+    error_response,
+    is_api_path,
+    read_headers,
+    retry_after,
+)
 
 
 async def refuse_unknown_caller(scope: Scope) -> GatewayResponse | None:
     """None if Django is to decide: the token is valid, the request has the cookie of a session, or
     the database does not answer."""
-    if not f"{scope['path']}/".startswith(API):
+    if not is_api_path(scope["path"]):
         return None
     headers = read_headers(scope)
     token = bearer_token(headers.get("authorization", ""))

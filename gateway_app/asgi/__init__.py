@@ -4,8 +4,8 @@ Belongs here: code that wraps or answers any request.
 Does not belong here: routes of one resource.
 """
 
-from gateway_app.asgi.body import Body, BodyBudget, BodyError, TooLarge
-from gateway_app.asgi.body_limit import BodyLimit, FramingCheck
+from gateway_app.asgi.body import MEGABYTE, Body, BodyBudget, BodyError, TooLarge
+from gateway_app.asgi.body_limit import BodyLimit, FramingCheck, is_api_path
 from gateway_app.asgi.headers import SecureHeaders, read_headers
 from gateway_app.asgi.parsing import strict_json
 from gateway_app.asgi.protocol import END_STREAM, GatewayProtocol
@@ -21,6 +21,7 @@ from gateway_app.asgi.run_socket import FROM_RUN_SOCKET, SIGNALS_PATH
 __all__ = [
     "END_STREAM",
     "FROM_RUN_SOCKET",
+    "MEGABYTE",
     "RETRY_SECONDS",
     "SIGNALS_PATH",
     "Body",
@@ -34,6 +35,7 @@ __all__ = [
     "TooLarge",
     "body_error_response",
     "error_response",
+    "is_api_path",
     "read_headers",
     "retry_after",
     "strict_json",

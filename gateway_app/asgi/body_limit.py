@@ -6,12 +6,10 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway_app.asgi.body import Body, BodyBudget, BodyError
+from gateway_app.asgi.body import MEGABYTE, Body, BodyBudget, BodyError
 from gateway_app.asgi.responses import GatewayResponse, body_error_response, error_response
 
 Refuse = Callable[[Scope], Awaitable[GatewayResponse | None]]
-MEGABYTE = 1_000_000
-API = "/v1/"
 API_BYTES = MEGABYTE
 # Forms of the admin; Django itself keeps so much of a body in memory.
 FORM_BYTES = 2_500_000
@@ -84,7 +82,11 @@ def has_body(headers: Headers) -> bool:
 
 
 def limit_of(path: str) -> int:
-    return API_BYTES if f"{path}/".startswith(API) else FORM_BYTES
+    return API_BYTES if is_api_path(path) else FORM_BYTES
+
+
+def is_api_path(path: str) -> bool:
+    return f"{path}/".startswith("/v1/")
 
 
 def receive_body(body: bytes, receive: Receive) -> Receive:

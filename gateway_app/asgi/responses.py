@@ -9,10 +9,10 @@ from typing import Any
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from gateway_app.asgi.body import BodyError
+from gateway_app.asgi.body import MEGABYTE, BodyError
 
 RETRY_SECONDS = 5
-DISCARD_SECONDS, DISCARD_BYTES = 1.0, 64 * 2**20
+DISCARD_SECONDS, DISCARD_BYTES = 1.0, 64 * MEGABYTE
 
 
 class GatewayResponse(JSONResponse):

@@ -41,6 +41,7 @@ from gateway_app.access import (
     was_valid,
 )
 from gateway_app.asgi import (
+    MEGABYTE,
     SIGNALS_PATH,
     Body,
     BodyBudget,
@@ -55,7 +56,7 @@ from gateway_app.signals.body import BadBody, read_fields
 
 log = structlog.get_logger("drover.signals")
 T = TypeVar("T")
-LARGE_BYTES, SMALL_BYTES = 64 * 2**20, 16 * 2**20
+LARGE_BYTES, SMALL_BYTES = 64 * MEGABYTE, 16 * MEGABYTE
 THREADS = 8
 # The pauses between calls of a handler whose reply is not done; the last one repeats.
 PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5)

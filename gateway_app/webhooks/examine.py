@@ -15,10 +15,10 @@ from agents_app.webhooks.providers import (
     check_signature,
     payload_of,
 )
-from gateway_app.asgi import TooLarge
+from gateway_app.asgi import MEGABYTE, TooLarge
 
 # An unsigned body is parsed for any client.
-UNSIGNED_BODY_BYTES = 2**20
+UNSIGNED_BODY_BYTES = MEGABYTE
 # Never accepted. Also a valid Ed25519 key, so that verifying with it takes as long as with another.
 _NO_SOURCE = {"": "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"}
 

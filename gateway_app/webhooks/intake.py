@@ -30,9 +30,10 @@ from agents_app.webhooks import (
 )
 from agents_app.webhooks import sources as webhook_sources
 from agents_app.webhooks.providers import PROVIDERS, TRIAL_PROVIDERS, RawDelivery
+from gateway_app.asgi import MEGABYTE
 
 log = structlog.get_logger("drover.webhooks")
-MAX_BYTES_IN_ONE_COMMIT = 8 * 2**20
+MAX_BYTES_IN_ONE_COMMIT = 8 * MEGABYTE
 MAX_WAITING = 5000
 # Below the 10 s after which GitHub gives up, to wait for a slow database as long as possible.
 ANSWER_SECONDS = 9.0

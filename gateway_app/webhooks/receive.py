@@ -18,6 +18,7 @@ from agents_app.webhooks import IndexedSource, RefusalReason, RefusedRequest, So
 from agents_app.webhooks.providers import UNSIGNED, RawDelivery, Signed
 from gateway_app.access import WEBHOOK_LIMIT, RateLimit, client_of
 from gateway_app.asgi import (
+    MEGABYTE,
     Body,
     BodyBudget,
     BodyError,
@@ -40,7 +41,6 @@ from gateway_app.webhooks.responses import (
 from gateway_app.webhooks.source_cache import SourceCache
 
 PREFIX = "/webhooks/"
-MEGABYTE = 2**20
 # Two of the largest bodies of one client at the same time, and 128 of 128 kB.
 LARGE_BYTES, SMALL_BYTES = 128 * MEGABYTE, 32 * MEGABYTE
 # Hashing or parsing more bytes than this would block all other connections of the event loop.
