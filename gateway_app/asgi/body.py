@@ -41,19 +41,19 @@ class TooBusy(BodyError):
 
 @dataclass
 class _Pool:
-    """Bytes for all clients, of which one client may use half."""
+    """Bytes for all clients, of which a client may use as much as it leaves free for others.
+
+    The first client gets a half, the next one a quarter, and no number of clients gets all."""
 
     max_bytes: int
     used_bytes: int = 0
     by_client: Counter[str] = field(default_factory=Counter)
 
     def take(self, client: str, size: int) -> None:
-        if self.used_bytes + size > self.max_bytes:
-            raise TooBusy("too many request bodies at once: try again in a moment")
-        if self.by_client[client] + size > self.max_bytes // 2:
-            raise TooBusy(
-                "too many unfinished request bodies from your address: try again in a moment"
-            )
+        own, free = self.by_client[client], self.max_bytes - self.used_bytes
+        if own + size > free - size:
+            whose = "from your address" if own else "at once"
+            raise TooBusy(f"too many unfinished request bodies {whose}: try again in a moment")
         self.used_bytes += size
         self.by_client[client] += size
 
@@ -67,8 +67,7 @@ class _Pool:
 class BodyBudget:
     """The memory that all bodies together may use while they are read or stored.
 
-    The first SMALL_BYTES of each body are taken from `small_bytes`, the rest from `large_bytes`;
-    one client may use half of each."""
+    The first SMALL_BYTES of each body are taken from `small_bytes`, the rest from `large_bytes`."""
 
     def __init__(self, large_bytes: int, small_bytes: int) -> None:
         self._large, self._small = _Pool(large_bytes), _Pool(small_bytes)

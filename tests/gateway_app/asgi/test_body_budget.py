@@ -42,6 +42,28 @@ def test_one_client_can_use_half_of_the_memory():
     shared.take("ann", 0, SMALL_BYTES + MEGABYTE)
 
 
+def take_all(shared: BodyBudget, *clients: str) -> None:
+    """Takes in turn whatever these clients get, with bodies of two megabytes."""
+    for client in clients:
+        for size in range(0, 2 * MEGABYTE, 1024):
+            try:
+                shared.take(client, size, size + 1024)
+            except TooBusy:
+                break
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_several_clients_leave_room_for_bodies_of_another_one(count: int):
+    """Guard: with a half for each client, two clients took all."""
+    shared = budget()
+    for _ in range(20):
+        take_all(shared, *(f"mallory {number}" for number in range(count)))
+    shared.take("ann", 0, SMALL_BYTES // 4)
+    shared.take("bob", SMALL_BYTES, SMALL_BYTES + 2 * MEGABYTE // 2**count)
+    with pytest.raises(TooBusy, match="at once"):
+        shared.take("joe", SMALL_BYTES, SMALL_BYTES + 2 * MEGABYTE)
+
+
 def test_large_bodies_keep_out_no_small_ones_of_the_same_client():
     shared = budget()
     for _ in range(2):
