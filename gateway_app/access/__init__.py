@@ -22,7 +22,7 @@ from gateway_app.access.auth import (
     operator_of,
     scopes_of,
 )
-from gateway_app.access.client import RUN_SOCKET_CLIENT, client_of
+from gateway_app.access.client import client_of
 from gateway_app.access.early import refuse_unknown_caller
 from gateway_app.access.errors import (
     NOTHING_HERE,
@@ -47,7 +47,6 @@ from gateway_app.access.rate_limits import (
 __all__ = [
     "NOTHING_HERE",
     "READ",
-    "RUN_SOCKET_CLIENT",
     "TO_ADMINISTER",
     "TO_OPERATE",
     "TO_OPERATE_RULES",

@@ -5,17 +5,15 @@ from functools import lru_cache
 from starlette.types import Scope
 
 from agents_app.accounts import caller_network
-from gateway_app.asgi import FROM_RUN_SOCKET
-
-RUN_SOCKET_CLIENT = "run socket"
+from gateway_app.asgi import RUN_SOCKET_USER
 
 
 def client_of(scope: Scope) -> str:
     """The network of the sender; the server has replaced the address of a trusted proxy.
 
-    All runs on this host share the socket of runs and count as one client."""
-    if scope.get(FROM_RUN_SOCKET):
-        return RUN_SOCKET_CLIENT
+    On the socket of runs, all processes of one user of this host count as one client."""
+    if RUN_SOCKET_USER in scope:
+        return f"run socket {scope[RUN_SOCKET_USER]}"
     client = scope.get("client")
     return _network(client[0]) if client else ""
 

@@ -4,6 +4,7 @@ import math
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -30,7 +31,8 @@ class RateLimit:
 
     def __init__(self, rate: float = DEFAULT_RATE, burst: float = DEFAULT_BURST) -> None:
         self.rate, self.burst = rate, burst
-        self._buckets: dict[str, _Bucket] = {}
+        # The bucket that was not used for the longest time is the first.
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
         self._lock = threading.Lock()
 
     def wait_seconds(self, caller: str, now: float) -> int:
@@ -42,24 +44,24 @@ class RateLimit:
             return wait
 
     def peek_seconds(self, caller: str, now: float) -> int:
-        """Like `wait_seconds`, but does not count the request."""
+        """Like `wait_seconds`, but does not count the request and makes no bucket."""
         with self._lock:
-            return self._wait(self._filled(caller, now))
+            return self._wait(self._filled(caller, now)) if caller in self._buckets else 0
 
     def _wait(self, bucket: _Bucket) -> int:
         return 0 if bucket.left >= 1 else max(1, math.ceil((1 - bucket.left) / self.rate))
 
     def _filled(self, caller: str, now: float) -> _Bucket:
         bucket = self._buckets.get(caller) or self._new(caller, now)
+        self._buckets.move_to_end(caller)
         bucket.left = min(self.burst, bucket.left + (now - bucket.at) * self.rate)
         bucket.at = now
         return bucket
 
     def _new(self, caller: str, now: float) -> _Bucket:
         if len(self._buckets) >= MOST_BUCKETS:
-            # A bucket that has not been used for so long is full, like a new one.
-            full_since = now - self.burst / self.rate
-            self._buckets = {name: b for name, b in self._buckets.items() if b.at > full_since}
+            # Most likely it is full again, like a new one.
+            self._buckets.popitem(last=False)
         self._buckets[caller] = _Bucket(self.burst, now)
         return self._buckets[caller]
 

@@ -16,13 +16,13 @@ from gateway_app.asgi.responses import (
     error_response,
     retry_after,
 )
-from gateway_app.asgi.run_socket import FROM_RUN_SOCKET, SIGNALS_PATH
+from gateway_app.asgi.run_socket import RUN_SOCKET_USER, SIGNALS_PATH
 
 __all__ = [
     "END_STREAM",
-    "FROM_RUN_SOCKET",
     "MEGABYTE",
     "RETRY_SECONDS",
+    "RUN_SOCKET_USER",
     "SIGNALS_PATH",
     "Body",
     "BodyBudget",

@@ -28,7 +28,7 @@ class GatewayProtocol(H11Protocol):
         is_run = connection.family == socket.AF_UNIX
         if is_run:
             # Before all else: after an error below, a run must not reach the whole gateway.
-            self.app = RunSocketApp(self.app)
+            self.app = RunSocketApp(self.app, connection)
         super().connection_made(transport)
         self._idle_since = self.loop.time()
         self._check_idle_after(self.head_seconds)

@@ -31,7 +31,6 @@ from agents_app.signals import (
     handle_signal,
 )
 from gateway_app.access import (
-    RUN_SOCKET_CLIENT,
     RateLimit,
     TooMany,
     bearer_token,
@@ -42,6 +41,7 @@ from gateway_app.access import (
 )
 from gateway_app.asgi import (
     MEGABYTE,
+    RUN_SOCKET_USER,
     SIGNALS_PATH,
     Body,
     BodyBudget,
@@ -91,8 +91,11 @@ class Signals:
         self.budget = BodyBudget(LARGE_BYTES, SMALL_BYTES)
         # High enough for a busy agent; slows down an agent in an endless loop.
         self.limit = RateLimit(rate=200, burst=400)
-        # Wrong tokens by address: each one costs a query.
+        # Wrong tokens by address, or by the run that a client of the socket of runs claims to be:
+        # each one costs a query.
         self.wrong_tokens = RateLimit(rate=20, burst=200)
+        # Those of all processes of one user on the socket of runs.
+        self.wrong_tokens_of_user = RateLimit(rate=100, burst=1000)
         self._threads = ThreadPoolExecutor(THREADS, "signals")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -114,7 +117,7 @@ class Signals:
         )
         try:
             if not was_valid(signal.token):
-                await self._check_token(signal.token, client_of(scope))
+                await self._check_token(signal.token, scope)
             if wait := self.limit.wait_seconds(signal.token[:60], time.monotonic()):
                 raise TooMany(wait)
         except TooMany as error:
@@ -123,20 +126,32 @@ class Signals:
             return _failure(signal.name, error, close_connection=True)
         return await self._handle(receive, signal, headers.get("content-length", ""))
 
-    async def _check_token(self, token: str, client: str) -> None:
+    async def _check_token(self, token: str, scope: Scope) -> None:
         """Raises Unauthorized or Superseded, or TooMany after too many wrong tokens."""
-        if client == RUN_SOCKET_CLIENT:
-            # All runs of this host are this client: each is limited by the run that it claims.
-            client = f"{client} {token.removeprefix(TOKEN_PREFIX).partition('_')[0]}"
+        client, through_socket = client_of(scope), RUN_SOCKET_USER in scope
+        look_up = self._look_up_through_socket if through_socket else self._look_up
+        if await self._in_thread(lambda: look_up(token, client)) is None:
+            raise Unauthorized("missing or invalid run token")
 
+    def _look_up(self, token: str, client: str) -> Run | None:
         def find(token: str) -> Run | None:
             with suppress(Unauthorized):
                 return authenticate_run(token, self.clock())
             return None
 
-        found = await self._in_thread(lambda: look_up_token(token, client, find, self.wrong_tokens))
-        if found is None:
-            raise Unauthorized("missing or invalid run token")
+        return look_up_token(token, client, find, self.wrong_tokens)
+
+    def _look_up_through_socket(self, token: str, client: str) -> Run | None:
+        """The runs of one user are one client. A run that repeats a wrong token, as after its end,
+        uses up the smaller limit of the run that it claims to be, and keeps out no other run. The
+        client chooses this claim, so the limit of the user holds as well."""
+        claimed = token.removeprefix(TOKEN_PREFIX).partition("_")[0]
+        return look_up_token(
+            token,
+            client,
+            lambda token: self._look_up(token, f"{client} {claimed}"),
+            self.wrong_tokens_of_user,
+        )
 
     async def _handle(
         self, receive: Receive, signal: ReceivedSignal, announced_length: str

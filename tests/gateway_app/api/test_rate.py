@@ -34,12 +34,29 @@ def test_the_wait_of_a_slow_rate_is_exact():
     assert limit.wait_seconds("a", wait) == 0
 
 
-def test_buckets_of_idle_callers_are_removed(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("seconds_between", [0, 1])
+def test_there_are_never_more_buckets_than_the_limit(
+    seconds_between: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Guard: also if all callers are new and come at the same time."""
     monkeypatch.setattr(rate_limits, "MOST_BUCKETS", 10)
     limit = RateLimit(rate=1, burst=2)
     for number in range(1000):
-        limit.wait_seconds(f"caller {number}", number)
-    assert len(limit._buckets) <= 10
+        limit.wait_seconds(f"caller {number}", number * seconds_between)
+        limit.peek_seconds(f"stranger {number}", number * seconds_between)
+    assert len(limit._buckets) == 10
+
+
+def test_a_caller_that_is_limited_is_not_forgotten_while_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Guard: the buckets that were not used for the longest time are removed first."""
+    monkeypatch.setattr(rate_limits, "MOST_BUCKETS", 10)
+    limit = RateLimit(rate=0.001, burst=1)
+    limit.wait_seconds("mallory", 0)
+    for number in range(100):
+        limit.wait_seconds(f"caller {number}", 1)
+        assert limit.wait_seconds("mallory", 1) > 0
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "nan", "inf", "\N{SUPERSCRIPT TWO}"])

@@ -1,6 +1,8 @@
 """A few unfinished bodies keep out no other request: shares of memory and a minimum rate."""
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -105,8 +107,10 @@ def test_a_header_cannot_change_the_client_of_the_run_socket():
         # As the server does with X-Forwarded-For of a trusted proxy on this machine.
         seen.append(client_of({**scope, "client": ("203.0.113.5", 0)}))
 
-    asyncio.run(RunSocketApp(app)({"path": "/healthz"}, None, None))  # type: ignore[arg-type]
-    assert seen == ["run socket"]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        asyncio.run(RunSocketApp(app, ours)({"path": "/healthz"}, None, None))  # type: ignore[arg-type]
+    assert seen == [f"run socket {os.getuid()}"]
 
 
 # --- minimum rate ---------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from agents_app.models import Tenant
 from agents_app.worker.lease import utc_now
 from gateway_app.access import rate_limits
 from gateway_app.access.rate_limits import RateLimit
+from gateway_app.asgi import RUN_SOCKET_USER
 from gateway_app.signals.receive import Signals
 from tests.agents_app.calling import Program
 from tests.agents_app.fleet import Fleet
@@ -130,7 +131,19 @@ def test_wrong_tokens_are_limited_by_address_and_valid_ones_are_not(one: Program
 def test_wrong_tokens_of_one_run_limit_no_other_run_on_the_same_socket(one: Program):
     client = CountingClient()
     client.app.wrong_tokens = RateLimit(rate=0.01, burst=3)
-    socket = {"drover.run_socket": True}
+    socket = {RUN_SOCKET_USER: 1000}
     statuses = [client.post("status", "drover_run_77_x", b"{}", **socket) for _ in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
     assert client.post("status", one.job.token, b'{"text": "x"}', **socket) == 200
+
+
+def test_a_client_of_the_run_socket_is_limited_whatever_run_it_claims_to_be(one: Program):
+    """Guard: with a limit by claimed run alone, each new number had a limit of its own."""
+    client = CountingClient()
+    client.app.wrong_tokens_of_user = RateLimit(rate=0.01, burst=3)
+    socket = {RUN_SOCKET_USER: 1000}
+    assert client.post("status", one.job.token, b'{"text": "x"}', **socket) == 200
+    statuses = [client.post("status", f"drover_run_{n}_x", b"{}", **socket) for n in range(5)]
+    assert statuses == [401, 401, 401, 429, 429]
+    assert client.post("status", one.job.token, b'{"text": "x"}', **socket) == 200
+    assert client.post("status", "drover_run_9_x", b"{}", **{RUN_SOCKET_USER: 1001}) == 401
