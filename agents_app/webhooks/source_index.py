@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -31,20 +31,35 @@ class IndexedSource:
     secrets: Mapping[str, str] = field(repr=False)
     allow_unsigned: bool = False
 
+    @property
+    def work(self) -> Counter[str]:
+        """How often a signature of the body is computed, by the stand-in of the secret."""
+        if not self.provider.signs_body:
+            return Counter()
+        return Counter(map(self.provider.stand_in, self.secrets.values()))
+
 
 @dataclass(frozen=True, slots=True)
 class SourceIndex:
     sources: tuple[IndexedSource, ...]
     subscriptions: Subscriptions
+    _most_work: dict[str, Counter[str]] = field(default_factory=dict, repr=False, compare=False)
 
     def find(self, kind: str, name: str = "") -> tuple[IndexedSource, ...]:
         """The source with the name, or all sources of the provider, those without secrets last."""
         found = [s for s in self.sources if s.kind == kind and name in ("", s.name)]
         return tuple(sorted(found, key=lambda source: not source.secrets))
 
-    def most_secrets(self, kind: str) -> int:
-        """The largest number of secrets of a source of the provider, at least 1."""
-        return max((len(s.secrets) for s in self.sources if s.kind == kind), default=1) or 1
+    def most_work(self, kind: str) -> Counter[str]:
+        """The largest work of one source of the provider, for each stand-in."""
+        if kind in self._most_work:
+            return self._most_work[kind]
+        most: Counter[str] = Counter()
+        for source in self.sources:
+            if source.kind == kind:
+                most |= source.work
+                self._most_work[kind] = most  # not for other kinds: an address may name any
+        return most
 
     def subscriptions_of(self, source: IndexedSource) -> tuple[Subscription, ...]:
         return self.subscriptions.get((source.tenant_id, source.name), ())

@@ -26,7 +26,7 @@ from gateway_app.asgi import (
     body_error_response,
     read_headers,
 )
-from gateway_app.webhooks.examine import Examined, body_limit, examine
+from gateway_app.webhooks.examine import Examined, body_limit, examine, provider_of
 from gateway_app.webhooks.intake import Intake, Unavailable
 from gateway_app.webhooks.origin import is_foreign
 from gateway_app.webhooks.responses import (
@@ -186,13 +186,13 @@ class Webhooks:
 async def examine_webhook(webhook: ReceivedWebhook) -> Examined:
     """On a thread if the body is large, or if a body without a signature may be parsed."""
     kind, sources, size = webhook.target.kind, webhook.sources, len(webhook.signed.body)
-    arguments = (kind, sources, webhook.signed, webhook.received_at)
-    most_secrets = webhook.index.most_secrets(kind)
-    parses = [source for source in sources if source.provider.parses_early]
-    unsigned = any(source.allow_unsigned for source in parses)
+    arguments = (webhook.index, kind, sources, webhook.signed, webhook.received_at)
+    # The same for a source that does not exist.
+    parses = provider_of(kind).parses_early
+    unsigned = parses and any(source.allow_unsigned for source in sources)
     if size > (LARGE_JSON_BYTES if parses else LARGE_BODY_BYTES) or unsigned:
-        return await asyncio.to_thread(examine, *arguments, most_secrets)
-    return examine(*arguments, most_secrets)
+        return await asyncio.to_thread(examine, *arguments)
+    return examine(*arguments)
 
 
 def confirmation(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, Any] | None:

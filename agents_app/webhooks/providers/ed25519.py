@@ -1,5 +1,7 @@
 """Verifies Ed25519 signatures; invalid keys and signatures are refused, never raised."""
 
+# Of the first example in RFC 8032: a valid key, so verifying with it takes as long as with another.
+STAND_IN_KEY = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
 # Points of small order: with such a key, a valid signature can be made without a private key.
 _WEAK_KEYS = frozenset(
     bytes.fromhex(digits)

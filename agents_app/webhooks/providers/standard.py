@@ -36,6 +36,12 @@ def verify(request: Signed, secrets: Secrets, now: datetime) -> str | None:
     return signer if identity and is_fresh(sent, now) else None
 
 
+def stand_in(secret: str) -> str:
+    """Of the same kind: a signature with a public key takes many times as long."""
+    kind = PUBLIC if secret.startswith(PUBLIC) else SYMMETRIC
+    return kind + base64.b64encode(ed25519.STAND_IN_KEY).decode()
+
+
 def _signs(secret: str, message: bytes, signatures: list[tuple[str, str]]) -> bool:
     version, is_valid = (
         _public(secret) if secret.startswith(PUBLIC) else _symmetric(secret, message)
@@ -84,6 +90,7 @@ def parse(headers: Headers, payload: Any, received_at: datetime) -> Context | No
 STANDARD = Provider(
     name="standard",
     verify=verify,
+    stand_in=stand_in,
     delivery_id=id_in_header("webhook-id"),
     parse=parse,
     filters={"events": filter_on("event")},
