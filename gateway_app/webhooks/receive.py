@@ -6,6 +6,7 @@ The order is fixed: size while the body is read, signature, age, one commit, the
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -36,6 +37,7 @@ from gateway_app.webhooks.responses import (
     no_such_address,
     refused,
     too_many,
+    too_many_wrong_signatures,
     unavailable,
 )
 from gateway_app.webhooks.source_cache import SourceCache
@@ -46,6 +48,8 @@ LARGE_BYTES, SMALL_BYTES = 128 * MEGABYTE, 32 * MEGABYTE
 # Hashing or parsing more bytes than this would block all other connections of the event loop.
 LARGE_BODY_BYTES, LARGE_JSON_BYTES = 256 * 1024, 16 * 1024
 LONGEST_QUERY_BYTES = 2000
+THREADS = 4
+MOST_SENDERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,11 @@ class Webhooks:
         self.body_seconds = body_seconds
         self.budget = budget or BodyBudget(LARGE_BYTES, SMALL_BYTES)
         self.limit = limit
+        # By address, of requests with a wrong signature: each costs as much as a valid one.
+        self.wrong_signatures = RateLimit(rate=2, burst=100)
+        # Addresses with a valid signature, and the provider.
+        self._senders: set[tuple[str, str]] = set()
+        self._threads = ThreadPoolExecutor(THREADS, "webhooks")
         self.intake = Intake(clock)
         self.sources = SourceCache()
 
@@ -119,6 +128,9 @@ class Webhooks:
         sources: tuple[IndexedSource, ...],
     ) -> GatewayResponse:
         headers, client = read_headers(scope), client_of(scope)
+        if wait := self._wait_of_address(client, target):
+            self.intake.refuse(target.kind, (), "rate_limited")
+            return too_many_wrong_signatures(wait, unread=True)
         body = Body(receive, body_limit(target.kind, sources), self.budget, client)
         try:
             content = await body.read(headers.get("content-length", ""), self.body_seconds)
@@ -130,11 +142,14 @@ class Webhooks:
             body.close()
 
     async def _check(self, webhook: ReceivedWebhook) -> GatewayResponse:
-        found = await examine_webhook(webhook)
+        found = await self._examine(webhook)
         source, verdict = found.source, found.verdict
         if source is None or verdict.problem:
             self._refuse(webhook, verdict.problem or "bad_signature", webhook.sources)
+            if wait := self.wrong_signatures.wait_seconds(webhook.address, time.monotonic()):
+                return too_many_wrong_signatures(wait, unread=False)
             return refused(stale=verdict.problem == "stale")
+        self._remember_sender(webhook, source)
         if source.allow_unsigned and is_foreign(webhook.signed.headers):
             self._refuse(webhook, "foreign_origin", (source,))
             return foreign_origin()
@@ -142,6 +157,29 @@ class Webhooks:
             self._refuse(webhook, "rate_limited", (source,))
             return too_many(wait)
         return await self._store(webhook, found, source)
+
+    async def _examine(self, webhook: ReceivedWebhook) -> Examined:
+        arguments = (webhook.index, webhook.target.kind, webhook.sources, webhook.signed)
+        if not needs_thread(webhook):
+            return examine(*arguments, webhook.received_at)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, examine, *arguments, webhook.received_at)
+
+    def _wait_of_address(self, client: str, target: WebhookTarget) -> int:
+        """The seconds for which nothing is read from an address with many wrong signatures.
+
+        A request that names its source costs little and is always verified, as is one from an
+        address whose signature was valid before: others may use the same address."""
+        if target.source or (client, target.kind) in self._senders:
+            return 0
+        return self.wrong_signatures.peek_seconds(client, time.monotonic())
+
+    def _remember_sender(self, webhook: ReceivedWebhook, source: IndexedSource) -> None:
+        if webhook.target.source or source.allow_unsigned:
+            return
+        if len(self._senders) >= MOST_SENDERS:
+            self._senders.clear()
+        self._senders.add((webhook.address, webhook.target.kind))
 
     def _wait_seconds(self, source: IndexedSource, signer: str) -> int:
         """A provider that does not send again would lose a delivery: it has no limit."""
@@ -183,16 +221,15 @@ class Webhooks:
         )
 
 
-async def examine_webhook(webhook: ReceivedWebhook) -> Examined:
-    """On a thread if the body is large, or if a body without a signature may be parsed."""
-    kind, sources, size = webhook.target.kind, webhook.sources, len(webhook.signed.body)
-    arguments = (webhook.index, kind, sources, webhook.signed, webhook.received_at)
-    # The same for a source that does not exist.
-    parses = provider_of(kind).parses_early
-    unsigned = parses and any(source.allow_unsigned for source in sources)
-    if size > (LARGE_JSON_BYTES if parses else LARGE_BODY_BYTES) or unsigned:
-        return await asyncio.to_thread(examine, *arguments)
-    return examine(*arguments)
+def needs_thread(webhook: ReceivedWebhook) -> bool:
+    """Whether the check takes long: a large body, a body without a signature that may be parsed, or
+    the secrets of several sources."""
+    sources, parses = webhook.sources, provider_of(webhook.target.kind).parses_early
+    return (
+        len(webhook.signed.body) > (LARGE_JSON_BYTES if parses else LARGE_BODY_BYTES)
+        or len(sources) > 1
+        or (parses and any(source.allow_unsigned for source in sources))
+    )
 
 
 def confirmation(sources: tuple[IndexedSource, ...], query: bytes) -> dict[str, Any] | None:

@@ -56,6 +56,16 @@ def too_many(seconds: int) -> GatewayResponse:
     return error_response(429, "rate_limited", message, retry_after(seconds))
 
 
+def too_many_wrong_signatures(seconds: int, *, unread: bool) -> GatewayResponse:
+    """`unread`: nothing of the body was read, and nothing is."""
+    message = (
+        f"too many requests with a wrong signature from your address: try again in {seconds} s, or "
+        "send to the address with the name of the source, /webhooks/PROVIDER/SOURCE"
+    )
+    wait = retry_after(seconds)
+    return error_response(429, "rate_limited", message, wait, close_connection=unread)
+
+
 def unavailable() -> GatewayResponse:
     message = "the delivery could not be stored: send it again"
     return error_response(503, "unavailable", message, retry_after(RETRY_SECONDS))
