@@ -20,6 +20,7 @@ from gateway_app.access.auth import (
     caller_with_token,
     check_rights,
     operator_of,
+    request_with_session,
     scopes_of,
 )
 from gateway_app.access.client import client_of
@@ -75,6 +76,7 @@ __all__ = [
     "operator_of",
     "problem",
     "refuse_unknown_caller",
+    "request_with_session",
     "scopes_of",
     "sentence_error",
     "was_valid",

@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any, cast
 
 from django.conf import settings
+from django.contrib.auth import get_user
 from django.http import HttpRequest
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
@@ -83,6 +85,15 @@ def caller_with_session(request: HttpRequest) -> Caller | None:
     if tenant is None:
         return None
     return Caller(tenant, scopes_of(user), str(user.get_username()))
+
+
+def request_with_session(session_key: str | None) -> HttpRequest:
+    """A request with that session: logging out, a new password and lost permissions all count."""
+    sessions: Any = import_module(settings.SESSION_ENGINE)
+    request = HttpRequest()
+    request.session = sessions.SessionStore(session_key)
+    request.user = get_user(request)
+    return request
 
 
 def scopes_up_to(scope: str) -> frozenset[str]:

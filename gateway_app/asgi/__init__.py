@@ -5,7 +5,7 @@ Does not belong here: routes of one resource.
 """
 
 from gateway_app.asgi.body import MEGABYTE, Body, BodyBudget, BodyError, TooLarge
-from gateway_app.asgi.body_limit import BodyLimit, FramingCheck, is_api_path
+from gateway_app.asgi.body_limit import ANONYMOUS_BYTES, BodyLimit, FramingCheck, is_api_path
 from gateway_app.asgi.headers import SecureHeaders, read_headers
 from gateway_app.asgi.parsing import strict_json
 from gateway_app.asgi.protocol import END_STREAM, GatewayProtocol
@@ -19,6 +19,7 @@ from gateway_app.asgi.responses import (
 from gateway_app.asgi.run_socket import RUN_SOCKET_USER, SIGNALS_PATH
 
 __all__ = [
+    "ANONYMOUS_BYTES",
     "END_STREAM",
     "MEGABYTE",
     "RETRY_SECONDS",

@@ -13,6 +13,9 @@ Refuse = Callable[[Scope], Awaitable[GatewayResponse | None]]
 API_BYTES = MEGABYTE
 # Forms of the admin; Django itself keeps so much of a body in memory.
 FORM_BYTES = 2_500_000
+# The form of the login, and all requests of clients that are not logged in.
+ANONYMOUS_BYTES = 16 * 1024
+ADMIN, LOGIN = "/admin/", "/admin/login/"
 # For all requests together; webhooks have a budget of their own, which these cannot use up.
 ALL_LARGE_BYTES, ALL_SMALL_BYTES = 32 * MEGABYTE, 16 * MEGABYTE
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
@@ -82,7 +85,10 @@ def has_body(headers: Headers) -> bool:
 
 
 def limit_of(path: str) -> int:
-    return API_BYTES if is_api_path(path) else FORM_BYTES
+    """For a client that `refuse` has let pass."""
+    if is_api_path(path):
+        return API_BYTES
+    return FORM_BYTES if path.startswith(ADMIN) and path != LOGIN else ANONYMOUS_BYTES
 
 
 def is_api_path(path: str) -> bool:

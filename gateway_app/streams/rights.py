@@ -2,12 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from importlib import import_module
-from typing import Any
-
-from django.conf import settings
-from django.contrib.auth import get_user
-from django.http import HttpRequest
 
 from agents_app.accounts import tokens_in_force
 from agents_app.models import ApiToken
@@ -19,6 +13,7 @@ from gateway_app.access import (
     caller_of_token,
     caller_with_session,
     check_rights,
+    request_with_session,
 )
 from gateway_app.streams import sse
 from gateway_app.streams.requests import Subscriber
@@ -52,15 +47,6 @@ def _refusal(subscriber: Subscriber, tokens: Mapping[int, ApiToken]) -> bytes:
 
 def _caller(subscriber: Subscriber, tokens: Mapping[int, ApiToken]) -> Caller | None:
     if subscriber.token_id is None:
-        return caller_with_session(_request(subscriber.session_key))
+        return caller_with_session(request_with_session(subscriber.session_key))
     row = tokens.get(subscriber.token_id)
     return None if row is None else caller_of_token(row)
-
-
-def _request(session_key: str | None) -> HttpRequest:
-    """A request with that session: logging out, a new password and lost permissions all count."""
-    sessions: Any = import_module(settings.SESSION_ENGINE)
-    request = HttpRequest()
-    request.session = sessions.SessionStore(session_key)
-    request.user = get_user(request)
-    return request

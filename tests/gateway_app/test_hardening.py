@@ -93,16 +93,47 @@ def test_deep_and_wide_json_is_refused(server: RawServer):
         assert answer.status == 400, body[:10]
 
 
-def test_thousands_of_fields_in_a_form_are_refused(server: RawServer):
+def test_thousands_of_fields_in_a_form_are_refused(server: RawServer, cookie: str):
     body = b"&".join(b"f%d=1" % number for number in range(20_000))
     form = "Content-Type: application/x-www-form-urlencoded"
-    assert server.request("POST", "/admin/login/", form, body=body).status in {400, 403}
+    assert server.request("POST", "/admin/agents/", cookie, form, body=body).status in {400, 403}
     parts = b"".join(
         b'--x\r\nContent-Disposition: form-data; name="f"; filename="g"\r\n\r\n1\r\n'
         for _ in range(20_000)
     )
     form = "Content-Type: multipart/form-data; boundary=x"
-    assert server.request("POST", "/admin/login/", form, body=parts + b"--x--").status in {400, 403}
+    answer = server.request("POST", "/admin/agents/", cookie, form, body=parts + b"--x--")
+    assert answer.status in {400, 403}
+
+
+LARGE = b"x=" + b"y" * 20_000
+FORM = "Content-Type: application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize("framing", [f"Content-Length: {len(LARGE)}", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        *(("/admin/login/", 413), ("/admin/agents/", 413), ("/admin/nothing/", 413), ("/", 413)),
+        *(("/healthz", 413), ("/metrics", 413), ("/nothing", 413), ("/v1/agents/hello/run", 401)),
+    ],
+)
+def test_only_small_bodies_are_read_of_a_client_that_is_not_logged_in(
+    server: RawServer, cookie: str, path: str, status: int, framing: str
+):
+    """Guard: nothing is read, so the answer comes although the body does not."""
+    name = cookie.partition("drover_session")[2].partition("=")[0]
+    for line in ("X-None: 1", f"Cookie: drover_session{name}=abcdefghijklmnopqrstuvwxyz012345"):
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{line}\r\n{FORM}\r\n{framing}\r\n\r\n"
+        answer = server.send_bytes(head.encode())
+        assert (answer.status, answer.closed) == (status, True)
+
+
+def test_a_user_who_is_logged_in_may_send_a_large_form(server: RawServer, cookie: str):
+    """The form has no CSRF token, which only a view that has read it can miss."""
+    assert server.request("POST", "/admin/agents/", cookie, FORM, body=LARGE).status == 403
+    assert server.request("POST", "/v1/agents/hello/pause", cookie, body=LARGE).code == "csrf"
+    assert server.request("POST", "/admin/login/", cookie, FORM, body=LARGE).code == "too_large"
 
 
 # --- headers and paths ----------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from gateway_app.asgi import error_response
 from gateway_app.asgi.body import BodyBudget
-from gateway_app.asgi.body_limit import API_BYTES, FORM_BYTES, BodyLimit
+from gateway_app.asgi.body_limit import ANONYMOUS_BYTES, API_BYTES, FORM_BYTES, BodyLimit
 from tests.gateway_app.posting import BodyReceiver, Post
 
 RUN = "/v1/agents/reporter/run"
@@ -71,7 +71,10 @@ def length(size: int) -> dict[str, str]:
         (RUN, API_BYTES),
         ("/v1", API_BYTES),
         ("/admin/agents/", FORM_BYTES),
-        ("/v1x", FORM_BYTES),
+        ("/admin/login/", ANONYMOUS_BYTES),
+        ("/v1x", ANONYMOUS_BYTES),
+        ("/healthz", ANONYMOUS_BYTES),
+        ("/", ANONYMOUS_BYTES),
     ],
 )
 @pytest.mark.parametrize("headers", [CHUNKED, length(5), length(10**9), length(10**40)])
