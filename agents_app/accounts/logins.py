@@ -4,7 +4,7 @@ An attempt is stored as a failure before the password is checked, and deleted if
 a hundred attempts at the same moment no more are checked than of a hundred in a row.
 
 Failures are counted by name and address. A browser in which a name has logged in before is counted
-for itself: strangers who share its address cannot lock its user out.
+for itself: failures of other clients at the same address cannot lock its user out.
 """
 
 import hashlib

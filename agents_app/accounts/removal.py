@@ -163,7 +163,7 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) ->
         remove_state_directory(CONF.data, agent.pk)
 
 
-# --- parts of all --------------------------------------------------------------------------
+# --- shared by all removals -----------------------------------------------------------------
 
 
 def _refuse_unfinished(

@@ -19,8 +19,8 @@ command: [sh, -c, "cat; drover usage --tokens-in 1200 --cost-usd 0.5"]
 
 Say **everything**. <script>window.owned = 1</script>
 
-![pixel](https://stranger.example/pixel.png)
-[guide](https://stranger.example/) [no](javascript:window.owned=1)
+![pixel](https://other.example/pixel.png)
+[guide](https://other.example/) [no](javascript:window.owned=1)
 """
 
 

@@ -41,7 +41,7 @@ def test_a_locked_name_is_refused_with_the_right_password():
     assert log_in(password="right", REMOTE_ADDR="198.51.100.9").status_code == 302
 
 
-def test_strangers_at_the_same_address_do_not_lock_out_a_browser_of_an_earlier_login():
+def test_other_clients_at_the_same_address_do_not_lock_out_a_browser_of_an_earlier_login():
     """Guard: behind one proxy or router all have one address."""
     browser = Client()
     form = {"username": "ann", "password": "right"}

@@ -80,13 +80,13 @@ def test_a_worker_whose_pid_belongs_to_another_process_is_dead(fleet: Fleet):
 
 @pytest.mark.fault("F26")
 def test_another_process_with_the_pid_of_a_worker_is_not_killed(fleet: Fleet):
-    with subprocess.Popen(["sleep", "60"]) as stranger:
-        taken = {**this_process(), "pid": stranger.pid, "pid_started": 1.0}
+    with subprocess.Popen(["sleep", "60"]) as other_process:
+        taken = {**this_process(), "pid": other_process.pid, "pid_started": 1.0}
         run = running(fleet, fleet.agent(), **taken)
-        Run.objects.filter(pk=run.pk).update(pid=stranger.pid)
+        Run.objects.filter(pk=run.pk).update(pid=other_process.pid)
         reconcile(at(1), HERE)
-        assert stranger.poll() is None
-        stranger.kill()
+        assert other_process.poll() is None
+        other_process.kill()
 
 
 def test_live_workers_stay_alive_after_the_clock_was_set(durable_fleet: Fleet, monkeypatch):

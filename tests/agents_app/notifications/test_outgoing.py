@@ -1,4 +1,4 @@
-"""Calls to strangers' addresses: judged before, pinned during, and cut when they take too long."""
+"""Requests to other hosts: the address is checked first and kept; slow answers are cut off."""
 
 import asyncio
 import socket
@@ -139,7 +139,7 @@ def send(url: str, *trusted: str) -> OutgoingReply:
 @pytest.mark.parametrize("address", INSIDE)
 @pytest.mark.fault("F75")
 def test_a_name_that_leads_inside_is_not_followed(names, receiver: Receiver, monkeypatch, address):
-    # If the guard fails, no test may call a stranger all the same.
+    # If the guard fails, the test must still not send a request to another host.
     monkeypatch.setattr(outgoing, "_post_to_first", None)
     names([address])
     with pytest.raises(Blocked, match="DROVER_OUTGOING_HOSTS"):

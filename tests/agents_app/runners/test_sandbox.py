@@ -110,7 +110,7 @@ def meet(place: Path) -> tuple[int, str, bool]:
 
 
 @pytest.mark.parametrize("ordinary", [False, True])
-def test_two_runs_of_one_user_are_strangers(users: Users, ordinary: bool):
+def test_two_runs_of_one_user_can_neither_read_nor_signal_each_other(users: Users, ordinary: bool):
     place = users.public_directory(users.worker if ordinary else "root")
     found = as_user(users.worker, lambda: meet(place)) if ordinary else meet(place)
     pid, printed, survived = found

@@ -58,13 +58,13 @@ def test_a_loop_of_calls_runs_in_the_slot_of_the_waiting_run(fleet: Fleet):
 
 def test_a_slot_returns_to_its_lender_and_not_to_the_next_work_item(fleet: Fleet):
     first, second, back = loop(fleet)
-    stranger = fleet.enqueue(first.run.agent)
+    not_called = fleet.enqueue(first.run.agent)
     second.waits(back)
     third = called(fleet, back)
     assert third.ends(hand_over=True) is None
     assert held_slots(first, third) == [(True, 0, None), (False, None, None)]
-    stranger.refresh_from_db()
-    assert stranger.state == "queued"
+    not_called.refresh_from_db()
+    assert not_called.state == "queued"
     assert second.waits(back)["calls"][0]["status"] == "completed"
     _assert_invariants()
 
@@ -88,8 +88,8 @@ def test_a_run_whose_wait_is_too_old_lends_no_slot(fleet: Fleet):
 
 def test_work_that_was_not_called_never_runs_in_a_lent_slot(fleet: Fleet):
     first, _, _ = loop(fleet)
-    stranger = fleet.enqueue(first.run.agent)
-    assert not dispatch.admit_on_loan(stranger.pk, NOON)
+    not_called = fleet.enqueue(first.run.agent)
+    assert not dispatch.admit_on_loan(not_called.pk, NOON)
     other = program(fleet, fleet.agent("c"))
     call = other.calls(first.run.agent)
     other.waits(call)

@@ -246,8 +246,8 @@ def test_a_run_that_sends_shutdown_is_stopped(one: Program):
 
 
 def test_agents_and_calls_of_other_tenants_are_not_found(fleet: Fleet, one: Program):
-    stranger = Fleet(Tenant.objects.create(name="acme"))
-    theirs = program(stranger, stranger.agent("theirs"))
+    other_tenant = Fleet(Tenant.objects.create(name="acme"))
+    theirs = program(other_tenant, other_tenant.agent("theirs"))
     for name, fields in [
         ("call", {"agent": one.run.agent.name}),
         ("check", {"id": 1}),

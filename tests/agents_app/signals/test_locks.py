@@ -80,9 +80,9 @@ def test_a_lock_without_a_holder_cannot_be_released(two):
 
 
 def test_two_tenants_may_lock_the_same_thing(fleet: Fleet, two):
-    stranger = Fleet(Tenant.objects.create(name="acme"))
+    other_tenant = Fleet(Tenant.objects.create(name="acme"))
     two[0].says("lock", uri=URI)
-    assert program(stranger, stranger.agent("a")).says("lock", uri=URI)["ok"]
+    assert program(other_tenant, other_tenant.agent("a")).says("lock", uri=URI)["ok"]
 
 
 # --- the end of the holder ------------------------------------------------------------------

@@ -89,12 +89,12 @@ def test_an_operation_that_does_not_fit_the_state_is_an_error_and_changes_nothin
 def test_another_tenants_schedule_does_not_exist(research: Agent):
     """Guard: a leaked number is worth nothing. Look a schedule up without its tenant and this is
     red."""
-    stranger = Agent.objects.create(tenant=Tenant.objects.create(name="b"), name="x", revision=1)
+    other_agent = Agent.objects.create(tenant=Tenant.objects.create(name="b"), name="x", revision=1)
     key = said(research, "in 1 hour: look").schedule_id
     for line in (f"cancel {key}", f"pause {key}", f"resume {key}"):
-        assert f"ERR: there is no schedule #{key}\n" in said(stranger, line).text
-        assert said(stranger, line).text == said(stranger, line).text
-    assert "OK: 0 schedules" in said(stranger, "list").text
+        assert f"ERR: there is no schedule #{key}\n" in said(other_agent, line).text
+        assert said(other_agent, line).text == said(other_agent, line).text
+    assert "OK: 0 schedules" in said(other_agent, "list").text
     assert Schedule.objects.get(pk=key).state == "active"
 
 

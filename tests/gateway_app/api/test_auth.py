@@ -141,7 +141,7 @@ def test_a_response_to_a_token_sets_no_cookie_and_is_not_cached(fleet: Fleet, re
         *(("{name}=1", False), ("theme=dark; {name}=1", False)),
     ],
 )
-def test_only_the_cookie_of_a_session_lets_a_small_body_of_a_stranger_be_read(
+def test_without_a_token_a_small_body_is_read_only_with_the_cookie_of_a_session(
     settings: Any, cookie: str, refused: bool
 ):
     value = cookie.format(name=settings.SESSION_COOKIE_NAME).encode()

@@ -1,4 +1,7 @@
-"""Refused requests: the answers tell no stranger which sources exist, and people find the cause."""
+"""Refused requests: no answer tells an unauthenticated client which sources exist.
+
+The cause of each refusal is shown under Deliveries.
+"""
 
 import json
 import time
