@@ -14,11 +14,11 @@ from agents_app.accounts import removal
 from agents_app.admin.agent_history import history_of
 from agents_app.admin.agent_page import definition_of, present_of
 from agents_app.admin.base import Act, RecordAdmin, Verb, act_url, utc_now
+from agents_app.admin.filters import ProjectFilter
 from agents_app.admin.formatting import link_to
 from agents_app.admin.summaries import AgentSummary, with_counts
 from agents_app.errors import Refused
 from agents_app.models import Agent, WorkItem
-from agents_app.reports import in_project
 from agents_app.runs import control, why_waiting
 
 # --- verbs ----------------------------------------------------------------------------------
@@ -81,8 +81,6 @@ WITH_FORM = (RUN, SCALE)
 
 
 class StateFilter(admin.SimpleListFilter):
-    """Without a choice, agents of earlier project directories are left out."""
-
     title = "state"
     parameter_name = "is"
     conditions = {
@@ -91,15 +89,13 @@ class StateFilter(admin.SimpleListFilter):
         "disabled": Q(scale=0) | Q(removed_at__isnull=False),
         "invalid": ~Q(definition_error=""),
         "removed": Q(removed_at__isnull=False),
-        "any": Q(),
     }
 
     def lookups(self, _request: HttpRequest, _model_admin: Any) -> list[tuple[str, str]]:
         return [(name, name) for name in self.conditions]
 
     def queryset(self, _request: HttpRequest, queryset: QuerySet[Agent]) -> QuerySet[Agent]:
-        condition = self.conditions.get(self.value() or "")
-        return in_project(queryset) if condition is None else queryset.filter(condition)
+        return queryset.filter(self.conditions.get(self.value() or "", Q()))
 
 
 @admin.register(Agent)
@@ -107,7 +103,7 @@ class AgentAdmin(RecordAdmin):
     verbs = (RUN, PAUSE, RESUME, STOP, SCALE, FORGET)
     page_template = "drover/agent.html"
     list_display = ["agent", "state", "slots", "queue", "last_outcome", "next_fire"]
-    list_filter = [StateFilter, "tenant"]
+    list_filter = [StateFilter, ProjectFilter, "tenant"]
     search_fields = ["name", "description"]
     ordering = ["name"]
     fieldsets = [

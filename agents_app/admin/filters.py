@@ -1,11 +1,13 @@
-"""A filter by agent whose size does not grow with the fleet."""
+"""Filters that several lists have: by agent and by project directory."""
 
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from agents_app.models import Agent
+from agents_app.reports import in_project
 
 # A thousand agents would add half a megabyte to each page.
 MOST_AGENTS = 50
@@ -28,3 +30,22 @@ class AgentFilter(admin.RelatedFieldListFilter):
 
 
 AGENT = ("agent", AgentFilter)
+
+
+class ProjectFilter(admin.SimpleListFilter):
+    """Without a choice, rows of agents of earlier project directories are left out."""
+
+    title = "project"
+    parameter_name = "project"
+    # The field that names the agent of a row; empty in the list of agents.
+    agent_field = ""
+
+    def lookups(self, _request: HttpRequest, _model_admin: Any) -> list[tuple[str, str]]:
+        return [("all", "all projects")]
+
+    def choices(self, changelist: Any) -> Any:
+        default, *others = super().choices(changelist)
+        return [{**default, "display": "this project"}, *others]
+
+    def queryset(self, _request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset if self.value() == "all" else in_project(queryset, self.agent_field)

@@ -17,14 +17,13 @@ from unfold.decorators import action
 
 from agents_app.admin.base import DroverAdmin, utc_now
 from agents_app.admin.calendar import calendar_of
-from agents_app.admin.filters import AGENT
+from agents_app.admin.filters import AGENT, ProjectFilter
 from agents_app.admin.schedule_form import BOUNDS, TRIGGER, ScheduleForm, WhenInput
 from agents_app.admin.schedule_verbs import VERBS
 from agents_app.admin.summaries import ScheduleSummary, with_last_outcome
 from agents_app.clock import HOST_ZONE
 from agents_app.errors import DroverError
 from agents_app.models import Schedule
-from agents_app.reports import in_project
 from agents_app.schedules import edit
 from agents_app.schedules.why import explain, explain_past
 from agents_app.triggers import past_moment_of, zone
@@ -35,25 +34,14 @@ MOST_TEXT = 200
 EDITABLE_STATES = {Schedule.State.ACTIVE, Schedule.State.PAUSED}
 
 
-class ProjectFilter(admin.SimpleListFilter):
-    """Without a choice, schedules of agents of earlier project directories are left out.
+class ScheduleProjectFilter(ProjectFilter):
+    """A link to the schedules of one agent shows them also if its project is an earlier one."""
 
-    A link to the schedules of one agent shows them all."""
+    agent_field = "agent"
 
-    title = "project"
-    parameter_name = "project"
-
-    def lookups(self, _request: HttpRequest, _model_admin: Any) -> list[tuple[str, str]]:
-        return [("all", "all projects")]
-
-    def choices(self, changelist: Any) -> Any:
-        default, *others = super().choices(changelist)
-        return [{**default, "display": "this project"}, *others]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Schedule]) -> QuerySet[Schedule]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         of_one_agent = any(name.startswith("agent") for name in request.GET)
-        everything = self.value() == "all" or of_one_agent
-        return queryset if everything else in_project(queryset, "agent")
+        return queryset if of_one_agent else super().queryset(request, queryset)
 
 
 @admin.register(Schedule)
@@ -62,7 +50,7 @@ class ScheduleAdmin(DroverAdmin):
     page_template = "drover/schedule.html"
     form = ScheduleForm
     list_display = ["name", "agent", "trigger_text", "next_fire", "shown_state", "last_outcome"]
-    list_filter = ["state", "source", "one_shot", ProjectFilter, AGENT]
+    list_filter = ["state", "source", "one_shot", ScheduleProjectFilter, AGENT]
     list_select_related = ["agent"]
     search_fields = ["name", "agent__name", "text", "expression"]
     ordering = ["agent__name", "name"]

@@ -309,8 +309,9 @@ def test_agents_of_an_earlier_project_are_listed_on_request(boss: Client, fleet:
         return [agent.name for agent in rows]
 
     assert listed() == ["present"]
-    assert listed("?is=removed") == ["previous"]
-    assert listed("?is=any") == ["present", "previous"]
+    assert listed("?is=removed") == []
+    assert listed("?project=all") == ["present", "previous"]
+    assert listed("?project=all&is=removed") == ["previous"]
 
 
 def test_schedules_of_an_earlier_project_are_listed_on_request(boss: Client, fleet: Fleet):
