@@ -1,5 +1,6 @@
 """Every page of the admin: it shows what there is, to whom it may, with few queries."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ NOUNS = [
     *("worker", "machinesnapshot", "scheduler"),
 ]
 DUTIES = ["periodictask", "intervalschedule", "crontabschedule"]
+INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>")
 
 
 def table(noun: str, app: str = "agents_app") -> str:
@@ -66,6 +68,25 @@ def test_system_duties_have_the_same_look(boss: Client, noun: str):
     assert 'id="nav-sidebar-apps"' in text_of(boss, table(noun, "django_celery_beat"))
     text_of(boss, page_of_first(noun, "django_celery_beat"))
     text_of(boss, reverse(f"admin:django_celery_beat_{noun}_add"))
+
+
+@pytest.mark.parametrize("noun", DUTIES)
+def test_pages_of_system_duties_have_no_script_that_the_content_security_policy_blocks(
+    boss: Client, noun: str
+):
+    """Guard: the policy allows no inline script. The template of django-celery-beat has one."""
+    crontab = CrontabSchedule.objects.create(hour="4", minute="30")
+    IntervalSchedule.objects.get_or_create(every=10, period="seconds")
+    PeriodicTask.objects.create(name="a duty", task="some.task", crontab=crontab)
+    add = reverse(f"admin:django_celery_beat_{noun}_add")
+    for url in (table(noun, "django_celery_beat"), page_of_first(noun, "django_celery_beat"), add):
+        assert INLINE_SCRIPT.findall(text_of(boss, url)) == [], url
+
+
+def test_the_form_of_a_periodic_task_describes_each_crontab_in_words(boss: Client):
+    crontab = CrontabSchedule.objects.create(hour="4", minute="30", timezone="UTC")
+    shown = text_of(boss, reverse("admin:django_celery_beat_periodictask_add"))
+    assert f">At 04:30 AM UTC ({crontab})</option>" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("noun", ["user", "group"])
