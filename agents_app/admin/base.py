@@ -81,7 +81,11 @@ class EntryList(ChangeList):  # type: ignore[misc]
 
 
 class NamedPages(ModelAdmin):  # type: ignore[misc]
-    """Page titles from the model's names: `Runs`, `Run 54 | Runs`, `Add schedule | Schedules`."""
+    """Page titles from the model's names: `Runs`, `Run 54 | Runs`, `Add schedule | Schedules`.
+
+    An empty list says what it would contain, or that no entry matches the filters."""
+
+    change_list_template: Any = "drover/change_list.html"
 
     def _row_name(self, row: Model) -> str:
         """`Run 54`; the name of an agent is not capitalised."""
@@ -115,10 +119,13 @@ class NamedPages(ModelAdmin):  # type: ignore[misc]
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        named = {"title": self.page_name, "module_name": "entries"}
-        response: HttpResponse = super().changelist_view(
-            request, {**named, **(extra_context or {})}
-        )
+        context = {
+            "title": self.page_name,
+            "module_name": "entries",
+            "empty": empty_list(self.opts.model_name or ""),
+            **(extra_context or {}),
+        }
+        response: HttpResponse = super().changelist_view(request, context)
         return response
 
     def render_change_form(
@@ -138,7 +145,6 @@ class DroverAdmin(NamedPages):
     page_template = ""
     paginator = EntryPaginator
     change_form_outer_before_template = "drover/page.html"
-    change_list_template = "drover/change_list.html"
     show_full_result_count = False
     list_per_page = 50
 
@@ -161,13 +167,6 @@ class DroverAdmin(NamedPages):
         view = self.admin_site.admin_view(self.act_view)
         name = f"{self.opts.app_label}_{self.opts.model_name}_act"
         return [path("<int:object_id>/act/<slug:verb_name>/", view, name=name), *super().get_urls()]
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = {**(extra_context or {}), "empty": empty_list(self.opts.model_name or "")}
-        response: HttpResponse = super().changelist_view(request, context)
-        return response
 
     def act_view(self, request: HttpRequest, object_id: int, verb_name: str) -> HttpResponse:
         if request.method != "POST":

@@ -132,6 +132,16 @@ def test_an_empty_list_says_why_and_a_filtered_one_that_nothing_fits(boss: Clien
     assert "No matches" in boss.get(f"{url}?state__exact=failed").content.decode()
 
 
+def test_a_search_without_results_has_the_same_text_in_every_list(boss: Client):
+    searched = [each for each in admin.site._registry.values() if each.search_fields]
+    assert {"user", "periodictask", "run"} <= {each.opts.model_name for each in searched}
+    for each in searched:
+        url = reverse(f"admin:{each.opts.app_label}_{each.opts.model_name}_changelist")
+        shown = boss.get(url, {"q": "no such entry"}).content.decode()
+        assert "No entry matches the search and filters." in shown, url
+        assert "yielded" not in shown, url
+
+
 # --- the stream of events -------------------------------------------------------------------
 
 
