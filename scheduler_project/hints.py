@@ -5,6 +5,10 @@ from typing import Any
 
 from scheduler_project.celery import app
 
+# One attempt, and one second for each reply: with Celery's defaults the sweep would wait 6 s for a
+# server that is down, and dead workers would keep their runs for as long.
+_WITHOUT_RETRIES = {"max_retries": 0, "socket_timeout": 1, "socket_connect_timeout": 1}
+
 
 class CeleryHints:
     def connect(self) -> None:
@@ -17,6 +21,6 @@ class CeleryHints:
         app.send_task("agents_app.tasks.execute_run", args=[run_id], queue=queue, retry=False)
 
     def waiting(self, queues: Iterable[str]) -> dict[str, int]:
-        with app.connection_for_write() as connection:
+        with app.connection_for_write(transport_options=_WITHOUT_RETRIES) as connection:
             client: Any = connection.default_channel.client  # type: ignore[attr-defined]
             return {queue: int(client.llen(queue)) for queue in queues}

@@ -99,6 +99,19 @@ def test_a_relay_that_lost_redis_warns_once_and_goes_on_when_it_is_back(
     wait_for(lambda: hints(broker, agent) == [[77]], 10)
 
 
+@pytest.mark.parametrize("state", ["down", "frozen"])
+@pytest.mark.fault("F9")
+def test_the_number_of_waiting_hints_is_unknown_within_two_seconds_without_redis(
+    durable_fleet: Fleet, broker, state: str
+):
+    """Guard: one attempt. With Celery's retries the sweep waits six seconds for the answer."""
+    agents = [durable_fleet.agent(f"agent-{number}").pk for number in range(3)]
+    broker.kill() if state == "down" else broker.freeze()
+    began = time.monotonic()
+    assert relay.waiting_hints(agents) is None
+    assert time.monotonic() - began < 2
+
+
 def test_a_full_relay_drops_hints_and_never_blocks():
     stuck = relay.Relay.__new__(relay.Relay)
     stuck._waiting = Queue(2)
