@@ -1,6 +1,7 @@
 """What every test may ask for; the parts themselves live in tests/parts."""
 
 import signal
+from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
@@ -22,10 +23,26 @@ TAKE_LONG = {"faults", "end_to_end", "browser", "races", "upgrade"}
 BROWSER = "tests/browser/"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files that take longest begin first: the last to begin keeps all other processes waiting."""
+    _leave_out_other_database(config, items)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, not TAKE_LONG & {*item.path.parts}))
+
+
+def _leave_out_other_database(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Apply `collect_ignore` also to files that are named on the command line.
+
+    pytest collects such a file; its tests would fail on a database that they are not for."""
+    ignored = {
+        Path(conftest.__file__).parent / name
+        for conftest in config.pluginmanager.get_plugins()
+        for name in getattr(conftest, "collect_ignore", ())
+    }
+    left_out = [item for item in items if ignored & {item.path, *item.path.parents}]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 class OneDroverForAllBrowserTests(LoadFileScheduling):
