@@ -7,23 +7,11 @@ from agents_app.models.agent import Agent
 from agents_app.models.machine import Worker
 from agents_app.models.schedule import Schedule
 from agents_app.models.tenant import owner
-from agents_app.models.work import Trigger, WorkItem
+from agents_app.models.work import Trigger, WorkItem, optional_reference
 
 # A run that lends its slot to a called run gets a slot number from here on, which is above every
 # scale and does not count.
 LENT = 1_000_000_000
-
-
-def _another_run() -> "models.ForeignKey[Run | None, Run | None]":
-    return models.ForeignKey(
-        "self",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-        db_constraint=False,
-    )
 
 
 class Run(models.Model):
@@ -62,15 +50,7 @@ class Run(models.Model):
     parent_run = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="children"
     )
-    worker = models.ForeignKey(
-        Worker,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="runs",
-        db_index=False,
-        db_constraint=False,  # all runs of a worker would lock its row, see tenant.owner
-    )
+    worker = optional_reference(Worker, "runs")
     pid = models.IntegerField(null=True, blank=True)
     container = models.CharField(max_length=80, blank=True, db_default="")
     # How its program was confined (agents_app.runners.sandbox); empty: not known, or a container.
@@ -95,8 +75,8 @@ class Run(models.Model):
     # The run waits for a call and may lend its slot to the called run.
     waiting_since = models.DateTimeField(null=True, blank=True)
     # The lenders of its slot and of its project slot, which may be two runs.
-    borrowed_from = _another_run()
-    project_borrowed_from = _another_run()
+    borrowed_from: "models.ForeignKey[Run | None, Run | None]" = optional_reference("self")
+    project_borrowed_from: "models.ForeignKey[Run | None, Run | None]" = optional_reference("self")
     result_summary = models.TextField(blank=True)
     tokens_in = models.PositiveBigIntegerField(default=0)
     tokens_out = models.PositiveBigIntegerField(default=0)

@@ -1,5 +1,7 @@
 """Work items: the durable queue of each agent."""
 
+from typing import TYPE_CHECKING, TypeVar
+
 from django.db import models
 from django.db.models import Q
 
@@ -8,6 +10,30 @@ from agents_app.models.rule import RuleState
 from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import owner
 from agents_app.models.webhook import Delivery
+
+if TYPE_CHECKING:
+    from agents_app.models.run import Run
+
+M = TypeVar("M", bound=models.Model)
+
+
+def optional_reference(
+    to: type[M] | str, related_name: str = "+"
+) -> "models.ForeignKey[M | None, M | None]":
+    """A column of a busy table that becomes NULL when the other row is deleted.
+
+    Without a constraint in the database: an insert would lock the other row, and would fail if
+    that row is deleted at the same time.
+    """
+    return models.ForeignKey(
+        to,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name=related_name,
+        db_index=False,
+        db_constraint=False,
+    )
 
 
 class Trigger(models.TextChoices):
@@ -23,9 +49,7 @@ class WorkItem(models.Model):
     """A task for an agent; it has at most one unfinished run at a time.
 
     The row that a work item was created for is named by `firing`, `delivery`, `rule`, `rerun_of`,
-    `parent_run` or by the `work_item` of a message; `requested_by` is a text for people. Deleting
-    that row sets the column to NULL. Columns without a constraint in the database: the insert of
-    a work item would lock the other row, and would fail if that row is deleted at the same time.
+    `parent_run` or by the `work_item` of a message; `requested_by` is a text for people.
     """
 
     class State(models.TextChoices):
@@ -49,48 +73,16 @@ class WorkItem(models.Model):
     firing = models.OneToOneField(
         Firing, on_delete=models.SET_NULL, null=True, blank=True, related_name="work_item"
     )
-    delivery = models.ForeignKey(
-        Delivery,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="work_items",
-        db_index=False,
-        db_constraint=False,
-    )
-    rule = models.ForeignKey(
-        RuleState,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="work_items",
-        db_index=False,
-        db_constraint=False,
-    )
-    rerun_of = models.ForeignKey(
-        "agents_app.Run",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-        db_constraint=False,
-    )
+    delivery = optional_reference(Delivery, "work_items")
+    rule = optional_reference(RuleState, "work_items")
+    rerun_of: "models.ForeignKey[Run | None, Run | None]" = optional_reference("agents_app.Run")
     prompt = models.TextField(blank=True)
     context = models.TextField(blank=True)
     requested_by = models.CharField(max_length=200, blank=True)
     # A repeated request with the same key creates no second work item.
     idempotency_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     # Of a call: the calling run and the number of callers; copied to the run.
-    parent_run = models.ForeignKey(
-        "agents_app.Run",
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-        db_constraint=False,
-    )
+    parent_run: "models.ForeignKey[Run | None, Run | None]" = optional_reference("agents_app.Run")
     depth = models.PositiveIntegerField(default=0, db_default=0)
     attempts = models.PositiveIntegerField(default=0)
     trace_id = models.CharField(max_length=32, blank=True)
