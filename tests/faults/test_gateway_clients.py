@@ -3,23 +3,30 @@
 import asyncio
 import json
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
+import psutil
 import pytest
 
 from tests.faults.conftest import NewFleet
 from tests.faults.hooks import BODY, SECRET, Sender, hooked, read_answer, request, stored
 from tests.faults.real_fleet import RealFleet
+from tests.parts.processes import ProcessorShare
 
-PATIENCE_SECONDS = 3.0
 SLOW_CLIENTS = 200
+# A slow client is disconnected within this time; the default of DROVER_BODY_SECONDS is 10.
+SLOW_SECONDS = 15.0
+# 99 % of the requests of other clients are answered within this time.
+HEALTHY_SECONDS = 0.1
+HEALTHY_REQUESTS, BATCHES = 200, 5
 GITHUB_LIMIT = 26 * 2**20
 HEAD = b"POST /webhooks/github HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
 @pytest.fixture(scope="module")
 def fleet(new_fleet: NewFleet) -> RealFleet:
-    fleet = new_fleet(HOOK_SECRET=SECRET, DROVER_BODY_SECONDS=f"{PATIENCE_SECONDS:g}")
+    fleet = new_fleet(HOOK_SECRET=SECRET)
     hooked(fleet, "triage")
     fleet.ensure("gateway")
     return fleet
@@ -76,22 +83,38 @@ def test_two_hundred_slow_clients_are_disconnected_and_delay_no_other_client(
     half of the connections stay open forever; without the second, the other half."""
     port = fleet.stack.conf.port
 
-    async def send_all() -> tuple[list[float], Sender]:
+    async def send_all() -> tuple[list[float], list[float], float]:
+        began = time.monotonic()
         heads = [trickle(port, HEAD + b"X-Slow: ") for _ in range(SLOW_CLIENTS // 2)]
         started = HEAD + b"Content-Length: 100000\r\n\r\n"
         bodies = [trickle(port, started) for _ in range(SLOW_CLIENTS // 2)]
         slow = asyncio.gather(*heads, *bodies)
         await asyncio.sleep(1)
-        ids = [f"healthy-{number}" for number in range(200)]
-        sender = Sender(port, ids, connections=4, stubborn=False).start()
-        await asyncio.to_thread(sender.wait, 20)
-        return await asyncio.wait_for(slow, 15), sender
+        found = await asyncio.to_thread(healthy_p99s, fleet)
+        served = time.monotonic() - began
+        return found, await asyncio.wait_for(slow, SLOW_SECONDS + 5), served
 
-    put_up_with, sender = asyncio.run(send_all())
-    assert sender.statuses == {200: 200}
-    # 15 ms on an idle machine; other requests must not wait for the slow clients.
-    assert sorted(sender.seconds)[197] < 0.5
-    assert max(put_up_with) < PATIENCE_SECONDS + 4
+    found, slow_seconds, served = asyncio.run(send_all())
+    assert min(found) < HEALTHY_SECONDS, found
+    assert served < min(slow_seconds), "the slow clients were not connected all the time"
+    assert max(slow_seconds) <= SLOW_SECONDS
+
+
+def healthy_p99s(fleet: RealFleet) -> list[float]:
+    """99th percentiles of batches of deliveries, until one of them is short enough.
+
+    A slow client would delay all of them, another program of this machine only some; the time in
+    which the gateway was ready to run and had no processor does not count."""
+    port, gateway = fleet.stack.conf.port, fleet.stack.processes["gateway"].pid
+    found: list[float] = []
+    while len(found) < BATCHES and min(found, default=1.0) >= HEALTHY_SECONDS:
+        ids = [f"healthy-{len(found)}-{number}" for number in range(HEALTHY_REQUESTS)]
+        processor = ProcessorShare(gateway)
+        sender = Sender(port, ids, connections=4, stubborn=False).start().wait(20)
+        assert sender.statuses == {200: HEALTHY_REQUESTS}
+        p99 = sorted(sender.seconds)[HEALTHY_REQUESTS * 99 // 100 - 1]
+        found.append(p99 * processor.share())
+    return found
 
 
 # --- unfinished bodies ----------------------------------------------------------------------
@@ -156,7 +179,7 @@ def test_the_body_of_a_client_without_a_valid_token_is_not_waited_for(
     began = time.monotonic()
     status, _, body, _ = ask(fleet, post(path, 200_000, *filter(None, [token])))
     assert (status, code_of(body)) == (401, "unauthorized")
-    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("path", ["/v1/signals/status", "/v1/agents/triage/run"])
@@ -188,28 +211,46 @@ def test_a_costly_body_without_a_valid_token_delays_no_other_client(
 
 # --- oversized bodies -----------------------------------------------------------------------
 
+LOGIN_LIMIT = 2_500_000
+OVERSIZED = [("/webhooks/github", GITHUB_LIMIT), ("/admin/login/", LOGIN_LIMIT)]
+# The gateway writes a few log lines meanwhile.
+DISK_BYTES = 100_000
 
+
+@contextmanager
+def disk_unchanged(fleet: RealFleet) -> Iterator[None]:
+    """Assert that the gateway stores no delivery and writes no file, not even a deleted one."""
+    gateway = psutil.Process(fleet.stack.processes["gateway"].pid)
+    rows, written = stored(fleet), gateway.io_counters().write_bytes
+    yield
+    assert stored(fleet) == rows
+    assert gateway.io_counters().write_bytes - written < DISK_BYTES
+
+
+@pytest.mark.parametrize(("path", "limit"), OVERSIZED)
 @pytest.mark.fault("F63")
 def test_an_oversized_body_with_content_length_is_refused_before_it_is_read(
-    fleet: RealFleet,
+    fleet: RealFleet, path: str, limit: int
 ) -> None:
-    head = HEAD + f"Content-Length: {GITHUB_LIMIT + 1}\r\n\r\n".encode()
-    status, _, body, closed = ask(fleet, head, b"x" * 2**20, hangs_up=True)
+    with disk_unchanged(fleet):
+        answer = ask(fleet, post(path, limit + 1), b"x" * 2**20, hangs_up=True)
+    status, _, body, closed = answer
     assert (status, code_of(body), closed) == (413, "too_large", True)
 
 
+@pytest.mark.parametrize(("path", "limit"), OVERSIZED)
 @pytest.mark.fault("F63")
 def test_an_oversized_body_without_content_length_is_refused_while_it_is_read(
-    fleet: RealFleet,
+    fleet: RealFleet, path: str, limit: int
 ) -> None:
     """Guard: bytes are counted while they arrive. Without that Django writes the whole body to
     disk."""
     chunk = b"100000\r\n" + b"x" * 2**20 + b"\r\n"
-    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-    before = stored(fleet)
-    status, _, body, closed = ask(fleet, head, *[chunk] * 28, hangs_up=True)
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with disk_unchanged(fleet):
+        answer = ask(fleet, head.encode(), *[chunk] * (limit // 2**20 + 2), hangs_up=True)
+    status, _, body, closed = answer
     assert (status, code_of(body), closed) == (413, "too_large", True)
-    assert stored(fleet) == before
 
 
 def test_the_largest_body_that_github_sends_is_accepted(fleet: RealFleet) -> None:

@@ -56,3 +56,21 @@ def environment_of(pid: int) -> dict[str, str]:
     raw = Path(f"/proc/{pid}/environ").read_bytes()
     pairs = (entry.partition(b"=") for entry in raw.split(b"\0") if entry)
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+
+class ProcessorShare:
+    """How much of the processor time that the main thread of a process wanted it has got."""
+
+    def __init__(self, pid: int) -> None:
+        self._path = Path(f"/proc/{pid}/task/{pid}/schedstat")
+        self._ran, self._waited = self._read()
+
+    def share(self) -> float:
+        """1 if the thread never waited for a processor since this object was made."""
+        ran, waited = self._read()
+        ran, waited = ran - self._ran, waited - self._waited
+        return ran / (ran + waited) if ran else 1.0
+
+    def _read(self) -> tuple[int, int]:
+        ran, waited, _ = self._path.read_text().split()
+        return int(ran), int(waited)
