@@ -14,8 +14,8 @@ from tests.faults.test_sqlite_locked import locked
 
 # Longer than a sender waits, shorter than the database waits for the lock.
 TOO_LONG_SECONDS = 11.0
-# Longer than the database waits for the lock, and than a lease.
-LOCKED_SECONDS = 25.0
+# Shorter and longer than the database waits for the lock; the latter longer than a lease, too.
+SHORT_LOCK_SECONDS, LONG_LOCK_SECONDS = 5.0, 60.0
 # More than the 100 MB below which doctor calls a disk full.
 DISK_BYTES = 120 * 2**20
 
@@ -23,7 +23,8 @@ DISK_BYTES = 120 * 2**20
 @pytest.fixture(scope="module")
 def fleet(new_fleet: NewFleet) -> RealFleet:
     fleet = new_fleet(HOOK_SECRET=SECRET)
-    fleet.agent("due", schedule="0 0 1 1 *")
+    for name in ("due", "due-later"):
+        fleet.agent(name, schedule="0 0 1 1 *")
     hooked(fleet, "triage")
     fleet.ensure("gateway", "redis", "beat", "worker-1")
     return fleet
@@ -40,31 +41,44 @@ def test_deliveries_are_stored_late_while_another_writer_locks_the_file_for_seco
     """Guard: the writing thread waits for the lock, and senders for the writing thread."""
     with locked(fleet):
         sender = send(fleet, *[f"late-{number}" for number in range(20)])
-        time.sleep(3)
+        time.sleep(SHORT_LOCK_SECONDS)
     sender.wait(20)
     assert sender.statuses == {200: 20}
-    assert min(sender.seconds) > 2
+    assert min(sender.seconds) > SHORT_LOCK_SECONDS - 1
+    assert stored(fleet) == {f"late-{number}": 1 for number in range(20)}
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.fault("F14")
 def test_a_lock_longer_than_every_wait_is_a_503_and_loses_no_firing(fleet: RealFleet) -> None:
     """Guard: an answer is sent in time, and it is an error: GitHub disconnects after 10 s. Beat
     survives a failed transaction, else the instant would fire with the next beat only."""
-    fleet.stack.rows("UPDATE drover_schedule SET next_fire_at = ?", seconds_ago(-2))
+    ids = [f"refused-{number}" for number in range(5)]
+    make_due(fleet, "due", in_seconds=2)
+    make_due(fleet, "due-later", in_seconds=LONG_LOCK_SECONDS / 2)
     with locked(fleet):
-        locked_at = time.monotonic()
-        for _ in range(2):
-            sender = send(fleet, *[f"told-{number}" for number in range(5)]).wait(TOO_LONG_SECONDS)
+        until = time.monotonic() + LONG_LOCK_SECONDS
+        while time.monotonic() < until - TOO_LONG_SECONDS:
+            sender = send(fleet, *ids).wait(TOO_LONG_SECONDS)  # asserts that Retry-After is set
             assert sender.statuses == {503: 5}
             assert max(sender.seconds) < 10
-        time.sleep(max(0.0, locked_at + LOCKED_SECONDS - time.monotonic()))
+        time.sleep(until - time.monotonic())
     assert fleet.stack.processes["beat"].poll() is None
     fleet.ensure("worker-1")  # the guard has ended a worker without a lease, and `up` restarts it
     fleet.wait_for_states("due", "succeeded")
-    assert len(fleet.stack.rows("SELECT 1 FROM drover_firing")) == 1
-    assert send(fleet, *[f"told-{number}" for number in range(5)]).wait(20).statuses == {200: 5}
-    ids = {identity: n for identity, n in stored(fleet).items() if identity.startswith("told")}
-    assert ids == {f"told-{number}": 1 for number in range(5)}
+    fleet.wait_for_states("due-later", "succeeded")
+    assert len(fleet.stack.rows("SELECT 1 FROM drover_firing")) == 2
+    assert send(fleet, *ids).wait(20).statuses == {200: 5}
+    assert {name: n for name, n in stored(fleet).items() if name in ids} == dict.fromkeys(ids, 1)
+
+
+def make_due(fleet: RealFleet, agent: str, in_seconds: float) -> None:
+    fleet.stack.rows(
+        "UPDATE drover_schedule SET next_fire_at = ? "
+        "WHERE agent_id = (SELECT id FROM drover_agent WHERE name = ?)",
+        seconds_ago(-in_seconds),
+        agent,
+    )
 
 
 # --- a full disk ----------------------------------------------------------------------------
