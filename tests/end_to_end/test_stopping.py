@@ -1,12 +1,18 @@
 """Ways to stop a whole installation, and its state after the next start."""
 
+import asyncio
+import itertools
 import signal
+import socket
+import threading
+import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.faults.hooks import SECRET, Sender, hooked, read_answer, request, stored, worked
 from tests.faults.real_fleet import QUICK, WHEN_TOLD, WITH_DAEMONS, RealFleet
 from tests.parts.processes import all_gone, is_gone, tree_of
 from tests.parts.stack_part import PrivateStack
@@ -15,6 +21,8 @@ from tests.parts.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 AGAIN = "press Ctrl-C again to stop running agents"
+GATEWAY_STOP_SECONDS = 10.0
+OPEN_REQUESTS = [f"open-{number}" for number in range(20)]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +30,9 @@ def installation(
     tmp_path_factory: pytest.TempPathFactory, migrated_database: Callable[[Path], str]
 ) -> Iterator[RealFleet]:
     directory = tmp_path_factory.mktemp("stopping")
-    fleet = RealFleet(PrivateStack(directory, migrated_database(directory / "data"), **QUICK))
+    database = migrated_database(directory / "data")
+    fleet = RealFleet(PrivateStack(directory, database, **QUICK, HOOK_SECRET=SECRET))
+    hooked(fleet, "triage", scale=4)
     yield fleet
     fleet.close()
 
@@ -97,6 +107,74 @@ def test_ctrl_c_drains_a_second_ctrl_c_ends_the_runs_and_queued_work_is_kept(
     assert len(fleet.notes("stubborn", "start")) == 1
     # The next `up` starts the second work item, whose run must not last during other tests.
     fleet.let_finish("stubborn")
+
+
+@pytest.mark.fault("F24")
+def test_a_stop_under_load_answers_open_requests_and_the_next_start_does_all_acknowledged_work(
+    fleet: RealFleet,
+) -> None:
+    """Guard: the gateway is stopped after the workers and finishes the requests that it has begun
+    to read. If it were killed, their senders would get no answer; if the stop cleared the queue,
+    acknowledged deliveries would never run."""
+    add_agent(fleet, "under-load", WHEN_TOLD)
+    sending = threading.Event()
+    sending.set()
+    sender = Sender(fleet.stack.conf.port, ids_while(sending), connections=4, stubborn=False)
+    sender.start()
+    fleet.enqueue("under-load", 2)
+    fleet.wait_until_running("under-load")
+    wait_for(lambda: len(sender.acknowledged) >= 20, 20, "no delivery was acknowledged")
+    pids = all_processes(fleet)
+    fleet.stack.processes["up"].terminate()
+    fleet.stack.wait_for_rows("SELECT 1 FROM drover_worker WHERE state = 'draining'")
+    statuses, stopped_at = asyncio.run(send_during_the_stop(fleet, "under-load", OPEN_REQUESTS))
+    sending.clear()
+    assert statuses == [200] * len(OPEN_REQUESTS)
+    assert exit_status(fleet) == 0
+    assert time.monotonic() - stopped_at < GATEWAY_STOP_SECONDS
+    assert all_gone(pids)
+    sender.wait(20)
+    assert set(sender.statuses) == {200}
+    acknowledged = dict.fromkeys([*sender.acknowledged, *OPEN_REQUESTS], 1)
+    assert acknowledged.items() <= stored(fleet).items()
+    assert fleet.work("under-load") == ["done", "queued"]
+    fleet.stack.up()
+    fleet.wait_for_states("under-load", "succeeded", "succeeded")
+    wait_for(lambda: set(fleet.work("triage")) == {"done"}, 60, "deliveries are left")
+    assert worked(fleet) == stored(fleet)
+    assert set(fleet.states("triage")) == {"succeeded"}
+    assert len(fleet.runs("triage")) == len(fleet.work("triage"))
+
+
+def ids_while(sending: threading.Event) -> Iterator[str]:
+    """About fifty deliveries in a second."""
+    for number in itertools.takewhile(lambda _: sending.is_set(), itertools.count()):
+        time.sleep(0.02)
+        yield f"load-{number}"
+
+
+async def send_during_the_stop(
+    fleet: RealFleet, agent: str, ids: Sequence[str]
+) -> tuple[list[int], float]:
+    """Send the second half of each delivery after the gateway has closed its port.
+
+    Returns the statuses and the time at which the port was closed."""
+    port = fleet.stack.conf.port
+    streams = [await asyncio.open_connection("127.0.0.1", port) for _ in ids]
+    for identity, (_, writer) in zip(ids, streams, strict=True):
+        writer.write(request(identity)[:-500])
+    await asyncio.sleep(0.5)
+    fleet.let_finish(agent)
+    await asyncio.to_thread(wait_for, lambda: not port_is_open(port), 20, "the port is open")
+    closed_at = time.monotonic()
+    for identity, (_, writer) in zip(ids, streams, strict=True):
+        writer.write(request(identity)[-500:])
+    return [(await read_answer(reader))[0] for reader, _ in streams], closed_at
+
+
+def port_is_open(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_killed_stack_leaves_no_process_and_the_next_start_continues(fleet: RealFleet) -> None:
