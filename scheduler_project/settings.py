@@ -98,10 +98,19 @@ SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 
+# A process that waits for a processor must not lose its transaction.
+SHORTEST_IDLE_TRANSACTION_SECONDS = 10.0
+
+
 def _database() -> dict[str, Any]:
     database = database_settings(CONF.database_url)
     if "postgresql" not in database["ENGINE"]:
         return database
+    # The server would keep the row locks of a process that was cut off within a transaction for
+    # hours, and the sweep would wait for them instead of ending its runs.
+    milliseconds = 1000 * max(CONF.lease_seconds, SHORTEST_IDLE_TRANSACTION_SECONDS)
+    limit = f"-c idle_in_transaction_session_timeout={milliseconds:.0f}"
+    database["OPTIONS"]["options"] = f"{limit} {database['OPTIONS'].get('options', '')}".strip()
     if os.environ.get("DROVER_ROLE") == "gateway":
         # Under ASGI a connection per thread would never be closed; a pool reuses connections. Its
         # timeout is shorter than that of clients, which then receive an error.

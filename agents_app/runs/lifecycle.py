@@ -134,8 +134,11 @@ def admit_called_work(work_item_id: int, gate: AgentGate, loan: Loan, now: datet
 
 
 def start_run(run_id: int, worker_id: int, now: datetime) -> Job | None:
-    """Move a pending run to running, owned by the worker; None: it is no longer pending."""
-    row = fetch_one(statements.PENDING, [run_id])
+    """Move a pending run to running, owned by the worker.
+
+    None: the run is no longer pending, or the worker was declared dead and does not know it yet.
+    """
+    row = fetch_one(statements.PENDING, [run_id, worker_id])
     if row is None:
         return None
     job = replace(Job(*row), secret=new_secret())

@@ -24,7 +24,8 @@ SELECT r.id, r.tenant_id, r.agent_id, r.work_item_id, r.schedule_id, r.trigger, 
        r.depth, r.parent_run_id, a.name, w.firing_id
 FROM drover_run r JOIN drover_agent a ON a.id = r.agent_id
      JOIN drover_work_item w ON w.id = r.work_item_id
-WHERE r.id = %s AND r.state = 'pending'"""
+WHERE r.id = %s AND r.state = 'pending'
+      AND EXISTS (SELECT 1 FROM drover_worker v WHERE v.id = %s AND v.ended_at IS NULL)"""
 
 INSERT_RUN = """
 INSERT INTO drover_run (tenant_id, agent_id, work_item_id, schedule_id, state, trigger,

@@ -79,10 +79,15 @@ class Fleet:
         return firing
 
     def start(self, item: WorkItem, now: datetime = NOON, worker: Worker | None = None) -> Job:
-        """A worker starts the unfinished run of the item."""
+        """A worker starts the unfinished run of the item; an ended worker before its end."""
         run = live_run(item)
         worker = worker or self._some_worker()
+        row = Worker.objects.filter(pk=worker.pk)
+        if worker.ended_at is not None:
+            row.update(ended_at=None)
         job = in_transaction(lambda: lifecycle.start_run(run.pk, worker.pk, now))
+        if worker.ended_at is not None:
+            row.update(ended_at=worker.ended_at)
         assert job is not None, f"{run} is {run.state}"
         return job
 

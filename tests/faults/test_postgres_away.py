@@ -1,9 +1,11 @@
 """PostgreSQL restarts, is down for long, or is down while a worker is stopped."""
 
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -22,6 +24,7 @@ from tests.faults.real_fleet import (
 from tests.parts.ports import free_port
 from tests.parts.postgres_part import MIGRATED, PostgresServer
 from tests.parts.processes import is_gone
+from tests.parts.waiting import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +37,14 @@ def server(migrated_cluster: Path) -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="module")
 def fleet(server: PostgresServer, new_fleet: NewFleet) -> RealFleet:
-    fleet = new_fleet(database_url=server.new_database(MIGRATED))
+    fleet = new_fleet(database_url=server.new_database(MIGRATED), DROVER_WORKERS="2")
     fleet.agent("survives", WHEN_TOLD)
     fleet.agent("ends-meanwhile", WHEN_TOLD)
     fleet.agent("many", scale=8)
     fleet.agent("due", schedule="0 0 1 1 *")
     fleet.agent("too-long", WITH_DAEMONS)
     fleet.agent("cut-off", WITH_DAEMONS, on_lost="retry")
+    fleet.agent("reports-late", WHEN_TOLD, on_lost="retry")
     fleet.sync()
     fleet.ensure("redis", "worker-1", "beat")
     return fleet
@@ -104,31 +108,79 @@ def test_a_database_outage_longer_than_the_lease_loses_the_run_but_leaves_no_pro
     fleet.wait_for_states("too-long", "lost", "succeeded")
 
 
+def start_worker_over(line: Line, fleet: RealFleet, *, guarded: bool) -> subprocess.Popen[bytes]:
+    """Start worker-1 so that it reaches the database through the line only."""
+    fleet.stack.stop("worker-1")
+    role = fleet.stack._role("worker-1")
+    argv = role.argv if guarded else role.argv[role.argv.index("--") + 1 :]
+    url = role.env["DATABASE_URL"].replace(f":{line.target_port}/", f":{line.port}/")
+    return fleet.stack._spawn("worker-1", argv, {**role.env, "DATABASE_URL": url})
+
+
 @pytest.mark.fault("F21")
-def test_a_worker_cut_off_from_the_database_ends_its_run_and_changes_no_row_afterwards(
+def test_a_worker_cut_off_from_the_database_ends_its_run_before_another_worker_repeats_it(
     server: PostgresServer, fleet: RealFleet
 ) -> None:
-    """Guard: the guard ends a worker that cannot renew its lease; until then no other run starts.
-    Beat and the second worker reach the database all the time."""
-    fleet.stack.stop("worker-1")
+    """Guard: the guard ends a worker that cannot renew its lease, and no other run starts while
+    the lease lasts. Beat and the second worker reach the database all the time: with a shorter
+    wait for the lease the second attempt would overlap the first."""
     with Line(server.port) as line:
-        role = fleet.stack._role("worker-1")
-        url = role.env["DATABASE_URL"].replace(f":{server.port}/", f":{line.port}/")
-        fleet.stack._spawn("worker-1", role.argv, {**role.env, "DATABASE_URL": url})
+        start_worker_over(line, fleet, guarded=True)
         fleet.call_in_new_process("ask", "cut-off")
         fleet.wait_for_notes("cut-off", "note", 2)
         fleet.wait_until_running("cut-off")
         pids = [note.pid for note in fleet.notes("cut-off")]
+        fleet.ensure("worker-2")
         line.cut()
         gone_within(pids, LEASE_SECONDS, since=time.monotonic())
+        ended_at = datetime.now(UTC)
         assert fleet.wait_for_exit("worker-1") == 75
-        lost, pending = fleet.wait_for_states("cut-off", "lost", "pending")
-        line.heal()
         fleet.let_finish("cut-off")
-        fleet.ensure("worker-1")
-        after, retried = fleet.wait_for_states("cut-off", "lost", "succeeded")
-    assert after == lost and retried["id"] == pending["id"]
+        lost, retried = fleet.wait_for_states("cut-off", "lost", "succeeded")
+        line.reconnect()
+        time.sleep(1)  # what the first worker has sent arrives
+    assert fleet.runs("cut-off") == [lost, retried]
+    assert retried["worker_id"] != lost["worker_id"] and retried["started_at"] > ended_at
     assert fleet.notes("cut-off", "overlap") == []
+    fleet.stack.stop("worker-2")
+    fleet.ensure("worker-1")
+
+
+@pytest.mark.fault("F21")
+def test_a_result_that_arrives_after_a_network_partition_changes_no_row(
+    server: PostgresServer, fleet: RealFleet
+) -> None:
+    """Guard: `finish_run` names the owner and the old state of the run. Without both conditions the
+    lost run becomes succeeded. A worker that was declared dead starts no run: else it would start
+    the second attempt before it kills itself. The server ends idle transactions: without that the
+    renewal of the lease, which was cut off before its commit, keeps the row of the worker locked,
+    and the run is never lost.
+
+    The worker has no guard here, so that it is alive to report."""
+    fleet.ensure("worker-1")
+    with Line(server.port) as line:
+        start_worker_over(line, fleet, guarded=False)
+        fleet.call_in_new_process("ask", "reports-late")
+        fleet.wait_until_running("reports-late")
+        line.cut_at(b"COMMIT")
+        wait_for(lambda: line.is_cut, 10, "the worker did not renew its lease")
+        fleet.let_finish("reports-late")
+        fleet.wait_for_notes("reports-late", "end")
+        runs = fleet.wait_for_states("reports-late", "lost", "pending")
+        events = events_of(fleet, runs[0]["id"])
+        line.reconnect()
+        assert fleet.wait_for_exit("worker-1") == -signal.SIGKILL  # it kills itself
+    assert "lease.fenced" in fleet.stack.log("worker-1")
+    assert fleet.runs("reports-late") == runs
+    assert events_of(fleet, runs[0]["id"]) == events
+    fleet.ensure("worker-1")
+    lost, retried = fleet.wait_for_states("reports-late", "lost", "succeeded")
+    assert lost == runs[0] and retried["id"] == runs[1]["id"]
+
+
+def events_of(fleet: RealFleet, run_id: int) -> list[str]:
+    sql = "SELECT name FROM drover_run_event WHERE run_id = ? ORDER BY id"
+    return [row["name"] for row in fleet.stack.rows(sql, run_id)]
 
 
 def test_a_worker_that_waits_for_the_database_still_stops(

@@ -35,6 +35,17 @@ def test_a_run_that_does_not_exist_is_not_started(fleet: Fleet):
     assert lifecycle.start_run(12345, fleet.worker().pk, NOON) is None
 
 
+@pytest.mark.fault("F21", "F22")
+def test_a_worker_that_was_declared_dead_starts_no_run(fleet: Fleet):
+    """Guard: the worker is alive and reaches the database again. A run that it starts is lost when
+    it reads its own row."""
+    run = live_run(fleet.enqueue(fleet.agent()))
+    assert lifecycle.start_run(run.pk, fleet.worker(ended_at=NOON).pk, NOON) is None
+    run.refresh_from_db()
+    assert run.state == "pending"
+    assert lifecycle.start_run(run.pk, fleet.worker().pk, NOON) is not None
+
+
 def test_a_stopped_run_is_not_started(fleet: Fleet):
     run = live_run(fleet.enqueue(fleet.agent()))
     dispatch.request_stop([run], NOON, "never mind")

@@ -9,7 +9,7 @@ from django.db import OperationalError
 from agents_app.database.transactions import in_transaction
 from agents_app.launch.workdir import workdir_of
 from agents_app.maintenance import reconcile
-from agents_app.models import Run, RunOutput, WorkItem
+from agents_app.models import Run, RunOutput, Worker, WorkItem
 from agents_app.output.buffer import Segment
 from agents_app.output.transcript import Transcript, insert_output
 from agents_app.runners.containers.engine import ContainerState, EngineUnavailable
@@ -260,10 +260,11 @@ def test_a_run_that_ended_before_its_worker_died_keeps_its_result(
     runtime = {"type": "container", "image": IMAGE, "memory": "64m"}
     agent = fleet.agent(runtime=runtime, command=["sh", "-c", script])
     run = live_run(fleet.enqueue(agent))
-    first = Host(fleet.worker(**ended()).pk, host.clock)
+    first = Host(fleet.worker(**HERE).pk, host.clock)
     with monkeypatch.context() as patched, pytest.raises(Killed):
         patched.setattr(execute, "_finish", dies_before_the_end_is_recorded)
         execute.execute(run.pk, first)
+    Worker.objects.filter(pk=first.worker_id).update(ended_at=NOON)
     [orphan] = adoption.orphaned_runs()
     rest = adoption.adopt(orphan, host)
     assert rest is not None
