@@ -28,7 +28,7 @@ class EnqueueCommand(DroverCommand):
             metavar="SPAN",
             default="",
             help="With --wait: stop waiting after 30, 10m or 1.5h and exit with 124; "
-            "the work goes on.",
+            "the work continues.",
         )
 
     def wait_seconds(self, *, wait: bool, timeout: str) -> float:
@@ -96,7 +96,7 @@ class EnqueueCommand(DroverCommand):
             self.screen.json(described(item, run))
         state = f"run {run.pk} is {run.state}" if run else f"queued: {why_waiting(item)}"
         self.remark(
-            f"not finished after {seconds:g} s: work item {item.pk} goes on, {state} "
+            f"not finished after {seconds:g} s: work item {item.pk} continues, {state} "
             f"(stop it with manage.py stop {item.agent.name})"
         )
         return TIMED_OUT

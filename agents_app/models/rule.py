@@ -45,7 +45,7 @@ class RuleBook(models.Model):
     def problems(self) -> list[str]:
         """Errors of the file for people, a sentence each."""
         lines = [f"scheduler.rules: {problem_with_position(error)}" for error in self.errors]
-        off = f"scheduler.rules is not obeyed: {self.crash}; save it again, or restart Drover"
+        off = f"scheduler.rules is not evaluated: {self.crash}; save it again, or restart Drover"
         return [*([off] if self.disabled_at else []), *lines]
 
 

@@ -1,4 +1,4 @@
-"""Stores the output of a run: segments while the run goes on, the rest with its end."""
+"""Stores the output of a run: segments during the run, the rest with its end."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

@@ -46,8 +46,8 @@ def wait_until_idle(seconds: float | None, report: Callable[[str], None]) -> Non
         passed = monotonic() - began
         if seconds is not None and passed >= seconds:
             raise SchedulerShutdownError(
-                f"after {seconds:g} s {_runs(count)} still running: the drain goes on, and Drover "
-                "exits when they have ended (wait with manage.py stop, or end them with "
+                f"after {seconds:g} s {_runs(count)} still running: the drain continues, and "
+                "Drover exits when they have ended (wait with manage.py stop, or end them with "
                 "manage.py stop AGENT)",
                 timed_out=True,
                 running_job_count=count,

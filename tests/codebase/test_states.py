@@ -1,4 +1,4 @@
-"""States change in lifecycle.py and nowhere else, and what decides is told the time."""
+"""States change only in lifecycle.py, and functions that decide are given the time."""
 
 import ast
 import re

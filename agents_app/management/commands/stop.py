@@ -25,7 +25,7 @@ class Command(DroverCommand):
             "--timeout",
             metavar="SECONDS",
             default="",
-            help="Wait at most this long, then exit with an error; a drain goes on.",
+            help="Wait at most this long, then exit with an error; a drain continues.",
         )
         parser.add_argument("--keep-queue", action="store_true", help="Keep queued work items.")
 
@@ -70,7 +70,7 @@ class Command(DroverCommand):
         try:
             shutdown.wait_until_idle(seconds, self.remark)
         except KeyboardInterrupt:
-            self.remark("the drain goes on: Drover exits when the last run has ended")
+            self.remark("the drain continues: Drover exits when the last run has ended")
             raise
         shutdown.wait_until_stopped(self.now)
         value = {"state": "stopped", "cleared": cleared}

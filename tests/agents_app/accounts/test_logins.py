@@ -36,7 +36,7 @@ def seconds_locked(name: str = "ann", address: str = HOME, now=NOON) -> int:
     return locked.value.retry_after_seconds
 
 
-def test_after_so_many_failures_the_password_is_not_looked_at(fleet: Fleet):
+def test_after_the_last_allowed_failure_the_password_is_not_checked(fleet: Fleet):
     lock()
     assert seconds_locked() == WINDOW.total_seconds()
 
@@ -89,7 +89,7 @@ def test_failures_age_out_one_by_one(fleet: Fleet):
     assert seconds_locked(now=NOON + WINDOW) == 60
 
 
-def test_knocking_at_a_locked_door_does_not_lock_it_for_longer(fleet: Fleet):
+def test_attempts_during_a_lock_do_not_prolong_the_lock(fleet: Fleet):
     lock()
     for second in range(20):
         seconds_locked(now=at(second))
@@ -173,7 +173,7 @@ def test_of_many_tries_at_the_same_moment_no_more_get_through():
         ("x" * 100, "x" * 40),
     ],
 )
-def test_a_caller_is_known_by_what_it_cannot_change_at_will(address, network):
+def test_a_caller_is_counted_by_the_network_of_its_address(address, network):
     assert caller_network(address) == network
 
 

@@ -1,4 +1,4 @@
-"""Disabled tenants fire nothing; enabled ones go on in their rhythm; deleted ones leave nothing."""
+"""Disabled tenants fire no schedule; enabled ones continue; deleted ones leave no rows."""
 
 from datetime import datetime, timedelta
 
@@ -90,7 +90,7 @@ def test_what_a_person_paused_stays_paused(fleet: Fleet):
     assert paused.state == "paused"
 
 
-def test_a_schedule_that_cannot_be_read_holds_up_nobody(fleet: Fleet):
+def test_an_invalid_schedule_delays_no_other_schedule(fleet: Fleet):
     agent = fleet.agent()
     broken = fleet.schedule(agent, "0 * * * *", name="broken", next_fire_at=NOON)
     fine = fleet.schedule(agent, "*/10 * * * *", name="fine", next_fire_at=NOON)
@@ -114,7 +114,7 @@ def test_what_waits_starts_when_the_tenant_is_enabled(fleet: Fleet):
     assert work_states(agent) == ["done", "admitted"]
 
 
-def test_a_second_time_changes_nothing_and_is_not_told(fleet: Fleet):
+def test_a_repeated_request_has_no_effect_and_records_no_event(fleet: Fleet):
     assert not tenants.enable_tenant(fleet.tenant, "ann", NOON)
     assert tenants.disable_tenant(fleet.tenant, "ann", NOON)
     assert not tenants.disable_tenant(fleet.tenant, "bob", at(1))

@@ -1,4 +1,4 @@
-"""Every page of the admin: it shows what there is, to whom it may, with few queries."""
+"""Every page of the admin: content, permissions and number of queries."""
 
 import re
 from dataclasses import replace
@@ -122,7 +122,7 @@ def test_the_waiting_work_comes_first(boss: Client, fleet: Fleet):
     assert [item.state for item in shown] == ["queued", "admitted", "done"]
 
 
-def test_pages_of_work_leave_nothing_out_where_the_open_and_the_done_meet(
+def test_pages_of_the_queue_contain_each_unfinished_and_finished_item_once(
     boss: Client, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(WorkItemAdmin, "list_per_page", 2)

@@ -1,4 +1,4 @@
-"""The page of an agent: what it shows, how it has been doing, and with how many queries."""
+"""The page of an agent: content, history and number of queries."""
 
 import re
 from collections.abc import Sequence
@@ -164,7 +164,7 @@ def test_the_script_of_a_shell_agent_is_shown_as_it_is(boss: Client, fleet: Flee
 # --- how it has been doing ------------------------------------------------------------------
 
 
-def test_rates_percentiles_tokens_and_cost_are_told_by_day(boss: Client, fleet: Fleet):
+def test_rates_percentiles_tokens_and_cost_are_shown_by_day(boss: Client, fleet: Fleet):
     agent = fleet.agent()
     many_runs(agent, 20, ["succeeded", "succeeded", "succeeded", "failed"])
     today = utc_now().date()

@@ -1,4 +1,4 @@
-"""What agents used and who has used it up, as the dashboard shows it."""
+"""Usage of agents and used-up budgets on the overview."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""The calendar of the coming week: bounded, clickable, and it says why it is empty."""
+"""The calendar of the coming week: limits, links, and the text of an empty calendar."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -63,7 +63,7 @@ def test_one_agents_schedules_are_shown_alone_and_later_weeks_too(boss: Client, 
 
 
 @time_machine.travel(NOON, tick=False)
-def test_what_would_come_to_nothing_is_faint_and_says_why(boss: Client, fleet: Fleet):
+def test_fires_of_a_paused_agent_are_grey_and_have_a_reason(boss: Client, fleet: Fleet):
     fleet.schedule(fleet.agent(paused_at=NOON), "0 9 * * *", next_fire_at=at(hours=21))
     page = shown(boss).content.decode()
     assert "dv-idle" in page and "the agent is paused" in page
@@ -83,7 +83,7 @@ def test_the_day_on_which_the_clocks_change_says_so(boss: Client, fleet: Fleet, 
 
 
 @time_machine.travel(NOON, tick=False)
-def test_many_schedules_need_no_more_queries_and_no_more_room(
+def test_many_schedules_need_no_more_queries_and_no_larger_page(
     boss: Client, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(subject, "MOST_SCHEDULES", 40)

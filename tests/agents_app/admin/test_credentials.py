@@ -1,4 +1,4 @@
-"""Credentials in the admin: set, replaced and removed; what was typed in never comes out."""
+"""Credentials in the admin: set, replaced and removed; stored values are never shown."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Deliveries in the admin: what came, whom it concerned, why the others not, and once more."""
+"""Deliveries in the admin: content, the decision for each agent, and replays."""
 
 import json
 

@@ -45,7 +45,9 @@ def test_a_command_in_the_advice_can_be_copied(advice: str, command: str):
     assert command_in(advice) == command
 
 
-def test_the_page_looks_at_nothing_itself(boss: Client, monkeypatch: pytest.MonkeyPatch):
+def test_the_page_performs_no_check_before_it_is_shown(
+    boss: Client, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(doctor, "examine", lambda _: pytest.fail("the page must not wait for it"))
     shown = boss.get(reverse("doctor")).content.decode()
     assert 'hx-trigger="load"' in shown

@@ -1,4 +1,4 @@
-"""The ledger in the admin: what became of every instant that came due."""
+"""The list of firings in the admin: the outcome of every due time."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The first page with rows: its timeline, its curves, its agents; and with very many."""
+"""The overview: timeline, charts and agents, also with many rows."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -151,7 +151,7 @@ def everything() -> dict[str, list[tuple[Any, ...]]]:
     return {m.__name__: list(m._default_manager.order_by("pk").values_list()) for m in models}
 
 
-def test_who_may_look_sees_the_page_of_every_row_and_list(visitor: Client, whole: Fleet):
+def test_a_user_who_may_view_sees_the_page_of_every_row_and_list(visitor: Client, whole: Fleet):
     seen = 0
     for url in our_pages():
         if "/act/" in url or "/file/" in url or url.endswith(("/add/", "/delete/")):
@@ -165,7 +165,7 @@ def test_who_may_look_sees_the_page_of_every_row_and_list(visitor: Client, whole
     assert seen > 40
 
 
-def test_who_may_look_is_refused_every_act_and_changes_nothing(visitor: Client, whole: Fleet):
+def test_a_user_who_may_only_view_is_refused_every_action(visitor: Client, whole: Fleet):
     before = everything()
     for url in our_pages():
         status = visitor.post(url, {"scale": "7", "name": "x", "text": "every day"}).status_code

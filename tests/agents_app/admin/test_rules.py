@@ -1,4 +1,4 @@
-"""The page of the rules, the page of one, silence, and the word about them on every page."""
+"""The pages of the rules, silence, and the state of the rules on every page."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -94,7 +94,7 @@ def test_lines_that_are_no_rules_are_shown_with_their_place(boss: Client, fleet:
     assert "dv-sch-wait" in page
 
 
-def test_rules_that_are_not_obeyed_are_an_alarm(boss: Client, fleet: Fleet):
+def test_rules_that_are_not_evaluated_are_an_alarm(boss: Client, fleet: Fleet):
     rule(fleet, "[keep] every 1m => summon forge")
     RuleBook.objects.create(tenant=fleet.tenant, disabled_at=datetime.now(UTC), crash="it broke")
     page = shown(boss)
@@ -169,13 +169,13 @@ def test_messages_are_silenced_until_a_time_and_heard_again(boss: Client, fleet:
 
 
 @pytest.mark.parametrize("until", ["nonsense", "every day", "2020-01-01T00:00:00Z"])
-def test_an_end_that_makes_no_sense_is_refused_in_words(boss: Client, fleet: Fleet, until: str):
+def test_an_invalid_end_of_the_silence_is_refused(boss: Client, fleet: Fleet, until: str):
     page = boss.post(file_act("silence"), {"until": until}, follow=True).content.decode()
     assert "Messages of rules silenced" not in page
     assert not RuleBook.objects.exists()
 
 
-def test_who_may_only_look_sees_the_rules_and_no_button(visitor: Client, fleet: Fleet):
+def test_a_user_who_may_only_view_sees_the_rules_and_no_button(visitor: Client, fleet: Fleet):
     rule(fleet, "[keep] every 1m => summon forge")
     page = shown(visitor)
     assert "keep" in page and "SCH 1" in page
@@ -192,7 +192,7 @@ def test_acts_are_posted_and_known(boss: Client, fleet: Fleet):
 # --- on every page --------------------------------------------------------------------------
 
 
-def test_every_page_has_the_word_about_the_rules(boss: Client, fleet: Fleet):
+def test_every_page_shows_the_state_of_the_rules(boss: Client, fleet: Fleet):
     rule(fleet, "[keep] every 1m => summon forge", status="ok")
     for url in (reverse("admin:index"), reverse("admin:agents_app_agent_changelist")):
         page = shown(boss, url)
@@ -206,7 +206,7 @@ def test_a_rule_that_has_left_the_file_is_not_counted(boss: Client, fleet: Fleet
     assert "SCH --" in shown(boss)
 
 
-def test_who_may_not_see_the_rules_is_not_told_of_them(fleet: Fleet):
+def test_a_user_who_may_not_view_rules_sees_no_state_of_them(fleet: Fleet):
     user = User.objects.create_user("temp", password="secret", is_staff=True)
     client = Client()
     client.force_login(user)

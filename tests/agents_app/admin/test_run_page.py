@@ -1,4 +1,4 @@
-"""The page of a run: what it is, why it exists, what came of it, and with how many queries."""
+"""The page of a run: facts, cause, result and number of queries."""
 
 from datetime import timedelta
 from decimal import Decimal

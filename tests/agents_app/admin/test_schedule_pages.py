@@ -1,4 +1,4 @@
-"""Why a schedule runs or does not, in its page and in the list; and what people do about it."""
+"""Explanations of schedules on their pages and in the list, and actions on schedules."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def labels(client: Client, schedule: Schedule) -> list[str]:
 
 
 @time_machine.travel(NOON, tick=False)
-def test_the_page_says_how_things_stand_and_counts(boss: Client, fleet: Fleet):
+def test_the_page_shows_the_state_and_the_counters(boss: Client, fleet: Fleet):
     counts: dict[str, Any] = {"fire_count": 41, "skipped_count": 42, "missed_count": 43}
     counts |= {"late_count": 44, "failure_count": 45}
     schedule = fleet.schedule(fleet.agent(), next_fire_at=at(minutes=1), **counts)

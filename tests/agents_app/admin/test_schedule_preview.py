@@ -109,7 +109,7 @@ def test_the_preview_escapes_the_text_in_an_error(boss: Client):
     assert "Unknown time zone" in shown(boss, "@daily", "Mars/Olympus")
 
 
-def test_the_word_that_makes_no_sense_is_marked_and_another_text_offered(boss: Client):
+def test_an_invalid_word_is_marked_and_another_text_is_suggested(boss: Client):
     answer = shown(boss, "every mondey at 9")
     assert "every <mark>mondey</mark> at 9" in answer
     assert 'data-use="every monday at 09:00"' in answer

@@ -1,4 +1,4 @@
-"""Schedules that people make: what saving arms, what is refused and on which field."""
+"""Schedules created in the admin: the saved trigger, and refusals at their fields."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -141,7 +141,7 @@ def test_the_name_of_an_ended_schedule_is_free_again(boss: Client, fleet: Fleet)
     assert ended.fire_count == 1
 
 
-def test_after_saving_people_are_told_and_can_go_on_with_what_they_made(boss: Client, fleet: Fleet):
+def test_after_save_and_continue_the_page_of_the_new_schedule_is_shown(boss: Client, fleet: Fleet):
     wanted = form(fleet.agent(), name="", text="daily") | {"_continue": "1"}
     response = boss.post(ADD, wanted, follow=True)
     schedule = Schedule.objects.get()

@@ -1,4 +1,4 @@
-"""The pictures of the first page: where bars, marks and curves lie, and how many there can be."""
+"""Charts of the overview: positions of bars, marks and curves, and their number."""
 
 from datetime import datetime, timedelta
 

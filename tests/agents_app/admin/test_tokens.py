@@ -57,7 +57,7 @@ def test_a_token_is_revoked_by_its_button(boss: Client, fleet: Fleet):
     assert "revoked" in boss.get("/admin/api-tokens/").content.decode()
 
 
-def test_who_may_only_view_tokens_makes_none(fleet: Fleet):
+def test_a_user_who_may_only_view_tokens_creates_none(fleet: Fleet):
     clerk = who_may("view_apitoken", "change_apitoken")
     assert clerk.get("/admin/api-tokens/").status_code == 200
     assert clerk.post(ADD, form(fleet)).status_code == 403

@@ -1,4 +1,4 @@
-"""What people do in the admin goes through the verbs, is posted, and needs the permission."""
+"""Actions in the admin: POST requests that require the permission and call the verbs."""
 
 from typing import Any
 
@@ -277,7 +277,7 @@ def test_an_unknown_verb_or_row_is_not_found(boss: Client, fleet: Fleet):
     assert boss.post(url_of(agent, "pause")).status_code == 404
 
 
-def test_after_an_act_people_are_back_where_they_were_but_never_elsewhere(
+def test_after_an_action_the_browser_returns_to_its_page_and_never_to_another_host(
     boss: Client, fleet: Fleet
 ):
     agent, home = fleet.agent(), reverse("admin:index")

@@ -1,4 +1,4 @@
-"""Webhooks in the admin: secrets go in and never come out."""
+"""Webhook sources in the admin: secrets are stored and never shown."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Why did it not run? Asked on a schedule's page, and read in the ledger."""
+"""Explanations why a schedule did not run, on its page and in the list of firings."""
 
 from typing import Any
 

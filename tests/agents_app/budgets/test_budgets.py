@@ -146,7 +146,7 @@ def test_a_run_that_ends_over_budget_does_not_hand_over_its_slot(fleet: Fleet):
     assert work_states(agent) == ["failed", "queued"]
 
 
-def test_it_goes_on_by_itself_when_the_day_turns(fleet: Fleet):
+def test_an_agent_over_its_budget_continues_the_next_day(fleet: Fleet):
     agent = fleet.agent(budget={"tokens_per_day": 100})
     job = fleet.start(fleet.enqueue(agent))
     holds.record_usage(job.run_id, 100, 0, 0, 0, NOON)
@@ -203,7 +203,7 @@ def test_a_project_that_has_used_up_its_month_stops_all_its_agents(fleet: Fleet)
     assert len(told("tenant.over_budget")) == 1
 
 
-def test_a_project_goes_on_when_its_month_turns(fleet: Fleet):
+def test_a_project_over_its_budget_continues_the_next_month(fleet: Fleet):
     cap_project(fleet, tokens_per_month=10)
     agent = fleet.agent(scale=5)
     use(running(fleet, agent), 10)

@@ -1,4 +1,4 @@
-"""What happened is written with the change it tells of, and logged only once that is on disk."""
+"""A journal entry is written with the change that it describes, and logged after the commit."""
 
 import logging
 

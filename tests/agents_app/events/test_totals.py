@@ -1,4 +1,4 @@
-"""What is over is counted once and stays counted, whatever becomes of its rows."""
+"""Ended runs are counted once and stay counted after their rows are deleted."""
 
 import pytest
 

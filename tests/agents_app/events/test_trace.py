@@ -1,4 +1,4 @@
-"""Whose story it is: the sender's trace id is passed on, and what cannot be read is ignored."""
+"""The trace id of the sender is passed on; an invalid trace id is ignored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who called whom, what is locked, and how an agent is told something, from the command line."""
+"""Calls, locks and messages of agents on the command line."""
 
 from agents_app.models import Message, ResourceLock, RunEvent
 from agents_app.worker.lease import utc_now

@@ -1,4 +1,4 @@
-"""Whatever people type, they get one line that helps and exit code 1, never a traceback."""
+"""Invalid input gets one line with a remedy and exit code 1, never a traceback."""
 
 import pytest
 

@@ -18,7 +18,7 @@ def test_lines_of_the_rules_that_are_none_are_found(fleet: Fleet, project: Path)
     assert found[-1] == ("ok", "1 in scheduler.rules")
 
 
-def test_rules_that_are_not_obeyed_or_silent_are_found(fleet: Fleet, project: Path):
+def test_rules_that_are_not_evaluated_or_silent_are_found(fleet: Fleet, project: Path):
     RuleBook.objects.create(
         tenant=fleet.tenant,
         disabled_at=NOON,

@@ -53,7 +53,7 @@ def test_the_fleet_is_a_table_in_colours(stack: PrivateStack):
 
 
 @pytest.mark.parametrize("plain", [("--no-color", ""), ("--verbosity=1", "1")])
-def test_who_wants_no_colours_gets_none(stack: PrivateStack, plain: tuple[str, str]):
+def test_colours_can_be_switched_off(stack: PrivateStack, plain: tuple[str, str]):
     option, no_color = plain
     with on_terminal(stack, "stat", option, NO_COLOR=no_color) as terminal:
         assert terminal.wait() == 0

@@ -1,4 +1,4 @@
-"""A pause is a row, with a note for the others; a resume lets go what waited."""
+"""A pause is stored with its note; a resume starts the queued work."""
 
 from agents_app.models import Agent, RunEvent, Tenant
 from tests.agents_app.fleet import Fleet, work_states

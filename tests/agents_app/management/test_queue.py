@@ -1,4 +1,4 @@
-"""What waits can be seen, dropped, cleared and brought back."""
+"""Queued work is listed, dropped, cleared and restored."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""People ask for runs; real programs run further down the road, see test_with_a_worker.py."""
+"""Requests for runs on the command line; test_with_a_worker.py executes real programs."""
 
 import pytest
 
@@ -131,11 +131,11 @@ def test_waiting_ends_after_the_timeout_and_the_work_goes_on(durable_fleet: Flee
     item = WorkItem.objects.get()
     assert said.code == 124
     state = f"run {item.runs.get().pk} is pending"
-    assert f"not finished after 0.3 s: work item {item.pk} goes on, {state}" in said.err
+    assert f"not finished after 0.3 s: work item {item.pk} continues, {state}" in said.err
     assert item.state == "admitted"
     queued = call("run", "reporter", "--wait", "--timeout", "0.1", "--json")
     assert (queued.code, queued.json["state"]) == (124, "queued")
-    assert "goes on, queued: no slot is free" in queued.err
+    assert "continues, queued: no slot is free" in queued.err
 
 
 @pytest.mark.parametrize(

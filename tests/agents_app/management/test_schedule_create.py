@@ -253,5 +253,5 @@ def test_without_a_name_two_may_be_asked_for_in_the_same_words(fleet: Fleet):
         ("tomorrow", 21),
     ],
 )
-def test_people_speak_of_what_is_over_in_their_own_way(text: str, hours: int):
+def test_texts_about_past_times_are_parsed(text: str, hours: int):
     assert past_moment_of("--at", text, NOON, zone("UTC")) == at(hours=hours)

@@ -149,7 +149,7 @@ def test_next_of_a_paused_schedule_is_what_a_resume_would_bring(fleet: Fleet):
     assert lines[2].startswith("Mon 02 Mar 2026 13:00 UTC")
 
 
-def test_next_of_what_is_over_is_nothing(fleet: Fleet):
+def test_a_completed_schedule_has_no_next_fire(fleet: Fleet):
     hourly(fleet, state="completed", next_fire_at=None)
     assert see("next", "main").out == "The schedule is completed: no more fires.\n"
 

@@ -125,7 +125,7 @@ def test_at_its_time_limit_it_says_how_many_still_run(durable_fleet: Fleet):
     said = call("stop", "--timeout", "0.1")
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("after 0.1 s 2 runs are still running: ")
-    assert "the drain goes on" in said.err
+    assert "the drain continues" in said.err
     assert Scheduler.objects.get().state == "draining"
     with pytest.raises(SchedulerShutdownError) as caught:
         shutdown.wait_until_idle(0, lambda _: None)

@@ -1,4 +1,4 @@
-"""Secrets at rest open only with their keys, and only for whom they were sealed."""
+"""Secrets are decrypted only with their keys, and only for the row that stores them."""
 
 import stat
 

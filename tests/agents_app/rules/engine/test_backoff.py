@@ -217,7 +217,7 @@ def test_an_evaluation_that_crashes_five_times_in_a_row_is_disabled(rules: Rules
     assert event_details("rules.disabled") == [
         "after 5 failed evaluations in a row: ZeroDivisionError: by zero"
     ]
-    assert "is not obeyed: ZeroDivisionError: by zero" in book().problems[0]
+    assert "is not evaluated: ZeroDivisionError: by zero" in book().problems[0]
     rules.ticks(at("12:00:50"), at("12:02"))
     assert book().crashes == 5
 
