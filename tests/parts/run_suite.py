@@ -25,7 +25,7 @@ MOST_RECOVERED = 2
 MOST_REPEATED = 20
 # More than there are cores, because most tests wait for a process or a disk. On PostgreSQL each
 # process starts a server of its own.
-PROCESSES = {"sqlite": 5, "postgres": 4}
+PROCESSES = {"sqlite": 6, "postgres": 5}
 # A file is run by one process. Files are not reordered by their number of tests: tests/conftest.py
 # puts those first that take longest.
 FIRST_PASS = ("--dist", "loadfile", "--no-loadscope-reorder", "--durations=15")
