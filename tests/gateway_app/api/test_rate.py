@@ -43,7 +43,7 @@ def test_there_are_never_more_buckets_than_the_limit(
     limit = RateLimit(rate=1, burst=2)
     for number in range(1000):
         limit.wait_seconds(f"caller {number}", number * seconds_between)
-        limit.peek_seconds(f"stranger {number}", number * seconds_between)
+        limit.peek_seconds(f"address {number}", number * seconds_between)
     assert len(limit._buckets) == 10
 
 

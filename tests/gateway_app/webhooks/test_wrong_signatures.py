@@ -91,7 +91,7 @@ def test_nothing_is_read_from_an_address_with_many_wrong_signatures(limited: Web
 
 
 def test_a_request_with_the_name_of_its_source_is_always_verified(limited: WebhookClient):
-    """Guard: a sender that shares its address with a stranger must lose nothing."""
+    """Guard: a sender that shares its address with another client must lose no delivery."""
     assert statuses(limited, *[forged()] * 4) == [401, 401, 401, 429]
     assert limited.one(to("/webhooks/github/gh", signed(ISSUE))).status == 200
     assert Delivery.objects.count() == 1
