@@ -179,7 +179,10 @@ class SpareThreads:
     """Threads that have everything of a sandbox but its files, made before runs need them.
 
     A thread inherits the restrictions of the thread that starts it. So one thread, which makes
-    the others, gives up its rights once, and no run waits for that."""
+    the others, gives up its rights once, and no run waits for that.
+
+    The process must not change its user (os.setuid): glibc changes that of all threads, and aborts
+    the process if one of them is not allowed to."""
 
     def __init__(self, kernel: Kernel, *, drop_capabilities: bool) -> None:
         self._kernel = kernel
@@ -278,25 +281,24 @@ class SharedRules:
     them is built in advance, because both cost more than the rest of a sandbox."""
 
     def __init__(self, read: tuple[str, ...], write: tuple[str, ...], version: int) -> None:
-        self._rulesets: SimpleQueue[int] = SimpleQueue()
+        self._rulesets: list[int] = []
         self._rules = OpenRules(read, write, version)
         self._version = version
         self.until = time.monotonic() + KEEP_SECONDS
 
     def ruleset(self) -> int:
         """A ruleset with these rules, which the caller closes."""
-        with contextlib.suppress(Empty):
-            return self._rulesets.get_nowait()
+        with contextlib.suppress(IndexError):
+            return self._rulesets.pop()
         return new_ruleset(self._version, self._rules)
 
     def prepare(self) -> None:
-        if self._version and self._rulesets.empty():
-            self._rulesets.put(new_ruleset(self._version, self._rules))
+        if self._version and not self._rulesets:
+            self._rulesets.append(new_ruleset(self._version, self._rules))
 
     def __del__(self) -> None:
-        with contextlib.suppress(Empty):
-            while True:
-                os.close(self._rulesets.get_nowait())
+        while self._rulesets:
+            os.close(self._rulesets.pop())
 
 
 class SharedRulesByPaths:

@@ -19,7 +19,9 @@ SLOW_CLIENTS = 200
 SLOW_SECONDS = 15.0
 # 99 % of the requests of other clients are answered within this time.
 HEALTHY_SECONDS = 0.1
-HEALTHY_REQUESTS, BATCHES = 100, 5
+HEALTHY_REQUESTS, MOST_BATCHES = 100, 5
+# Batches begin only in this time, in which the slow clients are connected.
+BATCHES_BEGIN_SECONDS = 3.0
 GITHUB_LIMIT = 26 * 2**20
 HEAD = b"POST /webhooks/github HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
@@ -107,7 +109,10 @@ def healthy_p99s(fleet: RealFleet) -> list[float]:
     which the gateway was ready to run and had no processor does not count."""
     port, gateway = fleet.stack.conf.port, fleet.stack.processes["gateway"].pid
     found: list[float] = []
-    while len(found) < BATCHES and min(found, default=1.0) >= HEALTHY_SECONDS:
+    until = time.monotonic() + BATCHES_BEGIN_SECONDS
+    while not found or (
+        len(found) < MOST_BATCHES and min(found) >= HEALTHY_SECONDS and time.monotonic() < until
+    ):
         ids = [f"healthy-{len(found)}-{number}" for number in range(HEALTHY_REQUESTS)]
         processor = ProcessorShare(gateway)
         sender = Sender(port, ids, connections=4, stubborn=False).start().wait(20)

@@ -3,8 +3,9 @@ import shutil
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -12,8 +13,9 @@ from agents_app.skills.discover import Discovery, discover_project
 from agents_app.skills.specs import ProjectSpec
 from tests.agents_app.skills.conftest import ProjectDirectory
 from tests.parts.missing import missing
+from tests.parts.users_part import as_user
 
-UNPRIVILEGED_UID = 65534
+T = TypeVar("T")
 
 
 def names(discovery) -> list[str]:
@@ -264,17 +266,10 @@ def test_no_file_stays_open(on_disk):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@contextmanager
-def an_ordinary_user():
-    """Root may read everything, so these tests run as another user."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(UNPRIVILEGED_UID)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+def by_an_ordinary_user(act: Callable[[], T]) -> T:
+    """Root may read everything. In a child process: a change of the user of this process would be
+    one of its threads, too, and those of sandboxes may not change it."""
+    return as_user("nobody", act) if os.geteuid() == 0 else act()
 
 
 @pytest.fixture
@@ -293,19 +288,23 @@ def test_a_directory_without_permission_is_an_error_for_that_one(public_project)
     public_project.add_agent("good")
     public_project.add_agent("closed")
     (public_project.root / "agents" / "closed").chmod(0)
-    with an_ordinary_user():
+
+    def discover() -> tuple[list[str], dict[str, str], bool]:
         found = discover_project(public_project.root)
-    assert names(found) == ["good"]
-    assert found.broken == {"closed": "agents/closed/SKILL.md: cannot be opened: Permission denied"}
-    assert found.complete
+        return names(found), dict(found.broken), found.complete
+
+    broken = {"closed": "agents/closed/SKILL.md: cannot be opened: Permission denied"}
+    assert by_an_ordinary_user(discover) == (["good"], broken, True)
 
 
 def test_an_agents_directory_that_cannot_be_listed_removes_no_agent(public_project):
     public_project.add_agent("a")
     public_project.add_agent("b", under=".")
     (public_project.root / "agents").chmod(0)
-    with an_ordinary_user():
+
+    def discover() -> tuple[list[str], list[str], bool]:
         found = discover_project(public_project.root)
-    assert names(found) == ["b"]
-    assert reasons(found) == ["agents: cannot be listed: Permission denied"]
-    assert not found.complete
+        return names(found), reasons(found), found.complete
+
+    errors = ["agents: cannot be listed: Permission denied"]
+    assert by_an_ordinary_user(discover) == (["b"], errors, False)
