@@ -18,8 +18,10 @@ ON_ROWS := $(addprefix tests/agents_app/,accounts admin/test_admin.py admin/test
   tests/races tests/simulation/test_downtime.py \
   $(addprefix tests/faults/test_,gateway_killed.py gateway_postgres.py postgres_away.py) \
   --ignore tests/gateway_app/api/test_live.py
-# Every day what takes minutes, and the second database, are left to CI, which asks for everything.
-EVERY_DAY := $(if $(DROVER_REQUIRE_ALL),,-m "not slow" --ignore tests/faults --ignore tests/simulation)
+# Every day the tests of the packages. CI asks for everything: the second database, and directories
+# whose tests start the whole of Drover, a browser or competing processes.
+LEFT_TO_CI := browser end_to_end faults races simulation upgrade
+EVERY_DAY := $(if $(DROVER_REQUIRE_ALL),,-m "not slow" $(addprefix --ignore tests/,$(LEFT_TO_CI)))
 
 # The runner repeats once what failed, names what passed only then, and counts all in its last line.
 test: lint suite
