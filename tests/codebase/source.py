@@ -2,7 +2,6 @@
 
 import ast
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -82,13 +81,12 @@ def modules(*roots: str) -> tuple[Module, ...]:
     )
 
 
-def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@cache
+def functions(module: Module) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return tuple(node for node in ast.walk(module.tree) if isinstance(node, kinds))
 
 
-def calls(module: Module) -> Iterator[ast.Call]:
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call):
-            yield node
+@cache
+def calls(module: Module) -> tuple[ast.Call, ...]:
+    return tuple(node for node in ast.walk(module.tree) if isinstance(node, ast.Call))

@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,7 @@ def test_every_fault_but_one_of_the_packaging_has_a_test():
     assert listed == NOT_COVERED_HERE
 
 
+@cache
 def on_postgres() -> list[str]:
     """The paths of the tests that CI runs on PostgreSQL, as the Makefile lists them."""
     asked = ["make", "--print-data-base", "--question", "--file", str(ROOT / "Makefile"), "clean"]

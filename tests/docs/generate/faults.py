@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 from tests.codebase.source import functions, modules
@@ -17,6 +18,7 @@ def faults() -> dict[str, dict[str, str]]:
     return tomllib.loads(Path(__file__).with_name("faults.toml").read_text())
 
 
+@cache
 def marked_tests() -> dict[str, list[tuple[str, str]]]:
     """(file, function) of each test that is marked with a fault, by the fault's id."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
