@@ -188,7 +188,7 @@ class SpareThreads:
         self._kernel = kernel
         self._drop_capabilities = drop_capabilities
         # Each request is the function that takes the thread, or the reason why there is none.
-        self._requests: SimpleQueue[Callable[[SandboxThread | OSError], None]] = SimpleQueue()
+        self._requests: SimpleQueue[Callable[[SandboxThread | Exception], None]] = SimpleQueue()
         self._spare: SimpleQueue[SandboxThread] = SimpleQueue()
         _start_thread(self._make)
 
@@ -196,10 +196,10 @@ class SpareThreads:
         """OSError if the kernel refuses the restrictions or a thread. Call `refill` later."""
         with contextlib.suppress(Empty):
             return self._spare.get_nowait()
-        answer: SimpleQueue[SandboxThread | OSError] = SimpleQueue()
+        answer: SimpleQueue[SandboxThread | Exception] = SimpleQueue()
         self._requests.put(answer.put)
         made = answer.get()
-        if isinstance(made, OSError):
+        if isinstance(made, Exception):
             raise made
         return made
 
@@ -208,7 +208,7 @@ class SpareThreads:
         if self._spare.qsize() < SPARE_THREADS:
             self._requests.put(partial(self._keep, rules))
 
-    def _keep(self, rules: "SharedRules", made: SandboxThread | OSError) -> None:
+    def _keep(self, rules: "SharedRules", made: SandboxThread | Exception) -> None:
         if isinstance(made, SandboxThread):
             self._spare.put(made)
             rules.prepare()
@@ -225,8 +225,9 @@ class SpareThreads:
                     )
                     has_rights = False
                 answer(SandboxThread(landlock=self._kernel.landlock))
-            except OSError as error:
+            except Exception as error:  # this thread must live: every run waits for its answer
                 answer(error)
+            del answer  # may hold descriptors, and the next request may be hours away
 
 
 @cache
