@@ -13,7 +13,7 @@ import sys
 
 TYPE_CHECKING = False  # the shim starts faster without typing
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, value
@@ -134,9 +134,10 @@ class OpenRules:
             rights &= FILE_RIGHTS
         self.rules.append(struct.pack("=Qi", rights, fd))
 
-    def close(self) -> None:
+    def close(self, close: "Callable[[int], None]" = os.close) -> None:
+        """`close` is bound here: modules are emptied before the last objects when Python exits."""
         while self._fds:
-            os.close(self._fds.pop())
+            close(self._fds.pop())
 
     __del__ = close
 

@@ -297,9 +297,10 @@ class SharedRules:
         if self._version and not self._rulesets:
             self._rulesets.append(new_ruleset(self._version, self._rules))
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        """`close` is bound here: modules are emptied before the last objects when Python exits."""
         while self._rulesets:
-            os.close(self._rulesets.pop())
+            close(self._rulesets.pop())
 
 
 class SharedRulesByPaths:

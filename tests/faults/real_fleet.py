@@ -224,6 +224,20 @@ class RealFleet:
         os.kill(self.latest_worker()["pid"], signal.SIGKILL)
         return time.monotonic()
 
+    def freeze(self, pid: int) -> None:
+        """Stop the process with SIGSTOP at a moment when it holds no lock of the database.
+
+        A frozen process keeps its locks. In SQLite every other writer would wait for them."""
+
+        def frozen_without_lock() -> bool:
+            os.kill(pid, signal.SIGSTOP)
+            if self.stack.is_writable():
+                return True
+            os.kill(pid, signal.SIGCONT)
+            return False
+
+        wait_for(frozen_without_lock, 10, f"process {pid} always holds a lock of the database")
+
     def wait_for_exit(self, role: str, seconds: float = 20) -> int:
         """Wait for a role to exit; returns its exit status."""
         status = self.stack.processes[role].wait(seconds)

@@ -137,7 +137,7 @@ def test_the_container_of_a_frozen_worker_is_removed_before_its_lease_ends(
     database no other worker adopts its container, which would run on after the run is lost."""
     started = start_run(fleet, "frozen")
     worker = fleet.latest_worker()
-    os.kill(worker["pid"], signal.SIGSTOP)
+    fleet.freeze(worker["pid"])
     frozen_at = time.monotonic()
     wait_for(lambda: containers(engine, started) == [], 30)
     assert time.monotonic() - frozen_at < LEASE_SECONDS + SLACK_SECONDS + CONTAINER_SECONDS

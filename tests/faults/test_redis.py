@@ -126,7 +126,7 @@ def test_an_emptied_redis_loses_hints_but_no_runs(redis: RedisServer, fleet: Rea
     fleet.ensure("worker-1", "beat")
     errors = errors_of(fleet)
     worker = fleet.latest_worker()
-    os.kill(worker["pid"], signal.SIGSTOP)  # so that the hints stay in Redis
+    fleet.freeze(worker["pid"])  # so that the hints stay in Redis
     fleet.enqueue("flushed", 2)
     fire(fleet, "flushed-cron")
     with redis.client() as client:

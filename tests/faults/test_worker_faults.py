@@ -49,7 +49,7 @@ def test_a_worker_frozen_for_two_leases_has_lost_its_run_and_its_processes_are_d
     fleet.enqueue("frozen")
     fleet.wait_for_notes("frozen", "note", 2)
     worker, pids = fleet.latest_worker(), [note.pid for note in fleet.notes("frozen")]
-    os.kill(worker["pid"], signal.SIGSTOP)
+    fleet.freeze(worker["pid"])
     frozen_at = time.monotonic()
     gone_within(pids, LEASE_SECONDS, since=frozen_at)
     fleet.wait_for_states("frozen", "lost", "pending", seconds=LEASE_SECONDS)
@@ -73,7 +73,7 @@ def test_a_late_report_of_a_superseded_worker_changes_no_row(fleet: RealFleet) -
     process = fleet.stack._spawn("worker-1", command, dict(role.env))
     fleet.enqueue("late")
     fleet.wait_until_running("late")
-    process.send_signal(signal.SIGSTOP)
+    fleet.freeze(process.pid)
     fleet.let_finish("late")
     fleet.wait_for_notes("late", "end")
     expire = "UPDATE drover_worker SET lease_until = ? WHERE pid = ?"

@@ -165,6 +165,22 @@ class PrivateStack:
             found = postgres.execute(sql.replace("?", "%s").encode(), parameters)
             return list(found) if found.description else []
 
+    def is_writable(self) -> bool:
+        """Whether no other connection holds a lock on workers or runs at this moment."""
+        if self.database_url.startswith("sqlite"):
+            path = self.database_url.removeprefix("sqlite://")
+            with contextlib.closing(sqlite3.connect(path, timeout=0)) as lite:
+                with contextlib.suppress(sqlite3.OperationalError):
+                    lite.execute("BEGIN IMMEDIATE")
+                return lite.in_transaction
+        lock = "LOCK drover_worker, drover_run IN EXCLUSIVE MODE NOWAIT"
+        try:
+            with psycopg.connect(self.database_url) as postgres:
+                postgres.execute(lock)
+        except psycopg.errors.LockNotAvailable:
+            return False
+        return True
+
     def wait_for_rows(self, sql: str, *parameters: Any, seconds: float = 20) -> list[Row]:
         return wait_for(lambda: self.rows(sql, *parameters), seconds, f"no rows: {sql}")
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agents_app.runners import sandbox
+from agents_app.runners import restrict, sandbox
 from agents_app.runners.sandbox import (
     SHARED_RULES,
     SPARE_THREADS,
@@ -74,4 +74,16 @@ def test_rulesets_made_in_advance_are_closed_with_their_rules():
     rules.prepare()
     assert len(os.listdir("/proc/self/fd")) == before + 2
     del rules
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_rules_are_closed_although_the_modules_are_emptied(monkeypatch):
+    """Guard: when Python exits, the names of a module may be None before the last object ends."""
+    before = len(os.listdir("/proc/self/fd"))
+    rules = SharedRules(("/usr",), (), this_kernel().landlock)
+    rules.prepare()
+    with monkeypatch.context() as emptied:
+        emptied.setattr(sandbox, "os", None)
+        emptied.setattr(restrict, "os", None)
+        del rules
     assert len(os.listdir("/proc/self/fd")) == before
