@@ -21,11 +21,17 @@ for _number, _handler in (
 # Of these directories each file waits for real processes.
 TAKE_LONG = {"faults", "end_to_end", "browser", "races", "upgrade"}
 BROWSER = "tests/browser/"
+# Fixtures for stacks: a test that starts one takes seconds.
+STACKS = {"new_stack", "new_shared_stack"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files that take longest begin first: the last to begin keeps all other processes waiting."""
+    """Mark tests that start a stack as slow. Files that take longest begin first: the last to begin
+    keeps all other processes waiting."""
     _leave_out_other_database(config, items)
+    for item in items:
+        if STACKS & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, not TAKE_LONG & {*item.path.parts}))
 

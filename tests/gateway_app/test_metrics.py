@@ -239,7 +239,6 @@ count_totals(datetime.now(UTC) + timedelta(minutes=1))
 """
 
 
-@pytest.mark.slow
 def test_a_complete_installation_reports_its_runs(new_stack: NewStack):
     stack = new_stack()
     stack.write_agent("hello", SKILL)

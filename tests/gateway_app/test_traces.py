@@ -109,7 +109,6 @@ Print it.
 """
 
 
-@pytest.mark.slow
 def test_the_process_and_the_log_of_a_run_have_the_trace_of_the_webhook(new_stack: NewStack):
     stack = new_stack()
     stack.write_agent("hello", SKILL)

@@ -14,6 +14,8 @@ from agents_app.conf import ROOT
 from tests.agents_app.management.on_terminal import on_terminal
 from tests.parts.stack_part import PrivateStack
 
+pytestmark = pytest.mark.slow
+
 SKILL = "---\ndescription: {0}\ncommand: [sh, -c, 'echo hello from {0}']\n---\nSay hello.\n"
 
 

@@ -14,8 +14,6 @@ from tests.parts.processes import all_gone, is_gone
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
-pytestmark = pytest.mark.slow
-
 TALKER = "---\ncommand: [sh, -c, 'cat; echo out; echo err >&2; exit 13']\n---\nSay it.\n"
 LOUD = "---\ncommand: [sh, -c, 'seq 200000']\n---\nx\n"
 SLEEPER = "---\ncommand: [sh, -c, 'echo begun; sleep 600 & sleep 600']\nscale: 2\n---\nSleep.\n"

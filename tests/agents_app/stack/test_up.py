@@ -203,7 +203,6 @@ def test_a_second_up_names_the_process_that_uses_the_directory(shared: PrivateSt
     assert len(second.stderr.splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_a_killed_gateway_is_restarted(shared: PrivateStack) -> None:
     pids = tree_of(shared.processes["up"].pid)
     (gateway,) = [pid for pid in pids if "gateway_app" in commands([pid])]
@@ -214,7 +213,6 @@ def test_a_killed_gateway_is_restarted(shared: PrivateStack) -> None:
 
 
 @pytest.mark.parametrize("delay", [0, 0.2, 0.8])
-@pytest.mark.slow
 def test_ctrl_c_during_the_start_leaves_no_process_and_prints_no_traceback(
     new_stack: NewStack, delay: float
 ) -> None:
@@ -230,7 +228,6 @@ def test_ctrl_c_during_the_start_leaves_no_process_and_prints_no_traceback(
         pass
 
 
-@pytest.mark.slow
 def test_up_uses_a_configured_redis_and_never_prints_its_password(
     new_stack: NewStack, redis_server: RedisServer
 ) -> None:

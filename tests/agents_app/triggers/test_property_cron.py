@@ -184,6 +184,7 @@ def line_about(change: datetime, name: str) -> Line:
 
 
 @pytest.mark.parametrize(("gap", "overlap_hour"), POLICIES)
+@pytest.mark.slow
 def test_every_zone_does_what_the_policies_say_when_its_clocks_change(gap, overlap_hour):
     wrong = []
     for name, change in changes_of_every_zone():

@@ -40,7 +40,6 @@ def fuzz(server: LiveServer, token: str, directory: Path, *options: str) -> None
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(700)
 def test_fuzzed_requests_get_no_500_and_only_documented_responses(
     new_stack: NewStack, tmp_path: Path

@@ -95,15 +95,19 @@ def test_database_connections_are_released_after_each_response(server: LiveServe
         return seen | {server.request("POST", "/agents/hello/pause")[0]}
 
     assert set().union(*at_once(16, some)) == {200, 404}
-    # The size of the pool of PostgreSQL; SQLite keeps files that it cannot close during a write.
-    most = 18 if server.stack.database_url.startswith("sqlite") else 8
-    wait_for(lambda: open_connections(server.stack) <= most, 10, "connections are left open")
+    # The size of the pool of PostgreSQL. SQLite closes no file while another connection has a lock
+    # and uses it for later connections: at most one for each thread, far below 208 responses.
+    most = 48 if server.stack.database_url.startswith("sqlite") else 8
+    wait_for(
+        lambda: open_connections(server.stack) <= most,
+        10,
+        lambda: f"{open_connections(server.stack)} connections are left open",
+    )
 
 
 # --- the end --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_stop_by_the_api_ends_all_processes_when_nothing_runs(new_stack: NewStack):
     stack = new_stack()
     stack.write_agent("hello", SKILL)

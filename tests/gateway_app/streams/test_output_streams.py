@@ -9,6 +9,8 @@ from agents_app.output.numbering import Numbering
 from tests.gateway_app.streams.client import Event, Stream
 from tests.gateway_app.streams.conftest import Gateway, NewGateway
 
+pytestmark = pytest.mark.slow
+
 # Running runs of a worker that does not exist: a test decides what they print and when they end.
 SETTLE = """
 from datetime import UTC, datetime

@@ -85,7 +85,6 @@ def run_agent(stack: PrivateStack, token: str) -> None:
     time.sleep(0.01)
 
 
-@pytest.mark.slow
 @pytest.mark.fault("F73")
 def test_clients_that_reconnect_get_every_entry_once(stack: PrivateStack):
     token = stack.manage("token", "create", "test", "--scope", "operate").stdout.strip()
