@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agents_app.errors import ConfigError
+from agents_app.webhooks.providers.alertmanager import alert_provider, alert_signature
 from agents_app.webhooks.providers.generic import generic
 from agents_app.webhooks.providers.mintlify import HEADERS, mintlify
 from agents_app.webhooks.providers.options import (
@@ -18,6 +19,7 @@ from agents_app.webhooks.providers.registry import PROVIDERS, TRIAL_PROVIDERS
 _WITH_OPTIONS: dict[str, Callable[[Mapping[str, Any]], Provider]] = {
     "mintlify": lambda table: mintlify(signature_options(table, SignatureOptions(headers=HEADERS))),
     "generic": lambda table: generic(generic_options(table)),
+    "grafana": lambda table: alert_provider("grafana", alert_signature(table)),
 }
 
 

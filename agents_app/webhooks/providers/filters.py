@@ -36,6 +36,16 @@ def filter_on(attribute: str, *, absent_passes: bool = False) -> FilterField:
     return FilterField(seen, attribute, absent_passes)
 
 
+def filter_on_label(prefix: str) -> FilterField:
+    """Compares the rest of the labels that begin with the prefix, such as `severity=`."""
+
+    def seen(context: Context) -> Iterable[str]:
+        labels = context.labels or ()
+        return [each.removeprefix(prefix) for each in labels if each.startswith(prefix)]
+
+    return FilterField(seen, prefix)
+
+
 def with_common_filters(fields: Mapping[str, FilterField]) -> dict[str, FilterField]:
     """Adds the filters that every provider has."""
     return {**fields, "sender": filter_on("sender")}

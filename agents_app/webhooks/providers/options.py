@@ -1,7 +1,5 @@
 """Reads and checks the options of a webhook source; only some providers have options."""
 
-import hashlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -13,8 +11,7 @@ from agents_app.webhooks.providers.signing import (
     Encoding,
     Secrets,
     Signed,
-    matching,
-    raw,
+    named_by_token,
     signed_by_mac,
 )
 
@@ -45,23 +42,17 @@ class GenericOptions:
     def verify(self, request: Signed, secrets: Secrets, now: datetime) -> str | None:
         if not self.secret_in_path:
             return self.signature.verify(request, secrets, now)
-        given = _digest(request.path_secret)
-        return matching(secrets, lambda secret: hmac.compare_digest(_digest(secret), given))
-
-
-def _digest(secret: str) -> bytes:
-    # Of constant length, so that the time of a comparison does not reveal the length of a secret.
-    return hashlib.sha256(raw(secret)).digest()
+        return named_by_token(secrets, request.path_secret)
 
 
 def signature_options(table: Mapping[str, Any], default: SignatureOptions) -> SignatureOptions:
     refuse_unknown(table, ("header", "prefix", "encoding"))
-    header, encoding = _text(table, "header"), table.get("encoding", default.encoding)
+    header, encoding = text_option(table, "header"), table.get("encoding", default.encoding)
     if encoding not in ENCODINGS:
         raise ConfigError(f"encoding: must be {' or '.join(ENCODINGS)}, not {encoding!r}")
     return SignatureOptions(
         headers=(header.lower(),) if header else default.headers,
-        prefix=_text(table, "prefix") or default.prefix,
+        prefix=text_option(table, "prefix") or default.prefix,
         encoding=encoding,
     )
 
@@ -74,11 +65,11 @@ def generic_options(table: Mapping[str, Any]) -> GenericOptions:
     if not isinstance(in_path, bool):
         raise ConfigError(f"secret_in_path: must be true or false, not {in_path!r}")
     default = GenericOptions()
-    path = _text(table, "event_path")
+    path = text_option(table, "event_path")
     return GenericOptions(
         signature=signature_options(of_signature, default.signature),
         secret_in_path=in_path,
-        delivery_header=(_text(table, "delivery_header") or default.delivery_header).lower(),
+        delivery_header=(text_option(table, "delivery_header") or default.delivery_header).lower(),
         event_path=tuple(path.removeprefix("$.").split(".")) if path else default.event_path,
     )
 
@@ -93,7 +84,7 @@ def refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
             raise ConfigError(f"{name}: unknown option; {hint}")
 
 
-def _text(table: Mapping[str, Any], name: str) -> str:
+def text_option(table: Mapping[str, Any], name: str) -> str:
     value = table.get(name, "")
     if not isinstance(value, str):
         raise ConfigError(f"{name}: must be text, not {value!r}")

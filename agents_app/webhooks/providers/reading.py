@@ -94,6 +94,15 @@ def whole(value: Any, *keys: str) -> int | None:
     return found if fits else None
 
 
+def instant(value: Any, *keys: str) -> datetime | None:
+    """A time in ISO 8601 with its zone; None if it is anything else."""
+    try:
+        found = datetime.fromisoformat(text(value, *keys) or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
+
+
 def items(value: Any, *keys: str) -> list[Any]:
     found = dig(value, *keys)
     return found if isinstance(found, list) else []

@@ -4,9 +4,10 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Literal
 
 Headers = Mapping[str, str]
@@ -14,6 +15,7 @@ Secrets = Mapping[str, str]
 Encoding = Literal["hex", "base64"]
 
 WINDOW_SECONDS = 300
+MAX_SIGNATURES = 8
 _UNIX_SECONDS = re.compile(r"[0-9]{1,12}")
 
 
@@ -60,6 +62,29 @@ def signed_by_mac(
         return hmac.compare_digest(expected, raw(given))
 
     return matching(secrets, signs)
+
+
+def signed_by_any_mac(secrets: Secrets, message: bytes, given: Iterable[str]) -> str | None:
+    """One of several signatures is enough: a sender whose secret changes signs with both."""
+    signatures = [raw(each) for each in islice(given, MAX_SIGNATURES)]
+
+    def signs(secret: str) -> bool:
+        expected, found = mac(raw(secret), message), False
+        for each in signatures:  # all, so that the time does not reveal which one is valid
+            found |= hmac.compare_digest(expected, each)
+        return found
+
+    return matching(secrets, signs)
+
+
+def named_by_token(secrets: Secrets, given: str) -> str | None:
+    """The name of the secret that the request contains as it is.
+
+    The hashes are compared, so that the time does not reveal the length of a secret."""
+    digest = hashlib.sha256(raw(given)).digest()
+    return matching(
+        secrets, lambda secret: hmac.compare_digest(hashlib.sha256(raw(secret)).digest(), digest)
+    )
 
 
 def unix_seconds(text: str) -> int | None:

@@ -12,6 +12,7 @@ from agents_app.webhooks.providers.filters import filter_on
 from agents_app.webhooks.providers.provider import Provider, id_in_header
 from agents_app.webhooks.providers.reading import as_text, dig, iso, text
 from agents_app.webhooks.providers.signing import (
+    MAX_SIGNATURES,
     Headers,
     Secrets,
     Signed,
@@ -21,7 +22,6 @@ from agents_app.webhooks.providers.signing import (
     raw,
 )
 
-MAX_SIGNATURES = 8
 SYMMETRIC, PUBLIC = "whsec_", "whpk_"
 
 SignatureCheck = Callable[[str, bytes], bool]

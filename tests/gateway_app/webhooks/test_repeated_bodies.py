@@ -25,8 +25,20 @@ from tests.gateway_app.posting import (
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BODY = json.dumps(ISSUE).encode()
-IDS = {"github": "x-github-delivery", "sentry": "request-id", "linear": "linear-delivery"}
-EVENTS = {"github": "x-github-event", "sentry": "sentry-hook-resource", "linear": "linear-event"}
+IDS = {
+    "github": "x-github-delivery",
+    "sentry": "request-id",
+    "linear": "linear-delivery",
+    "jira": "x-atlassian-webhook-identifier",
+    "pagerduty": "x-webhook-id",
+}
+EVENTS = {
+    "github": "x-github-event",
+    "sentry": "sentry-hook-resource",
+    "linear": "linear-event",
+    "jira": "x-atlassian-webhook-flow",
+    "pagerduty": "x-webhook-subscription",
+}
 
 
 @pytest.fixture

@@ -59,6 +59,12 @@ def standard(body: bytes, key: bytes, sent: str | None = None, identity: str = "
     return Signed({**headers, "webhook-signature": f"v1,{signature}"}, body)
 
 
+def stripe(body: bytes, secret: str = SECRET, sent: str | None = None) -> Signed:
+    sent = stamp() if sent is None else sent
+    signature = hmac_hex(secret, f"{sent}.".encode() + body)
+    return Signed({"stripe-signature": f"t={sent},v1={signature},v0=6ffbb59b2300"}, body)
+
+
 def plain(provider: str, body: bytes, secret: str = SECRET) -> Signed:
     """For providers that sign only the body."""
     header, prefix = {
@@ -67,6 +73,10 @@ def plain(provider: str, body: bytes, secret: str = SECRET) -> Signed:
         "linear": ("linear-signature", ""),
         "mintlify": ("mintlify-signature", ""),
         "generic": ("x-signature", ""),
+        "jira": ("x-hub-signature", "sha256="),
+        "pagerduty": ("x-pagerduty-signature", "v1="),
+        "grafana": ("x-grafana-alerting-signature", ""),
+        "alertmanager": ("x-grafana-alerting-signature", ""),
     }[provider]
     return Signed({header: prefix + hmac_hex(secret, body)}, body)
 
@@ -75,7 +85,9 @@ def signed(provider: str, body: bytes, secret: str = SECRET) -> Signed:
     match provider:
         case "slack":
             return slack(body, secret)
-        case "standard":
+        case "stripe":
+            return stripe(body, secret)
+        case "standard" | "gitlab":
             return standard(body, secret.encode())
         case "twitter":
             signature = "sha256=" + hmac_base64(secret.encode(), body)

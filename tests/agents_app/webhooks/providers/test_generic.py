@@ -59,8 +59,8 @@ def test_an_invalid_option_is_refused_with_its_name(options, reason):
 
 
 def test_an_unknown_provider_is_refused_with_the_known_ones():
-    with pytest.raises(ConfigError, match="there is no provider 'gitlab'; use one of github"):
-        provider_for("gitlab", {})
+    with pytest.raises(ConfigError, match="there is no provider 'gitea'; use one of github"):
+        provider_for("gitea", {})
 
 
 def test_a_provider_without_options_refuses_options():
