@@ -13,6 +13,10 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+def iso_milliseconds(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def iso_local(moment: datetime | None, zone: tzinfo) -> str | None:
     return moment.astimezone(zone).isoformat() if moment else None
 

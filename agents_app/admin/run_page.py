@@ -1,5 +1,6 @@
 """Facts and call tree of a run, as its page shows them."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,6 +50,14 @@ class RunFacts:
     @property
     def cost(self) -> str:
         return f"${self.run.cost_usd:.4f}" if self.run.cost_usd else ""
+
+    @property
+    def metadata(self) -> str:
+        """What the run has left for its hooks, one value a line."""
+        return "\n".join(
+            f"{key}: {json.dumps(value, ensure_ascii=False)}"
+            for key, value in self.run.metadata.items()
+        )
 
     @property
     def isolation(self) -> str:

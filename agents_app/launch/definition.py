@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from agents_app.harness import HARNESSES
-from agents_app.launch.hooks import Hooks
+from agents_app.launch.hook_context import Hooks, hooks_of
 from agents_app.launch.sandbox import SandboxChoice, sandbox_choice
 from agents_app.models import Agent
 from agents_app.runners import Runtime
@@ -49,7 +49,7 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         runtime=_runtime(agent.runtime),
         credentials=tuple(agent.credentials),
         harness=agent.harness,
-        hooks=Hooks(tuple(agent.hooks.get("pre", ())), tuple(agent.hooks.get("post", ()))),
+        hooks=hooks_of(agent.hooks),
         budget=agent.budget,
         shared_writable=bool(agent.runtime.get("shared_writable")),
         schedules_from_output=agent.schedules_from_output,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agents_app.output import MARKER_STREAM, STDOUT
 from agents_app.runners import Outcome, OutputSink, RunControl, Runner, RunSpec, verdict
@@ -38,6 +38,10 @@ class TimedRunner:
         if outcome.kind == "timed_out" and seconds == left:
             return replace(outcome, error=self._timed_out())
         return outcome
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self._ends_at - time.monotonic())
 
     def for_post_hooks(self, grace_seconds: float) -> "TimedRunner | None":
         """The runner for hooks after the program.
@@ -83,7 +87,7 @@ class _CollectingSink:
 def command_output(runner: TimedRunner, spec: RunSpec, command: str) -> str:
     """The output of a command in the instructions; a failure is returned as text, too."""
     collected = _CollectingSink()
-    outcome = runner.run(_shell(spec, command), collected, INJECTION_SECONDS)
+    outcome = runner.run(shell_spec(spec, command), collected, INJECTION_SECONDS)
     if outcome.kind == "exited" and outcome.exit_code == 0:
         return collected.output
     error = verdict(outcome).error or f"exit code {outcome.exit_code}"
@@ -91,12 +95,6 @@ def command_output(runner: TimedRunner, spec: RunSpec, command: str) -> str:
 
 
 # --- hooks ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    pre: tuple[str, ...] = ()
-    post: tuple[str, ...] = ()
 
 
 def run_pre_hooks(
@@ -109,8 +107,8 @@ def run_pre_hooks(
             return Ending(outcome.kind, error=outcome.error)
         if outcome.kind == "timed_out" and runner.time_is_over:
             return Ending("timed_out", error=outcome.error)
-        if problem := _problem(outcome):
-            return Ending("failed", error=f"hooks.pre: {_shown(command)}: {problem}")
+        if problem := hook_problem(outcome):
+            return Ending("failed", error=f"hooks.pre: {shown(command)}: {problem}")
     return None
 
 
@@ -118,20 +116,25 @@ def run_post_hooks(
     runner: TimedRunner, spec: RunSpec, commands: Sequence[str], sink: OutputSink, ending: Ending
 ) -> list[str]:
     """Run all hooks, whether the run or another hook failed or not; returns the problems."""
-    env = {
-        "DROVER_RUN_STATE": ending.state,
-        "DROVER_EXIT_CODE": "" if ending.exit_code is None else str(ending.exit_code),
-        "DROVER_RUN_ERROR": ending.error.replace("\0", "")[:1000],
-    }
+    env = ending_variables(ending)
     problems = []
     for command in commands:
         post_runner = runner.for_post_hooks(spec.grace_seconds)
         if post_runner is None:
             break
         outcome = _run_hook(post_runner, spec, "post", command, sink, env)
-        if problem := _problem(outcome):
-            problems.append(f"hooks.post: {_shown(command)}: {problem}")
+        if problem := hook_problem(outcome):
+            problems.append(f"hooks.post: {shown(command)}: {problem}")
     return problems
+
+
+def ending_variables(ending: Ending) -> dict[str, str]:
+    """The variables of hooks that run after the program."""
+    return {
+        "DROVER_RUN_STATE": ending.state,
+        "DROVER_EXIT_CODE": "" if ending.exit_code is None else str(ending.exit_code),
+        "DROVER_RUN_ERROR": ending.error.replace("\0", "")[:1000],
+    }
 
 
 def _run_hook(
@@ -143,13 +146,13 @@ def _run_hook(
     env: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Run a hook; its output is in the log of the run, between two marker lines."""
-    write_marker(sink, f"hooks.{when}: {_shown(command)}")
-    outcome = runner.run(_shell(spec, command, env), sink, HOOK_SECONDS)
-    write_marker(sink, f"hooks.{when}: {_problem(outcome) or 'done'}")
+    write_marker(sink, f"hooks.{when}: {shown(command)}")
+    outcome = runner.run(shell_spec(spec, command, env), sink, HOOK_SECONDS)
+    write_marker(sink, f"hooks.{when}: {hook_problem(outcome) or 'done'}")
     return outcome
 
 
-def _problem(outcome: Outcome) -> str:
+def hook_problem(outcome: Outcome) -> str:
     if outcome.kind == "exited" and outcome.exit_code == 0:
         return ""
     # Exit codes have special meanings only for the program of a run, not for hooks.
@@ -163,7 +166,7 @@ def write_marker(sink: OutputSink, text: str) -> None:
     sink.feed(MARKER_STREAM, f"[{text}]\n".encode(), time.time())
 
 
-def _shell(spec: RunSpec, command: str, env: Mapping[str, str] | None = None) -> RunSpec:
+def shell_spec(spec: RunSpec, command: str, env: Mapping[str, str] | None = None) -> RunSpec:
     return replace(
         spec,
         argv=("sh", "-c", command),
@@ -173,5 +176,5 @@ def _shell(spec: RunSpec, command: str, env: Mapping[str, str] | None = None) ->
     )
 
 
-def _shown(command: str) -> str:
+def shown(command: str) -> str:
     return " ".join(command.split())[:MAX_SHOWN_LENGTH]

@@ -1,5 +1,8 @@
 """Runs of work items and their output."""
 
+import json
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 
@@ -72,6 +75,9 @@ class Run(models.Model):
     rerun_requested = models.BooleanField(db_default=False)
     exit_signal = models.SmallIntegerField(null=True, blank=True)
     return_value = models.TextField(blank=True, db_default="")
+    # A JSON object that the run has left for its hooks; empty: none. A text, because PostgreSQL
+    # cannot store every JSON text as a value.
+    metadata_json = models.TextField(blank=True, db_default="", editable=False)
     # The run waits for a call and may lend its slot to the called run.
     waiting_since = models.DateTimeField(null=True, blank=True)
     # The lenders of its slot and of its project slot, which may be two runs.
@@ -136,6 +142,12 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk}"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the run has left for its hooks."""
+        stored: dict[str, Any] = json.loads(self.metadata_json) if self.metadata_json else {}
+        return stored
 
     @property
     def trigger_detail(self) -> str:

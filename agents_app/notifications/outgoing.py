@@ -10,10 +10,10 @@ import re
 import socket
 import ssl
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import SplitResult, urlsplit
 
 import certifi
@@ -155,20 +155,43 @@ async def resolve(target: OutgoingTarget) -> list[Address]:
 # --- the request ----------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class OutgoingRequest:
+    """The URL and the headers may contain secrets: they are in no message."""
+
+    url: str = field(repr=False)
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    method: Literal["POST", "PUT"] = "POST"
+
+
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], trusted_hosts: Collection[str] = ()
 ) -> OutgoingReply:
     """The response, whatever its status; takes at most `SECONDS`."""
-    target = read_target(url, trusted_hosts)
+    return await _send(OutgoingRequest(url, body, headers), trusted_hosts, SECONDS)
+
+
+def send_and_wait(
+    request: OutgoingRequest, trusted_hosts: Collection[str], seconds: float
+) -> OutgoingReply:
+    """Like `post`, for a thread without an event loop."""
+    return asyncio.run(_send(request, trusted_hosts, seconds))
+
+
+async def _send(
+    request: OutgoingRequest, trusted_hosts: Collection[str], seconds: float
+) -> OutgoingReply:
+    target = read_target(request.url, trusted_hosts)
     try:
-        async with asyncio.timeout(SECONDS):
-            return await _post_to_first(target, await resolve(target), body, headers)
+        async with asyncio.timeout(seconds):
+            return await _send_to_first(target, await resolve(target), request, seconds)
     except TimeoutError:
-        raise Unreachable(f"{target.host} has not answered after {SECONDS:g} s") from None
+        raise Unreachable(f"{target.host} has not answered after {seconds:g} s") from None
 
 
-async def _post_to_first(
-    target: OutgoingTarget, addresses: list[Address], body: bytes, headers: Mapping[str, str]
+async def _send_to_first(
+    target: OutgoingTarget, addresses: list[Address], request: OutgoingRequest, seconds: float
 ) -> OutgoingReply:
     # Imported at the first request: it takes longer to load than beat takes to start.
     import httpx
@@ -176,11 +199,11 @@ async def _post_to_first(
     own = {"Host": target.host_header, "Accept-Encoding": "identity", "User-Agent": "Drover"}
     # Without the proxies of the environment: they would resolve the name themselves.
     async with httpx.AsyncClient(
-        verify=_trust(), trust_env=False, follow_redirects=False, timeout=SECONDS
+        verify=_trust(), trust_env=False, follow_redirects=False, timeout=seconds
     ) as client:
         for address in addresses:
             try:
-                return await _post_to(client, target, address, body, {**headers, **own})
+                return await _send_to(client, target, address, request, own)
             except httpx.ConnectError as error:
                 problem = f"{target.host} cannot be reached: {error}"
             except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -188,19 +211,20 @@ async def _post_to_first(
     raise Unreachable(problem if addresses else f"{target.host} has no address")
 
 
-async def _post_to(
+async def _send_to(
     client: "httpx.AsyncClient",
     target: OutgoingTarget,
     address: Address,
-    body: bytes,
-    headers: Mapping[str, str],
+    request: OutgoingRequest,
+    own_headers: Mapping[str, str],
 ) -> OutgoingReply:
     literal = f"[{address}]" if address.version == 6 else str(address)
     url = f"{target.scheme}://{literal}:{target.port}{target.path}"
     # The certificate must be for the name, although the connection goes to the address.
     named = {"sni_hostname": target.host}
+    headers = {**request.headers, **own_headers}
     async with client.stream(
-        "POST", url, content=body, headers=dict(headers), extensions=named
+        request.method, url, content=request.body, headers=headers, extensions=named
     ) as response:
         return OutgoingReply(response.status_code, await _first_bytes(response))
 

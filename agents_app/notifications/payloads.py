@@ -13,6 +13,8 @@ Format = Literal["json", "slack"]
 FAILURES = ("run.failed", "run.timed_out", "run.lost", "run.dead")
 RULE_EVENTS = ("rule.failed", "rules.invalid", "rules.disabled")
 EVENTS = ("run.started", "run.succeeded", *FAILURES, "run.stopped", *RULE_EVENTS)
+# Sent to every target, whatever its events are: a hook of an agent asks for it.
+ANNOUNCED = "run.notified"
 WHSEC = "whsec_"
 
 
@@ -68,7 +70,9 @@ def _event(notice: Notice) -> Mapping[str, Any]:
             "trigger": notice.trigger,
             "attempt": notice.attempt,
             "exit_code": notice.exit_code,
-            "error": notice.detail,
+            # The message of a hook is not an error.
+            "error": "" if notice.name == ANNOUNCED else notice.detail,
+            **({"message": notice.detail} if notice.name == ANNOUNCED else {}),
             "url": notice.url,
         },
     }
@@ -77,8 +81,10 @@ def _event(notice: Notice) -> Mapping[str, Any]:
 def _sentence(notice: Notice) -> str:
     """Slack reads `<`, `>` and `&` as markup: an error message must not notify a whole channel."""
     what = notice.name.removeprefix("run.").replace("_", " ").replace(".", " ")
-    detail = f": {notice.detail}" if notice.detail else ""
-    text = f"{notice.agent}: run {notice.run_id} {what}{detail}" if notice.run_id else what + detail
+    what = f"{notice.agent}: run {notice.run_id} {what}" if notice.run_id else what
+    if notice.name == ANNOUNCED:
+        what = f"{notice.agent}: run {notice.run_id}"
+    text = f"{what}: {notice.detail}" if notice.detail else what
     for char, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(char, written)
     return f"{text} {notice.url}".strip()

@@ -16,10 +16,16 @@ from agents_app.conf import CONF
 from agents_app.database import ENGINE, in_transaction
 from agents_app.errors import DroverError
 from agents_app.events import journal
-from agents_app.models import NotifyTarget, RunEvent
+from agents_app.models import NotifyTarget
 from agents_app.notifications.outgoing import post
 from agents_app.notifications.payloads import Notice, build_body, build_headers
-from agents_app.notifications.targets import MAX_NOTICES, pending_notices, target_label, target_url
+from agents_app.notifications.targets import (
+    MAX_NOTICES,
+    events_for,
+    pending_notices,
+    target_label,
+    target_url,
+)
 from agents_app.secrets import read_secret
 
 log = structlog.get_logger("drover.notify")
@@ -135,10 +141,8 @@ def _record_failure(
 ) -> None:
     """Store the failure; notices that are too old are given up together, with a journal entry."""
     target = batch.target
-    waiting = RunEvent.objects.filter(
-        tenant_id=target.tenant_id, name__in=target.events, pk__gt=result.cursor
-    )
-    old = waiting.filter(pk__lte=batch.settled, at__lt=now - GIVE_UP_AFTER).order_by("pk")
+    waiting = events_for(target).filter(pk__gt=result.cursor, pk__lte=batch.settled)
+    old = waiting.filter(at__lt=now - GIVE_UP_AFTER).order_by("pk")
     given_up = list(old.values_list("pk", flat=True))
     cursor = max([result.cursor, *given_up])
     _row(target).update(**columns, cursor=cursor)

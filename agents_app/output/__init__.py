@@ -24,7 +24,7 @@ from agents_app.output.reader import (
     whole_text,
 )
 from agents_app.output.transcript import Transcript, UnstoredOutputSink
-from agents_app.output.watchers import STDOUT, LineSplitter, WatchedSink
+from agents_app.output.watchers import STDOUT, LineSplitter, ProgramOutputEnd, WatchedSink
 
 __all__ = [
     "MARKER_STREAM",
@@ -34,6 +34,7 @@ __all__ = [
     "LineSplitter",
     "LogLine",
     "LogReader",
+    "ProgramOutputEnd",
     "Progress",
     "StillRunning",
     "Transcript",

@@ -5,9 +5,39 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from agents_app.runners import OutputSink
+from agents_app.text import as_text
 
 STDOUT = 1
 LONGEST_LINE = 2**20
+
+
+class ProgramOutputEnd:
+    """A sink that passes all output on and keeps the last bytes of it."""
+
+    def __init__(self, longest_bytes: int) -> None:
+        self._longest = longest_bytes
+        self._kept = bytearray()
+        self._sink: OutputSink | None = None
+
+    def before(self, sink: OutputSink) -> OutputSink:
+        self._sink = sink
+        return self
+
+    def feed(self, stream: int, data: bytes, at: float) -> None:
+        self._kept += data[-self._longest :]
+        # Not for every piece: removing the beginning moves the rest.
+        if len(self._kept) > 2 * self._longest:
+            del self._kept[: -self._longest]
+        if self._sink is not None:
+            self._sink.feed(stream, data, at)
+
+    def flush(self) -> None:
+        if self._sink is not None:
+            self._sink.flush()
+
+    @property
+    def text(self) -> str:
+        return as_text(bytes(self._kept[-self._longest :]))
 
 
 class LineWatcher(Protocol):

@@ -179,7 +179,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "runtime": asdict(spec.runtime) | {"sandbox": asdict(spec.sandbox)},
         "env": dict(spec.env),
         "params": dict(spec.params),
-        "hooks": asdict(spec.hooks),
+        "hooks": asdict(spec.hooks) | {"metadata_file": spec.metadata_file},
         "credentials": list(spec.credentials),
         "webhooks": [asdict(webhook) for webhook in spec.webhooks],
     }

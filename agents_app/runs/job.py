@@ -3,10 +3,11 @@
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents_app.harness import Report
+from agents_app.runners import Outcome, verdict
 
 # Names the kind of secret; the run's id in the token makes an index on the hash unnecessary.
 TOKEN_PREFIX = "drover_run_"  # noqa: S105
@@ -84,3 +85,23 @@ class Ending:
     report: Report | None = None
     # Signals that the run left in files; None: it left none.
     file_signals: Mapping[str, str] | None = None
+    # The metadata of the run as JSON, if the end changes it.
+    metadata_json: str | None = None
+    # A hook decided: the signals of the run do not change the state any more.
+    is_final: bool = False
+
+    @property
+    def stores_nothing(self) -> bool:
+        """Whether only the state of the run changes: no report, signals or metadata."""
+        return self.report is None and self.file_signals is None and self.metadata_json is None
+
+    def after_signals(self, exit_signal: int | None, *, rerun_requested: bool) -> "Ending":
+        """The ending as the signals of the run change it: `exit` has priority over `rerun`."""
+        if self.is_final or self.state not in {"succeeded", "failed"}:
+            return self
+        if exit_signal is not None:
+            result = verdict(Outcome("exited", exit_signal))
+            ending = replace(self, exit_code=exit_signal, wants_rerun=False)
+            return replace(ending, state=result.state, error=result.error)
+        wants_rerun = rerun_requested and self.state == "succeeded"
+        return replace(self, wants_rerun=self.wants_rerun or wants_rerun)

@@ -19,7 +19,6 @@ from typing import Any
 from agents_app.database import execute, fetch_column, fetch_one, move_state, to_database_time
 from agents_app.events import journal
 from agents_app.models import Run, Trigger, WorkItem
-from agents_app.runners import Outcome, verdict
 from agents_app.runs import handover, loans, statements
 from agents_app.runs.entries import run_entry, start_entries
 from agents_app.runs.job import Ending, Job, new_secret
@@ -89,18 +88,6 @@ def _read_held_resources(run_id: int, tenant_id: int) -> HeldResources:
     return replace(held, slots=slots, debts=debts)
 
 
-def _apply_signals(held: HeldResources, ending: Ending) -> Ending:
-    """The ending as the signals of the run change it: `exit` has priority over `rerun`."""
-    if ending.state not in {R.SUCCEEDED, R.FAILED}:
-        return ending
-    if held.exit_signal is not None:
-        result = verdict(Outcome("exited", held.exit_signal))
-        ending = replace(ending, exit_code=held.exit_signal, wants_rerun=False)
-        return replace(ending, state=result.state, error=result.error)
-    wants_rerun = held.rerun_requested and ending.state == R.SUCCEEDED
-    return replace(ending, wants_rerun=ending.wants_rerun or wants_rerun)
-
-
 # --- runs -----------------------------------------------------------------------------------
 
 
@@ -160,7 +147,7 @@ def finish_run(
         return following
     gate = lock_agent(job.agent_id)
     held = _read_held_resources(job.run_id, job.tenant_id)
-    ending = _apply_signals(held, ending)
+    ending = ending.after_signals(held.exit_signal, rerun_requested=held.rerun_requested)
     if gate is None or not _end(job, ending, now, worker_id):
         return None
     held.return_slots()

@@ -27,9 +27,12 @@ from agents_app.secrets.types import (
     CredentialField,
     Name,
     checked_values,
+    declared_variables,
     parse_name,
+    referenced_variables,
     resolved_file_variables,
     type_of,
+    with_variables,
 )
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
     "Secrets",
     "checked_values",
     "credentials",
+    "declared_variables",
     "find_credential",
     "for_run",
     "how_to_set",
@@ -54,6 +58,7 @@ __all__ = [
     "read_secret",
     "redactor_for",
     "redactor_of_tenant",
+    "referenced_variables",
     "reload_keys",
     "remove_credential",
     "reseal_all",
@@ -64,4 +69,5 @@ __all__ = [
     "type_of",
     "unseal",
     "value_of",
+    "with_variables",
 ]

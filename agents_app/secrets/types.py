@@ -1,5 +1,6 @@
 """Types of credentials: their fields, and the variables and files that a run gets."""
 
+import contextlib
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -17,6 +18,7 @@ MAX_VALUE_BYTES = 100_000
 MAX_NAME_LENGTH = 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _NOT_IN_VARIABLES = re.compile(r"[^A-Z0-9_]")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _RESERVED_VARIABLES = frozenset({*PASSED_ON, "PATH", "PROMPT", "GATEWAY_URL", "TIMEOUT_SECONDS"})
 
 
@@ -132,6 +134,35 @@ def type_of(kind: str) -> CredentialType:
 def as_variable(name: str) -> str:
     variable = _NOT_IN_VARIABLES.sub("_", name.upper())
     return f"_{variable}" if variable[0].isdigit() else variable
+
+
+def declared_variables(declared: Iterable[str]) -> frozenset[str]:
+    """The variables that a run with these credentials gets, without those that name a file.
+
+    Invalid names are left out."""
+    found: set[str] = set()
+    for text in declared:
+        with contextlib.suppress(Refused):
+            name = parse_name(text)
+            for one in type_of(name.type).fields.values():
+                found |= set(_variables(name, one.variables))
+    return frozenset(found)
+
+
+def referenced_variables(text: str) -> list[str]:
+    """The names in `${NAME}` of a text."""
+    return _REFERENCE.findall(text)
+
+
+def with_variables(text: str, env: Mapping[str, str]) -> str:
+    """The text with the values of `${NAME}`; Refused if a variable has no value."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in env:
+            raise Refused(f"the variable {found[1]} is not one of a credential of this agent")
+        return env[found[1]]
+
+    return _REFERENCE.sub(value, text)
 
 
 # --- values ---------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from agents_app.signals.calls import Branch, call_tree, lineage
 from agents_app.signals.contract import SMALL_BODY_BYTES, Reply, Signal
 from agents_app.signals.declarations import SIGNALS
 from agents_app.signals.fields import SignalField
-from agents_app.signals.files import store_signals, take_signal_files
+from agents_app.signals.files import signal_columns, store_signals, take_signal_files
+from agents_app.signals.handlers import MAX_METADATA_BYTES
 from agents_app.signals.locks import held_locks
 from agents_app.signals.receive import (
     Unauthorized,
@@ -22,6 +23,7 @@ from agents_app.signals.schedule_lines import ScheduleLineWatcher
 from agents_app.signals.shell_command import write_command
 
 __all__ = [
+    "MAX_METADATA_BYTES",
     "SIGNALS",
     "SMALL_BODY_BYTES",
     "Branch",
@@ -39,6 +41,7 @@ __all__ = [
     "lineage",
     "locks",
     "messages",
+    "signal_columns",
     "signal_reference",
     "store_signals",
     "take_signal_files",

@@ -47,12 +47,12 @@ class Command:
     `parser` names the shell function `parse_<parser>`: `text` sends all arguments or standard
     input as `field`; `words` sends each argument as `field` and the options as theirs, after
     `check_<check>` has looked at them; `agent_text` and `percent_text` take one argument and an
-    optional text."""
+    optional text, `key_text` one argument and a text."""
 
     arguments: str = ""
     field: str = ""
     options: tuple[CommandOption, ...] = ()
-    parser: Literal["words", "text", "agent_text", "percent_text"] = "words"
+    parser: Literal["words", "text", "agent_text", "percent_text", "key_text"] = "words"
     check: Literal["nothing", "one_word", "exit_code", "usage", "inbox", "calls"] = "nothing"
     timeout_seconds: int = 0
     aliases: tuple[str, ...] = ()

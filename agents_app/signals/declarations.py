@@ -78,6 +78,21 @@ _DECLARED = (
         body_limit_bytes=LARGE_BODY_BYTES,
     ),
     Signal(
+        "metadata",
+        "Set a value for the hooks of the run",
+        "Hooks get all values as `metadata`, and `when: metadata.KEY` decides by one of them. A "
+        'value that is JSON is stored as such: `true`, `5`, `{"a": 1}`; any other value is a text. '
+        "A later value of the same key replaces the earlier one.",
+        handlers.metadata,
+        (
+            text_field(
+                "key", "1 to 100 letters, digits, `_` or `-`.", required=True, free_text=True
+            ),
+            text_field("value", "The value.", required=True, free_text=True),
+        ),
+        Command("KEY VALUE", parser="key_text"),
+    ),
+    Signal(
         "exit",
         f"Set the exit code of the run; {DEFAULT_EXIT_CODE} by default",
         "When the run has ended, this code is used instead of the exit code of its program.",

@@ -73,12 +73,18 @@ def _text(data: bytes) -> str:
     return data.replace(b"\0", b"").decode(errors="replace")
 
 
+def signal_columns(texts: Mapping[str, str]) -> dict[str, Any]:
+    """The columns of the run that these signals set."""
+    columns: dict[str, Any] = {}
+    for name, text in texts.items():
+        columns |= _FROM_FILE[name](text)
+    return columns
+
+
 def store_signals(run_id: int, texts: Mapping[str, str], now: datetime, worker_id: int) -> None:
     """Store signals read from files, in the transaction that ends the run and before its end.
 
     Changes nothing if the run no longer belongs to the worker."""
-    columns: dict[str, Any] = {}
-    for name, text in texts.items():
-        columns |= _FROM_FILE[name](text)
+    columns = signal_columns(texts)
     owned = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, worker_id=worker_id)
     owned.update(signaled_at=now, **columns)

@@ -4,6 +4,8 @@ A handler gets the run whose token authenticated the request, the time, and the 
 as keyword arguments. Each opens its own transaction.
 """
 
+import json
+import re
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -20,9 +22,12 @@ from agents_app.signals.contract import Reply
 from agents_app.signals.fields import BadField, Fields, TooLong
 from agents_app.signals.locks import LockRefused, holder_of
 from agents_app.text import summary
+from agents_app.webhooks.providers import Unparseable, read_json
 
 MAX_STATUS_LENGTH = 500
 MAX_RETURN_BYTES = 1_000_000
+MAX_METADATA_BYTES = 64 * 1024
+_METADATA_KEY = re.compile(r"[A-Za-z0-9_-]{1,100}")
 DEFAULT_EXIT_CODE = 15
 # For one request; a longer wait takes several.
 MAX_WAIT_SECONDS = 20.0
@@ -50,6 +55,26 @@ def return_(run: Run, now: datetime, text: str) -> Reply:
     if len(text.encode()) > MAX_RETURN_BYTES:
         raise TooLong(f"text: a return value has at most {MAX_RETURN_BYTES} bytes")
     return _update(run, now, "run.returned", return_value=text, result_summary=summary(text))
+
+
+def metadata(run: Run, now: datetime, key: str, value: str) -> Reply:
+    """Set one value of the metadata that hooks of the run get."""
+    if not _METADATA_KEY.fullmatch(key):
+        raise BadField("key: must be 1 to 100 letters, digits, '_' or '-'")
+    read = read_json(value.encode())
+    entry = {key: value if isinstance(read, Unparseable) else read}
+
+    def change() -> None:
+        # The row first: of two signals at the same time none is lost.
+        record_signal(run, now)
+        stored = Run.objects.values_list("metadata_json", flat=True).get(pk=run.pk)
+        written = json.dumps((json.loads(stored) if stored else {}) | entry)
+        if len(written) > MAX_METADATA_BYTES:
+            raise TooLong(f"value: all metadata of a run has at most {MAX_METADATA_BYTES} bytes")
+        record_signal(run, now, metadata_json=written)
+
+    in_transaction(change)
+    return Reply({"ok": True})
 
 
 def exit_(run: Run, now: datetime, code: int) -> Reply:

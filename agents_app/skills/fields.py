@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Collection
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le, Len
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, Strict
@@ -23,6 +23,13 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_REF = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\s:][^:\n]*")
 # Must not begin with a hyphen: it becomes a command line argument.
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@\[\]-]{0,199}|")
+_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_OWN_HEADERS = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent"}
+)
+_CHANNEL = re.compile(r"[A-Za-z0-9_-]{0,64}")
+_DOT_PATH = re.compile(r"|[^\s.]+(?:\.[^\s.]+)*")
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -130,6 +137,32 @@ def callback_url(text: str) -> str:
     return text
 
 
+def hook_url(text: str) -> str:
+    """A URL, or a whole `${NAME}`: a part of a URL that is secret would be beside a known host."""
+    if text and not _REFERENCE.fullmatch(text):
+        if "${" in text:
+            raise ValueError("only a whole URL may be a reference: ${NAME}")
+        callback_url(text)
+        if _SECRET_REF.fullmatch(text):
+            raise ValueError("must be a URL, or ${NAME} of a variable of a declared credential")
+    return text
+
+
+def header_name(name: str) -> str:
+    if not _HEADER.fullmatch(name):
+        raise ValueError("is not a valid name of a header")
+    if name.lower() in _OWN_HEADERS:
+        raise ValueError("this header is set by Drover; leave it out")
+    return name
+
+
+def relative_path(text: str) -> str:
+    parts = text.split("/")
+    if "\0" in text or any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"must be a path below the working directory, not {text[:60]!r}")
+    return text
+
+
 def did_you_mean(text: str, known: Collection[str]) -> str:
     """The end of a message with the closest known value, or empty."""
     close = closest(text, known)
@@ -193,5 +226,14 @@ UserName = Annotated[str, _matching(_USER, "a unix user name")]
 Model = Annotated[str, _matching(_MODEL, "the name of a model")]
 Memory = Annotated[str, _matching(_MEMORY, "an amount such as 512m or 4g")]
 Network = Annotated[str, _matching(_NETWORK, "none, bridge or the name of your own network")]
+ChannelId = Annotated[str, _matching(_CHANNEL, "the id of a channel")]
+DotPath = Annotated[str, _matching(_DOT_PATH, "a path such as metadata.changed"), Len(0, 200)]
+HeaderName = Annotated[str, AfterValidator(header_name)]
+HookUrl = Annotated[str, AfterValidator(hook_url)]
+HookEvents = Annotated[
+    tuple[Literal["completed", "failed", "timeout", "cancelled"], ...], BeforeValidator(as_list)
+]
+RelativePath = Annotated[str, AfterValidator(relative_path)]
+VariableOrNone = Annotated[str, AfterValidator(lambda name: name and variable_name(name))]
 Credential = Annotated[str, _matching(_CREDENTIAL, "'type' or 'type:instance'")]
 Word = Annotated[str, _matching(WORD, "one word of letters, digits, '.', '_' and '-'")]

@@ -9,6 +9,7 @@ from agents_app.skills.document import Document, SourceText, check_text
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
 from agents_app.skills.fields import as_list
 from agents_app.skills.frontmatter import read_frontmatter, unclosed_frontmatter
+from agents_app.skills.hooks import check_hooks, normalize_hooks
 from agents_app.skills.schedules import read_schedules
 from agents_app.skills.specs import AgentSpec, NotifySpec, ProjectSpec, SandboxSpec
 from agents_app.skills.tables import (
@@ -92,7 +93,7 @@ def _fields(document: Document, problems: Problems) -> Document:
     """The fields of one file with the names of the spec, including those under `metadata`."""
     layer = Layer(_lift_metadata(document, problems), problems)
     table = _with_sandbox_table(normalize_table(layer.document.data, _AGENT_FIELDS, layer))
-    data = normalize_nested(table, AgentSpec, layer)
+    data = normalize_hooks(normalize_nested(table, AgentSpec, layer), layer)
     return _move_image(Document(document.source, data, layer.document.places), layer)
 
 
@@ -147,6 +148,8 @@ def _build_agent(
     timezone = spec.timezone if spec else None
     read = read_schedules(schedule, schedules, timezone, layer)
     check_filters(spec.webhooks if spec else (), project.webhooks, layer)
+    if spec:
+        check_hooks(spec, layer)
     return replace(_with_command(spec, project, layer), schedules=read) if spec else None
 
 

@@ -11,12 +11,17 @@ from agents_app.notifications import FAILURES, Format
 from agents_app.skills.fields import (
     Argv,
     CallbackUrl,
+    ChannelId,
     Cpus,
     Credential,
     Dollars,
+    DotPath,
     EventName,
     Few,
     Filter,
+    HeaderName,
+    HookEvents,
+    HookUrl,
     Line,
     Memory,
     Model,
@@ -24,6 +29,7 @@ from agents_app.skills.fields import (
     Paths,
     Port,
     Positive,
+    RelativePath,
     Seconds,
     SecretRef,
     Slots,
@@ -31,6 +37,7 @@ from agents_app.skills.fields import (
     Tokens,
     UserName,
     Variable,
+    VariableOrNone,
     VariableText,
     Whole,
     Word,
@@ -86,9 +93,32 @@ class ProjectBudgetSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventHookSpec:
+    """What happens when a run has ended; `agents_app.skills.hooks` says which type uses a field.
+
+    Headers and a URL may contain `${NAME}` for a variable of a declared credential."""
+
+    type: Literal["shell", "webhook", "slack", "discord", "notify"]
+    name: Line = ""
+    command: str = ""
+    url: HookUrl = ""
+    method: Literal["POST", "PUT"] = "POST"
+    headers: Mapping[HeaderName, str] = field(default_factory=dict)
+    channel_id: ChannelId = ""
+    bot_token_env: VariableOrNone = ""
+    message: Line = ""
+    timeout_seconds: Seconds | None = None
+    on_events: HookEvents = ()
+    when: DotPath = ""
+    continue_on_error: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HooksSpec:
     pre: Texts = ()
     post: Texts = ()
+    after_run: tuple[EventHookSpec, ...] = ()
+    on_error: tuple[EventHookSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +175,7 @@ class AgentSpec:
     env: Mapping[Variable, VariableText] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     hooks: HooksSpec = field(default_factory=HooksSpec)
+    metadata_file: RelativePath = "metadata.json"
     on_lost: Literal["fail", "retry"] = "fail"
     retries: Few = 0
     max_call_depth: Few = 3

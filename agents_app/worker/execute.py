@@ -85,7 +85,7 @@ def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None
     transcript = Transcript(job.tenant_id, job.run_id, host.worker_id)
     control = host.live.setdefault(job.run_id, RunControl())
     try:
-        ending = perform(job, control, transcript, adopted)
+        ending = perform(job, control, transcript, host.clock, adopted)
         hand_over = hand_over and not host.draining.is_set()
         next_job = _finish(job, ending, transcript, host, hand_over)
     finally:
@@ -140,7 +140,7 @@ def _finish(
 
     while True:
         try:
-            plain = transcript.is_stored and ending.report is None and ending.file_signals is None
+            plain = transcript.is_stored and ending.stores_nothing
             if hand_over and plain and stdin.is_settled and (next_job := at_once()):
                 return next_job
             return in_transaction(change)
@@ -152,7 +152,9 @@ def _finish(
             log.exception("run.finish_refused", **job.log_context)
             transcript.drop_unstored()
             refusal = "the database refused the result of this run"
-            ending = replace(ending, error=refusal, report=None, file_signals=None)
+            ending = replace(
+                ending, error=refusal, report=None, file_signals=None, metadata_json=None
+            )
         time.sleep(1)
 
 
@@ -164,6 +166,9 @@ def _end(job: Job, ending: Ending, host: Host, hand_over: bool) -> Job | None:
         holds.record_report(job.run_id, ending.report, host.clock())
     if ending.file_signals is not None:
         store_signals(job.run_id, ending.file_signals, host.clock(), host.worker_id)
+    if ending.metadata_json is not None:
+        owned = Run.objects.filter(pk=job.run_id, worker=host.worker_id, state=Run.State.RUNNING)
+        owned.update(metadata_json=ending.metadata_json)
     return lifecycle.finish_run(job, ending, host.clock(), host.worker_id, hand_over=hand_over)
 
 

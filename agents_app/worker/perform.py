@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 import structlog
@@ -10,7 +11,6 @@ import structlog
 from agents_app.errors import DroverError
 from agents_app.harness import HARNESSES
 from agents_app.launch import (
-    Definition,
     TimedRunner,
     command_output,
     definition_of,
@@ -22,10 +22,9 @@ from agents_app.launch import (
     signal_directory,
     write_marker,
 )
-from agents_app.output import Transcript, UnstoredOutputSink, WatchedSink
+from agents_app.output import ProgramOutputEnd, Transcript, UnstoredOutputSink, WatchedSink
 from agents_app.redaction import RedactingRunner, Redactor, log_filter
 from agents_app.runners import (
-    RUNNERS,
     Outcome,
     OutputSink,
     RunControl,
@@ -35,56 +34,61 @@ from agents_app.runners import (
     verdict,
 )
 from agents_app.runs import Ending, Job
-from agents_app.secrets import NO_SECRETS, Secrets, for_run
+from agents_app.secrets import NO_SECRETS, for_run
 from agents_app.signals import ScheduleLineWatcher, take_signal_files
+from agents_app.worker.after_run import MAX_OUTPUT_BYTES, run_hooks_of_ending
 from agents_app.worker.report_watcher import ReportWatcher
+from agents_app.worker.run_context import RunContext
 
 log = structlog.get_logger("drover.perform")
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """One run and what its steps need."""
-
-    job: Job
-    definition: Definition
-    secrets: Secrets
-    redactor: Redactor
-    control: RunControl
-    transcript: Transcript
-
-    def timed_runner(self) -> TimedRunner:
-        """The agent's runner; secrets are removed from the output. The time limit starts now."""
-        runner = RedactingRunner(RUNNERS[self.definition.runtime.type], self.redactor)
-        return TimedRunner(runner, self.control, self.job.timeout_seconds)
-
-
 def perform(
-    job: Job, control: RunControl, transcript: Transcript, adopted: Runner | None = None
+    job: Job,
+    control: RunControl,
+    transcript: Transcript,
+    clock: Callable[[], datetime],
+    adopted: Runner | None = None,
 ) -> Ending:
     """Run the program of a started run, or supervise an adopted container; returns its ending.
 
     An exception becomes an ending, too, so that the caller always frees the slot. The workdir and
     an ended container stay for the caller, who removes them after the end was recorded."""
     redactor = NO_SECRETS.redactor(job.token)
+    ctx: RunContext | None = None
     try:
         definition = definition_of(job.agent_id, job.revision)
-        secrets = for_run(job.tenant_id, definition.credentials)
-        if secrets is not NO_SECRETS:
-            redactor = log_filter.add_redactor(job.run_id, secrets.redactor(job.token))
-        ctx = RunContext(job, definition, secrets, redactor, control, transcript)
+        ctx = RunContext(job, definition, NO_SECRETS, redactor, control, transcript, clock)
+        ctx = _with_secrets(ctx)
         return _run_from_start(ctx) if adopted is None else _run_adopted(ctx, adopted)
     except DroverError as error:
-        _end_adopted(adopted)
-        return Ending("failed", error=redactor.clean_text(str(error)))
+        return _not_performed(ctx, redactor, str(error), adopted)
     except Exception as error:
-        _end_adopted(adopted)
         log.exception("run.not_performed", **job.log_context)
-        message = f"not_performed: {type(error).__name__}: {error}"
-        return Ending("failed", error=redactor.clean_text(message))
+        problem = f"not_performed: {type(error).__name__}: {error}"
+        return _not_performed(ctx, redactor, problem, adopted)
     finally:
         log_filter.remove_redactor(job.run_id)
         transcript.close()
+
+
+def _with_secrets(ctx: RunContext) -> RunContext:
+    """With the credentials of the agent, and with the end of the output if hooks need it."""
+    if ctx.definition.hooks.have_events:
+        ctx = replace(ctx, tail=ProgramOutputEnd(MAX_OUTPUT_BYTES))
+    secrets = for_run(ctx.job.tenant_id, ctx.definition.credentials)
+    if secrets is NO_SECRETS:
+        return ctx
+    redactor = log_filter.add_redactor(ctx.job.run_id, secrets.redactor(ctx.job.token))
+    return replace(ctx, secrets=secrets, redactor=redactor)
+
+
+def _not_performed(
+    ctx: RunContext | None, redactor: Redactor, problem: str, adopted: Runner | None
+) -> Ending:
+    _end_adopted(adopted)
+    ending = Ending("failed", error=(ctx.redactor if ctx else redactor).clean_text(problem))
+    return ending if ctx is None else run_hooks_of_ending(ctx, ending)
 
 
 def _run_from_start(ctx: RunContext) -> Ending:
@@ -97,7 +101,7 @@ def _run_from_start(ctx: RunContext) -> Ending:
             ctx.transcript.flush()  # the last remark of the hooks is stored as a piece of its own
         _note_sandbox(ctx, spec)
         with _schedule_line_sink(ctx) as sink:
-            ending = _run_and_read_report(ctx, sink, partial(runner.run, spec))
+            ending = _run_and_read_report(ctx, ctx.with_tail(sink), partial(runner.run, spec))
         _note_refusals(ctx)
     return _finish_run(ctx, runner, spec, ending)
 
@@ -110,7 +114,7 @@ def _run_adopted(ctx: RunContext, adopted: Runner) -> Ending:
     runner = RedactingRunner(adopted, ctx.redactor)
     stored = ctx.transcript.resume()
     with _schedule_line_sink(ctx) as sink:
-        rest = UnstoredOutputSink(sink, stored)
+        rest = ctx.with_tail(UnstoredOutputSink(sink, stored))
         ending = _run_and_read_report(ctx, rest, partial(runner.run, spec, ctx.control))
     return _finish_run(ctx, ctx.timed_runner(), spec, ending)
 
@@ -177,18 +181,22 @@ def _run_and_read_report(
 
 
 def _finish_run(ctx: RunContext, runner: TimedRunner, spec: RunSpec, ending: Ending) -> Ending:
-    """Run the post-hooks, which do not change the ending, and read signals left in files."""
-    hooks = ctx.definition.hooks.post
-    for problem in run_post_hooks(runner, spec, hooks, ctx.transcript, ending):
+    """Run the post-hooks, read signals left in files, then run the hooks with events, which may
+    change the ending."""
+    hooks = ctx.definition.hooks
+    for problem in run_post_hooks(runner, spec, hooks.post, ctx.transcript, ending):
         log.warning("hook.failed", **ctx.job.log_context, problem=problem)
     signals = take_signal_files(signal_directory(ctx.job.run_id))
+    if signals is not None:
+        signals = {name: ctx.redactor.clean_text(text) for name, text in signals.items()}
+        ending = replace(ending, file_signals=signals)
+    if hooks.have_events:
+        ending = run_hooks_of_ending(ctx, ending, runner, spec)
     return replace(
         ending,
         sandbox=ctx.control.sandbox,
         output_bytes=ctx.transcript.total_bytes,
         output_cut_bytes=ctx.transcript.buffer.left_out_bytes,
-        file_signals=signals
-        and {name: ctx.redactor.clean_text(text) for name, text in signals.items()},
     )
 
 

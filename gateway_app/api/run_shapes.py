@@ -54,6 +54,7 @@ class RunShape(Shape):
     error: str
     status_text: str
     result_summary: str
+    metadata: dict[str, Any] = Field(description="What the run has left for its hooks.")
     tokens_in: int
     tokens_out: int
     tokens_cache: int
@@ -86,6 +87,7 @@ def run_shape(run: Run) -> RunShape:
         task_id=run.schedule_id,
         completed_at=values["finished_at"],
         sandbox=_sandbox(run.sandbox),
+        metadata=run.metadata,
     )
 
 

@@ -22,6 +22,7 @@ class Received:
     path: str
     headers: dict[str, str]
     body: bytes
+    method: str = "POST"
 
 
 @dataclass
@@ -52,10 +53,12 @@ def receiving(tls_for: str = "", directory: Path = Path()) -> Iterator[Receiver]
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            receiver.requests.append(Received(self.path, headers, body))
+            receiver.requests.append(Received(self.path, headers, body, self.command))
             with suppress(OSError):
                 _answer(self, receiver)
             self.close_connection = True
+
+        do_PUT = do_POST
 
         def log_message(self, *_: object) -> None:
             pass

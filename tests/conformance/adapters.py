@@ -15,6 +15,7 @@ from agents_app.skills.frontmatter import read_frontmatter
 from agents_app.webhooks import providers as webhooks
 from tests.conformance import injection_adapter
 from tests.conformance.fleet_adapters import FLEET_ADAPTERS
+from tests.conformance.hooks_adapters import HOOKS_ADAPTERS
 from tests.conformance.rules_adapters import RULES_ADAPTERS
 
 Case = dict[str, Any]
@@ -261,4 +262,4 @@ ADAPTERS |= {
     "webhook.filter": webhook_filter,
     "webhook.filter_fields": webhook_filter_fields,
 }
-ADAPTERS |= FLEET_ADAPTERS | RULES_ADAPTERS
+ADAPTERS |= FLEET_ADAPTERS | RULES_ADAPTERS | HOOKS_ADAPTERS

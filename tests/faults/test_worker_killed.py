@@ -9,12 +9,16 @@ from tests.faults.conftest import NewFleet
 from tests.faults.real_fleet import (
     RECONCILE_SECONDS,
     SLACK_SECONDS,
+    WHEN_TOLD,
     WITH_DAEMONS,
     Note,
     RealFleet,
     gone_within,
 )
 from tests.parts.stack_part import Row
+
+IN_A_HOOK = f'echo "hook $DROVER_RUN_ID $$" >>"$NOTES"; {WHEN_TOLD}'
+ONE_MORE = 'echo "second $DROVER_RUN_ID $$" >>"$NOTES"'
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,11 @@ def aftermath(new_fleet: NewFleet) -> Aftermath:
     fleet = new_fleet()
     fleet.agent("fails", WITH_DAEMONS)
     fleet.agent("retries", WITH_DAEMONS, on_lost="retry")
+    fleet.agent("hooked", on_lost="retry", hooks={"after_run": [IN_A_HOOK, ONE_MORE]})
     fleet.sync()
     fleet.ensure("redis", "worker-1")
+    fleet.enqueue("hooked")
+    fleet.wait_for_notes("hooked", "hook")
     for agent in ("fails", "retries"):
         fleet.enqueue(agent)
         fleet.wait_until_running(agent)
@@ -97,3 +104,17 @@ def test_the_agent_continues_with_other_work(aftermath: Aftermath) -> None:
     fleet.let_finish("fails")
     fleet.enqueue("fails")
     fleet.wait_for_states("fails", "lost", "succeeded")
+
+
+@pytest.mark.fault("F1")
+def test_hooks_of_a_run_are_not_run_again_after_the_death_of_their_worker(
+    aftermath: Aftermath,
+) -> None:
+    """The program had ended; the run is lost all the same, because its end was not recorded, and
+    the next attempt runs hooks of its own."""
+    fleet = aftermath.fleet
+    fleet.let_finish("hooked")
+    fleet.ensure("worker-1")
+    first, second = fleet.wait_for_states("hooked", "lost", "succeeded")
+    assert [note.run_id for note in fleet.notes("hooked", "hook")] == [first["id"], second["id"]]
+    assert [note.run_id for note in fleet.notes("hooked", "second")] == [second["id"]]

@@ -12,6 +12,11 @@ COMMANDS: dict[str, tuple[list[str], str, dict[str, list[bytes]]]] = {
     "rerun": (["drover", "rerun"], "rerun", {}),
     "status": (["drover", "status", "at", "work"], "status", {"text": [b"at work"]}),
     "progress": (["drover", "progress", "37.5"], "progress", {"percent": [b"37.5"]}),
+    "metadata": (
+        ["drover", "metadata", "changed", "true"],
+        "metadata",
+        {"key": [b"changed"], "value": [b"true"]},
+    ),
     "progress with a text": (
         ["drover", "progress", "50", "half"],
         "progress",
@@ -167,6 +172,8 @@ def test_a_gateway_that_closes_the_connection_is_unreachable(
         ["exit", "twelve"],
         ["exit", "1", "2"],
         ["progress"],
+        ["metadata"],
+        ["metadata", "--help-me"],
         ["progress", "half"],
         ["progress", "1.2.3"],
         ["usage"],

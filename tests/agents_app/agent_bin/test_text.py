@@ -56,6 +56,15 @@ def test_text_arrives_unchanged_as_an_argument_and_on_standard_input(
     assert list(drover.cwd.iterdir()) == []
 
 
+@pytest.mark.parametrize("text", NASTY[:-1], ids=repr)
+def test_the_value_of_metadata_may_be_any_text(plain: Caller, gateway: Recorder, text: str) -> None:
+    assert plain("drover", "metadata", "key", "--", text).returncode == 0
+    assert (sent(gateway, "key"), sent(gateway, "value")) == (b"key", text.encode())
+    assert plain("drover", "metadata", "key", stdin=text.encode()).returncode == 0
+    assert sent(gateway, "value") == text.encode()
+    assert list(plain.cwd.iterdir()) == []
+
+
 @pytest.mark.parametrize("text", [NASTY[7], NASTY[8], NASTY[11], NASTY[15]])
 def test_a_lock_is_named_by_any_text(plain: Caller, gateway: Recorder, text: str) -> None:
     assert plain("rlock", text).returncode == 0

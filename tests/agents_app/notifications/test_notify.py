@@ -11,7 +11,7 @@ import pytest
 from agents_app.conf import CONF
 from agents_app.maintenance import findings, fleet_checks
 from agents_app.models import NotifyTarget, RunEvent, Tenant
-from agents_app.notifications import outgoing, targets
+from agents_app.notifications import announce, outgoing, targets
 from agents_app.notifications import send as module
 from agents_app.notifications.send import notify
 from agents_app.project.config_rows import sync_notification_targets
@@ -83,6 +83,24 @@ def test_what_is_told_can_be_chosen(fleet: Fleet, receiver: Receiver, fail):
     good = fail(state="succeeded")
     notify(SOON)
     assert told(receiver) == [good]
+
+
+def test_the_notice_of_a_hook_is_told_whatever_events_a_target_wants(
+    fleet: Fleet, receiver: Receiver
+):
+    target(fleet, receiver.url, on=("run.lost",))
+    job = fleet.start(fleet.enqueue(fleet.agent()))
+    announce(job, "the report is out", NOON)
+    notify(SOON)
+    (request,) = receiver.requests
+    body = json.loads(request.body)
+    assert (body["type"], body["data"]["run_id"]) == ("run.notified", job.run_id)
+    assert (body["data"]["message"], body["data"]["error"]) == ("the report is out", "")
+    target(fleet, receiver.url, on=("run.lost",), format="slack")
+    announce(job, "once <more>", NOON)
+    notify(at(20))
+    text = json.loads(receiver.requests[-1].body)["text"]
+    assert text == f"reporter: run {job.run_id}: once &lt;more&gt;"
 
 
 def test_a_new_target_is_not_told_of_the_past(fleet: Fleet, receiver: Receiver, fail):

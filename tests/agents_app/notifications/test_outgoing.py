@@ -140,7 +140,7 @@ def send(url: str, *trusted: str) -> OutgoingReply:
 @pytest.mark.fault("F75")
 def test_a_name_that_leads_inside_is_not_followed(names, receiver: Receiver, monkeypatch, address):
     # If the guard fails, the test must still not send a request to another host.
-    monkeypatch.setattr(outgoing, "_post_to_first", None)
+    monkeypatch.setattr(outgoing, "_send_to_first", None)
     names([address])
     with pytest.raises(Blocked, match="DROVER_OUTGOING_HOSTS"):
         send(f"http://hooks.example:{receiver.port}/")
@@ -188,7 +188,7 @@ def test_a_judged_address_is_the_one_that_is_connected_to(names, monkeypatch):
         seen.append(f"{target.host} {address}")
         return OutgoingReply(204, b"")
 
-    monkeypatch.setattr(outgoing, "_post_to", instead)
+    monkeypatch.setattr(outgoing, "_send_to", instead)
     fake = names(["8.8.8.8"], ["127.0.0.1"])
     assert send("https://hooks.example/").status == 204
     assert (seen, fake.asked) == (["hooks.example 8.8.8.8"], ["hooks.example"])

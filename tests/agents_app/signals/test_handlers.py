@@ -170,6 +170,7 @@ def test_a_return_value_has_an_upper_limit(one: Program):
         ("status", {"text": "\ud800"}, "surrogate"),
         ("status", {"text": "x", "more": 1}, "'more': unknown field"),
         ("progress", {"text": "x"}, "percent: this field is required"),
+        ("metadata", {"key": "a"}, "value: this field is required"),
         ("exit", {"code": 256}, "code: expected a whole number from 0 to 255"),
         ("wait", {"ids": []}, "ids: expected 1 to 2000"),
         ("wait", {"ids": ["x"]}, "ids: expected a call id"),

@@ -2,7 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from agents_app.skills.specs import AgentSpec, HooksSpec, ProjectSpec, RuntimeSpec, WebhookSpec
+from agents_app.skills.specs import (
+    AgentSpec,
+    EventHookSpec,
+    HooksSpec,
+    ProjectSpec,
+    RuntimeSpec,
+    WebhookSpec,
+)
 from tests.agents_app.skills.reading import SKILL, agent, problem, problems, project, skill
 
 
@@ -49,6 +56,26 @@ def test_an_empty_file_has_every_default():
         ("env: {A: x, B: 5, C: true}", "env", {"A": "x", "B": "5", "C": "true"}),
         ("params: {a: [1, {b: null}]}", "params", {"a": [1, {"b": None}]}),
         ("hooks: {pre: [a], post: b c}", "hooks", HooksSpec(pre=("a",), post=("b c",))),
+        (
+            "hooks: {after_run: [./x.sh, {type: notify, onEvents: failed, continueOnError: no}]}",
+            "hooks",
+            HooksSpec(
+                after_run=(
+                    EventHookSpec(type="shell", command="./x.sh"),
+                    EventHookSpec(type="notify", on_events=("failed",), continue_on_error=False),
+                )
+            ),
+        ),
+        (
+            "hooks: {on_error: [{type: webhook, url: 'https://x.example/a', timeout: 5s}]}",
+            "hooks",
+            HooksSpec(
+                on_error=(
+                    EventHookSpec(type="webhook", url="https://x.example/a", timeout_seconds=5.0),
+                )
+            ),
+        ),
+        ("metadataFile: out/facts.json", "metadata_file", "out/facts.json"),
         ("license: MIT", "license", "MIT"),
         ("compatibility: needs git", "compatibility", "needs git"),
         ("allowed-tools: Bash Read", "allowed_tools", ("Bash", "Read")),

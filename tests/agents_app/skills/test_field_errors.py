@@ -44,6 +44,63 @@ from tests.agents_app.skills.reading import agent, problem, problems, skill
         ("params: {a: .nan}", "nan is not a finite number"),
         ("hooks: {before: x}", "hooks.before: unknown field"),
         ("hooks: {pre: [1]}", "hooks.pre.1: must be text, not 1; put it in quotes"),
+        ("hooks: {after_run: x}", "hooks.after_run: must be a list, not 'x'"),
+        ("hooks: {after_run: [5]}", "hooks.after_run.1: must be a table, not 5"),
+        ("hooks: {after_run: [{command: x}]}", "hooks.after_run.1.type: is missing"),
+        ("hooks: {on_error: [{type: shel}]}", "hooks.on_error.1.type: must be 'shell', 'webhook'"),
+        (
+            "hooks: {on_error: [{type: shell}]}",
+            "hooks.on_error.1.command: is missing: a hook of type 'shell' needs it",
+        ),
+        (
+            "hooks: {after_run: [{type: shell, command: x, comand: y}]}",
+            "hooks.after_run.1.comand: unknown field; did you mean 'command'?",
+        ),
+        (
+            "hooks: {after_run: [{type: notify, url: 'https://x.example/'}]}",
+            "hooks.after_run.1.url: a hook of type 'notify' does not use it, but message",
+        ),
+        (
+            "hooks: {after_run: [{type: webhook, url: 'ftp://x.example/'}]}",
+            "hooks.after_run.1.url: is not an allowed URL: the URL must begin with http://",
+        ),
+        (
+            "hooks: {after_run: [{type: webhook, url: 'https://x.example/${KEY}'}]}",
+            "hooks.after_run.1.url: only a whole URL may be a reference: ${NAME}",
+        ),
+        (
+            "hooks: {after_run: [{type: webhook, url: 'env:KEY'}]}",
+            "hooks.after_run.1.url: must be a URL, or ${NAME} of a variable of a declared",
+        ),
+        (
+            "hooks: {after_run: [{type: webhook, url: 'https://x.example/', headers: {Host: x}}]}",
+            "hooks.after_run.1.headers.Host: this header is set by Drover; leave it out",
+        ),
+        (
+            "hooks: {on_error: [{type: webhook, url: 'https://x.example/', headers: {A: '${B}'}}]}",
+            "hooks.on_error.1.headers.A: B is not a variable of a credential of this agent: add",
+        ),
+        (
+            "hooks: {after_run: [{type: webhook, url: 'https://x.example/', timeout: 61}]}",
+            "hooks.after_run.1.timeout: must be at most 60 s for a request",
+        ),
+        (
+            "hooks: {after_run: [{type: slack}]}",
+            "hooks.after_run.1.channel_id: give either `channel_id` for a bot or `url`",
+        ),
+        (
+            "hooks: {after_run: [{type: slack, channel_id: C1}]}",
+            "hooks.after_run.1.bot_token_env: SLACK_BOT_TOKEN is not a variable of a credential",
+        ),
+        (
+            "hooks: {after_run: [{type: notify, on_events: [done]}]}",
+            "hooks.after_run.1.on_events.1: must be 'completed', 'failed', 'timeout' or",
+        ),
+        (
+            "hooks: {after_run: [{type: notify, when: a..b}]}",
+            "hooks.after_run.1.when: must be a path such as metadata.changed, not 'a..b'",
+        ),
+        ("metadata_file: ../x", "metadata_file: must be a path below the working directory, not"),
         ("webhooks: gh", "webhooks: must be a list, not 'gh'"),
         ("webhooks: [gh]", "webhooks.1: must be a table, not 'gh'"),
         ("webhooks: [{events: [x]}]", "webhooks.1.source: is missing"),

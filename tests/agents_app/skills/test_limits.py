@@ -130,7 +130,7 @@ def test_any_values_of_the_fields_are_an_agent_or_a_skill_error(fields):
 PARTS = {
     "schedules": ["type", "interval", "cron", "prompt", "timezone", "overlap", "jitter", "enabled"],
     "runtime": ["type", "run_as", "image", "memory", "cpus", "network", "pids_limit"],
-    "hooks": ["pre", "post"],
+    "hooks": ["pre", "post", "after_run", "on_error"],
     "webhooks": ["source", "filters", "labels"],
 }
 WORDS = st.sampled_from(["interval", "cron", "5m", "@daily", "5%", "11%", "1e9", "UTC", "queue"])

@@ -34,6 +34,7 @@ BODIES: Mapping[str, Any] = {
     "send_message": {"text": "mine"},
     **{f"signal_{name}": {"text": "mine"} for name in ("status", "return", "progress", "call")},
     **{f"signal_{name}": {"uri": "x:y"} for name in ("lock", "unlock", "lock_heartbeat")},
+    "signal_metadata": {"key": "k", "value": "mine"},
     "signal_check": {"id": 1},
     "signal_wait": {"ids": [1]},
     "signal_schedule": {"line": "list"},
