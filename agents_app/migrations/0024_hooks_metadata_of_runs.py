@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents_app", "0021_sandbox_of_runs")]
+    dependencies = [("agents_app", "0023_audit_actor_of_old_events")]
 
     operations = [
         migrations.AddField(
