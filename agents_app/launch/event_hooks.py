@@ -134,4 +134,5 @@ def _send(hook: EventHook, context: HookContext, tools: HookTools) -> str:
             return NO_GRACE
         seconds = min(seconds, runner.seconds_left)
     request = build_request(hook, context, tools.variables)
-    return reply_problem(hook, send_and_wait(request, CONF.outgoing_hosts, seconds))
+    request = replace(request, seconds=seconds)
+    return reply_problem(hook, send_and_wait(request, CONF.outgoing_hosts))

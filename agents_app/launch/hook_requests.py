@@ -5,7 +5,7 @@ Values of credentials are in URLs and headers of requests only, never in a messa
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from agents_app.errors import Refused
 from agents_app.launch.hook_context import EventHook, HookContext, as_json
@@ -58,8 +58,8 @@ def _webhook(hook: EventHook, context: HookContext, variables: Variables) -> Out
     given = {name.lower() for name in headers}
     own = {name: value for name, value in _JSON.items() if name.lower() not in given}
     body = as_json(context).encode(errors="replace")
-    method: Literal["POST", "PUT"] = "PUT" if hook.method == "PUT" else "POST"
-    return OutgoingRequest(with_variables(hook.url, variables), body, own | headers, method)
+    url = with_variables(hook.url, variables)
+    return OutgoingRequest(url, body, own | headers, method=hook.method)
 
 
 def _slack(hook: EventHook, context: HookContext, variables: Variables) -> OutgoingRequest:

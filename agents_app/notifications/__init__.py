@@ -8,6 +8,7 @@ from agents_app.notifications.outgoing import (
     Blocked,
     OutgoingReply,
     OutgoingRequest,
+    Unreachable,
     read_target,
     send_and_wait,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "Format",
     "OutgoingReply",
     "OutgoingRequest",
+    "Unreachable",
     "announce",
     "notify",
     "read_target",

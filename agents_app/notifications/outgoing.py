@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 import certifi
@@ -76,8 +76,11 @@ class OutgoingTarget:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingReply:
+    """The names of the headers are in lower case."""
+
     status: int
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 # --- the text of a URL ----------------------------------------------------------------------
@@ -160,38 +163,37 @@ class OutgoingRequest:
     """The URL and the headers may contain secrets: they are in no message."""
 
     url: str = field(repr=False)
-    body: bytes = field(repr=False)
+    body: bytes | None = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
-    method: Literal["POST", "PUT"] = "POST"
+    seconds: float = SECONDS
+    method: str = "POST"
+    # Of the answer; the rest is not read.
+    largest: int = LARGEST_REPLY
 
 
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], trusted_hosts: Collection[str] = ()
 ) -> OutgoingReply:
     """The response, whatever its status; takes at most `SECONDS`."""
-    return await _send(OutgoingRequest(url, body, headers), trusted_hosts, SECONDS)
+    return await _send(OutgoingRequest(url, body, headers, SECONDS), trusted_hosts)
 
 
-def send_and_wait(
-    request: OutgoingRequest, trusted_hosts: Collection[str], seconds: float
-) -> OutgoingReply:
+def send_and_wait(request: OutgoingRequest, trusted_hosts: Collection[str]) -> OutgoingReply:
     """Like `post`, for a thread without an event loop."""
-    return asyncio.run(_send(request, trusted_hosts, seconds))
+    return asyncio.run(_send(request, trusted_hosts))
 
 
-async def _send(
-    request: OutgoingRequest, trusted_hosts: Collection[str], seconds: float
-) -> OutgoingReply:
+async def _send(request: OutgoingRequest, trusted_hosts: Collection[str]) -> OutgoingReply:
     target = read_target(request.url, trusted_hosts)
     try:
-        async with asyncio.timeout(seconds):
-            return await _send_to_first(target, await resolve(target), request, seconds)
+        async with asyncio.timeout(request.seconds):
+            return await _send_to_first(target, await resolve(target), request)
     except TimeoutError:
-        raise Unreachable(f"{target.host} has not answered after {seconds:g} s") from None
+        raise Unreachable(f"{target.host} has not answered after {request.seconds:g} s") from None
 
 
 async def _send_to_first(
-    target: OutgoingTarget, addresses: list[Address], request: OutgoingRequest, seconds: float
+    target: OutgoingTarget, addresses: list[Address], request: OutgoingRequest
 ) -> OutgoingReply:
     # Imported at the first request: it takes longer to load than beat takes to start.
     import httpx
@@ -199,7 +201,7 @@ async def _send_to_first(
     own = {"Host": target.host_header, "Accept-Encoding": "identity", "User-Agent": "Drover"}
     # Without the proxies of the environment: they would resolve the name themselves.
     async with httpx.AsyncClient(
-        verify=_trust(), trust_env=False, follow_redirects=False, timeout=seconds
+        verify=_trust(), trust_env=False, follow_redirects=False, timeout=request.seconds
     ) as client:
         for address in addresses:
             try:
@@ -216,27 +218,32 @@ async def _send_to(
     target: OutgoingTarget,
     address: Address,
     request: OutgoingRequest,
-    own_headers: Mapping[str, str],
+    own: Mapping[str, str],
 ) -> OutgoingReply:
     literal = f"[{address}]" if address.version == 6 else str(address)
     url = f"{target.scheme}://{literal}:{target.port}{target.path}"
     # The certificate must be for the name, although the connection goes to the address.
     named = {"sni_hostname": target.host}
-    headers = {**request.headers, **own_headers}
     async with client.stream(
-        request.method, url, content=request.body, headers=headers, extensions=named
+        request.method,
+        url,
+        content=request.body,
+        headers={**request.headers, **own},
+        extensions=named,
     ) as response:
-        return OutgoingReply(response.status_code, await _first_bytes(response))
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        body = await _first_bytes(response, request.largest)
+        return OutgoingReply(response.status_code, body, headers)
 
 
-async def _first_bytes(response: "httpx.Response") -> bytes:
+async def _first_bytes(response: "httpx.Response", largest: int) -> bytes:
     """The first bytes as received, not decompressed: a few bytes could become many."""
     read = b""
     async for piece in response.aiter_raw():
         read += piece
-        if len(read) >= LARGEST_REPLY:
+        if len(read) >= largest:
             break
-    return read[:LARGEST_REPLY]
+    return read[:largest]
 
 
 @lru_cache(maxsize=1)
