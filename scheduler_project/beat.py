@@ -12,10 +12,11 @@ from django.db import DatabaseError, connection
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
+from agents_app import work_sources
 from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.events import relay
-from agents_app.maintenance import DUTIES, RULES, BeatStatus
+from agents_app.maintenance import DUTIES, POLL_WORK_SOURCES, RULES, BeatStatus
 from agents_app.project import sync_project, watch_project
 from agents_app.runs import control, shutdown
 from agents_app.schedules import due, firings
@@ -91,6 +92,8 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         due.resume_expired_pauses(now)
         claimed = due.claim_due_schedules(now)
         firings.decide_firings(self.clock())
+        if work_sources.has_polling_firings():
+            self.duties.submit(POLL_WORK_SOURCES)
         return claimed
 
     def _sleep_seconds(self) -> float:

@@ -158,5 +158,6 @@ CELERY_BEAT_SCHEDULE = {
     "drover: snapshot": {"task": "agents_app.tasks.take_snapshot", "schedule": 60.0},
     "drover: totals": {"task": "agents_app.tasks.count_totals", "schedule": 15.0},
     "drover: rules": {"task": "agents_app.tasks.obey_rules", "schedule": 10.0},
+    "drover: work sources": {"task": "agents_app.tasks.poll_work_sources", "schedule": 5.0},
     "drover: retention": {"task": "agents_app.tasks.retention", "schedule": 3600.0},
 }

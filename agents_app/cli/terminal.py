@@ -26,7 +26,7 @@ TONES = {
     "green": "succeeded done active alive enabled matched ok completed started",
     "red": "failed timed_out lost dead silent invalid dropped unparseable wrong",
     "cyan": "running admitted busy",
-    "yellow": "pending queued paused skipped cleared draining warning at_capacity",
+    "yellow": "pending polling queued paused skipped cleared draining warning at_capacity",
     "bright_black": "disabled canceled stopped ignored unmatched idle",
 }
 

@@ -7,7 +7,7 @@ Does not belong here: rules of other packages; duties call their functions.
 from agents_app.maintenance import doctor
 from agents_app.maintenance.beat_status import BeatStatus
 from agents_app.maintenance.doctor import examine, examine_rows
-from agents_app.maintenance.duties import DUTIES, RULES
+from agents_app.maintenance.duties import DUTIES, POLL_WORK_SOURCES, RULES
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
 from agents_app.maintenance.metrics import Histogram, ValueMetric, read_metrics
 from agents_app.maintenance.retention import old_rows, remove_old_rows
@@ -15,6 +15,7 @@ from agents_app.maintenance.retention import old_rows, remove_old_rows
 __all__ = [
     "DUTIES",
     "OK",
+    "POLL_WORK_SOURCES",
     "RULES",
     "WARNING",
     "WRONG",

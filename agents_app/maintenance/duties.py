@@ -10,9 +10,11 @@ from agents_app.maintenance.snapshots import take_snapshot
 from agents_app.maintenance.totals import count_totals
 from agents_app.notifications import notify
 from agents_app.rules.engine import ActionExecutor, evaluate_rules
+from agents_app.work_sources import serve_work_sources
 from agents_app.worker import this_host, utc_now
 
 RULES = ActionExecutor(CONF.project, utc_now)
+POLL_WORK_SOURCES = "agents_app.tasks.poll_work_sources"
 
 
 def _reconcile(now: datetime) -> None:
@@ -30,4 +32,5 @@ DUTIES: Mapping[str, Callable[[datetime], object]] = {
     "agents_app.tasks.retention": remove_old_rows,
     "agents_app.tasks.count_totals": count_totals,
     "agents_app.tasks.obey_rules": _evaluate_rules,
+    POLL_WORK_SOURCES: serve_work_sources,
 }

@@ -23,7 +23,9 @@ from agents_app.models import (
     Schedule,
     Tenant,
     WebhookSource,
+    WorkClaim,
     WorkItem,
+    WorkSource,
 )
 from agents_app.notifications import target_label
 from agents_app.project import missing_source
@@ -175,6 +177,17 @@ def check_notifications(_: datetime) -> CheckResults:
         yield WARNING, detail, "check [[notify]] in config.toml; sending is retried for a day"
 
 
+def check_work_sources(_: datetime) -> CheckResults:
+    """Sources that could not be read at the last poll, and claims that could not be reported."""
+    for source in WorkSource.objects.exclude(last_error="").order_by("pk"):
+        advice = "check `work_source` of the agent or schedule; the next firing tries again"
+        yield WARNING, f"{source}: {source.last_error}", advice
+    stuck = WorkClaim.objects.exclude(stage=WorkClaim.Stage.ENDED).filter(tries__gt=1)
+    for claim in stuck.select_related("source").order_by("pk"):
+        detail = f"{claim.source}: {claim.item_id} is not reported: {claim.last_error}"
+        yield WARNING, detail, "the report is tried again; check the rights of the credential"
+
+
 def check_budgets(_: datetime) -> CheckResults:
     """A used-up budget is no error, but an easily overlooked reason why nothing runs."""
     advice = "raise the budget in the file, or wait"
@@ -239,6 +252,7 @@ FLEET_CHECKS: Mapping[str, Check] = {
     "webhooks": check_webhooks,
     "queues": check_queues,
     "notifications": check_notifications,
+    "work sources": check_work_sources,
     "budgets": check_budgets,
     "rules": check_rules,
 }

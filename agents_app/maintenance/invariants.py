@@ -225,7 +225,7 @@ def active_schedule_without_a_next_fire_time(_: datetime) -> Rows:
     # A one-shot that has fired is active until its work has ended; cleared work may be restored.
     unfinished = [WorkItem.State.QUEUED, WorkItem.State.ADMITTED, WorkItem.State.CLEARED]
     work = WorkItem.objects.filter(schedule=OuterRef("pk"), state__in=unfinished)
-    undecided = Firing.objects.filter(schedule=OuterRef("pk"), outcome="")
+    undecided = Firing.objects.filter(schedule=OuterRef("pk"), outcome__in=["", "polling"])
     return idle.exclude(Exists(work), one_shot=True).exclude(Exists(undecided), one_shot=True)
 
 

@@ -18,6 +18,7 @@ from agents_app.models import (
     RunEvent,
     Tenant,
     Usage,
+    WorkClaim,
     Worker,
     WorkItem,
 )
@@ -61,7 +62,10 @@ def _old_rows_of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]
     days = tenant.settings.get("history_retention_days", DEFAULT_RUN_DAYS)
     before = now - timedelta(days=days)
     yield WorkItem.objects.filter(tenant=tenant, finished_at__lt=before)
-    yield Firing.objects.filter(tenant=tenant, recorded_at__lt=before).exclude(outcome="")
+    yield Firing.objects.filter(tenant=tenant, recorded_at__lt=before).exclude(
+        outcome__in=["", Firing.Outcome.POLLING]
+    )
+    yield WorkClaim.objects.filter(tenant=tenant, ended_at__lt=before)
     yield RunEvent.objects.filter(tenant=tenant, run__isnull=True, at__lt=before)
     yield Message.objects.filter(tenant=tenant, created_at__lt=before, read_at__lt=before)
 

@@ -40,6 +40,13 @@ class Counted:
     def count(self, *key: str, by: float = 1) -> None:
         self.counts[key] = self.counts.get(key, 0) + by
 
+    def count_outcome(self, firing_id: int, outcome: str, reason: str) -> None:
+        """A firing that polls its work source has no outcome yet."""
+        if outcome in {Firing.Outcome.UNDECIDED, Firing.Outcome.POLLING}:
+            self.left.append(firing_id)
+        else:
+            self.count("firings", outcome, reason)
+
 
 def count_totals(now: datetime) -> None:
     """Count the new rows of each table; called by beat."""
@@ -125,10 +132,7 @@ def _firings(after: int, upto: int) -> Counted:
     ):
         seconds = max(0.0, (recorded_at - due_at).total_seconds())
         observe(counted.counts, ("firing_lateness_seconds",), LATE_SECONDS, seconds)
-        if outcome:
-            counted.count("firings", outcome, reason)
-        else:
-            counted.left.append(key)
+        counted.count_outcome(key, outcome, reason)
     return counted
 
 
@@ -145,10 +149,7 @@ def _count_decided(now: datetime) -> None:
 def _count_outcomes(keys: Sequence[int], counted: Counted) -> None:
     rows = Firing.objects.filter(pk__in=keys).order_by("pk")
     for key, outcome, reason in rows.values_list("pk", "outcome", "reason"):
-        if outcome:
-            counted.count("firings", outcome, reason)
-        else:
-            counted.left.append(key)
+        counted.count_outcome(key, outcome, reason)
 
 
 FIRINGS = "drover_firing"

@@ -19,6 +19,7 @@ from agents_app.models.schedule import Firing, Schedule
 from agents_app.models.tenant import DEFAULT_TENANT, ApiToken, Tenant
 from agents_app.models.webhook import Delivery, WebhookSecret, WebhookSource
 from agents_app.models.work import Trigger, WorkItem
+from agents_app.models.work_source import WorkClaim, WorkSource
 
 __all__ = [
     "DEFAULT_TENANT",
@@ -50,7 +51,9 @@ __all__ = [
     "Usage",
     "WebhookSecret",
     "WebhookSource",
+    "WorkClaim",
     "WorkItem",
+    "WorkSource",
     "Worker",
     "queue_name",
 ]

@@ -49,6 +49,8 @@ class Agent(models.Model):
     hooks = models.JSONField(default=dict, blank=True)
     credentials = models.JSONField(default=list, blank=True)
     webhooks = models.JSONField(default=list, blank=True)
+    # Polled before a firing starts a run, unless the schedule has a source of its own.
+    work_source = models.JSONField(null=True, blank=True)
 
     # Of the files of the agent: with an unchanged hash nothing is written.
     definition_hash = models.CharField(max_length=64, blank=True, editable=False)

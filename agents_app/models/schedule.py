@@ -84,6 +84,8 @@ class Schedule(models.Model):
         max_length=6, choices=OverlapHour.choices, default=OverlapHour.FIRST
     )
     prompt = models.TextField(blank=True)
+    # Polled before a firing starts a run; NULL: the work source of the agent, if it has one.
+    work_source = models.JSONField(null=True, blank=True)
     overlap = models.CharField(max_length=12, choices=Overlap.choices, default=Overlap.SKIP)
     catch_up = models.CharField(max_length=8, choices=CatchUp.choices, default=CatchUp.LAST)
     catch_up_window_seconds = models.FloatField(default=3600)
@@ -147,6 +149,8 @@ class Firing(models.Model):
 
     class Outcome(models.TextChoices):
         UNDECIDED = "", "undecided"
+        # Its work source is being asked for an item.
+        POLLING = "polling"
         STARTED = "started"
         QUEUED = "queued"
         SKIPPED = "skipped"
@@ -161,6 +165,8 @@ class Firing(models.Model):
         TENANT_DISABLED = "tenant_disabled"
         MISSED = "missed"
         STOPPING = "stopping"
+        NO_WORK = "no_work"
+        SOURCE_FAILED = "source_failed"
 
     tenant = owner()
     schedule = models.ForeignKey(
@@ -188,6 +194,7 @@ class Firing(models.Model):
                 fields=["decide_at", "id"], name="firing_undecided", condition=Q(outcome="")
             ),
             models.Index(fields=["recorded_at"], name="firing_expired"),
+            models.Index(fields=["id"], name="firing_polling", condition=Q(outcome="polling")),
         ]
 
     def __str__(self) -> str:

@@ -182,6 +182,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "hooks": asdict(spec.hooks) | {"metadata_file": spec.metadata_file},
         "credentials": list(spec.credentials),
         "webhooks": [asdict(webhook) for webhook in spec.webhooks],
+        "work_source": spec.work_source.as_columns() if spec.work_source else None,
     }
 
 
@@ -232,6 +233,7 @@ def _schedule_columns(agent: Agent, spec: ScheduleSpec) -> dict[str, Any]:
         "source": Schedule.Source.FILE,
         "text": spec.expression,
         "timezone": spec.timezone or HOST_ZONE,
+        "work_source": spec.work_source.as_columns() if spec.work_source else None,
     }
 
 

@@ -164,6 +164,8 @@ SKIP_REASON_TEXTS: Mapping[str, str] = {
     R.TENANT_DISABLED: "the tenant was disabled",
     R.MISSED: "Drover did not run at that time, and the firing was not caught up",
     R.STOPPING: "the scheduler was draining or stopped",
+    R.NO_WORK: "its work source had no item to work on",
+    R.SOURCE_FAILED: "its work source could not be read; the page of the work source has the error",
 }
 # The reason stored with a firing whose schedule was paused or canceled after it was recorded.
 SCHEDULE_BLOCKS: Mapping[str, str] = {

@@ -20,6 +20,7 @@ from agents_app.models import (
     Scheduler,
     Tenant,
     Trigger,
+    WorkClaim,
     WorkItem,
 )
 from agents_app.runs import dispatch, lifecycle
@@ -273,6 +274,11 @@ def drop_work(item: WorkItem, by: str, now: datetime) -> bool:
 
 def restore_work(item: WorkItem, by: str, now: datetime) -> bool:
     about = f"work item {item.pk}: restored by {by}"
+    if WorkClaim.objects.filter(work_item=item, stage=WorkClaim.Stage.ENDED).exists():
+        raise Refused(
+            f"work item {item.pk} had an item of a work source, which has been given back: the "
+            "schedule takes it again when it is ready"
+        )
     restored = item.state in RESTORABLE and _commit_with_event(
         lambda: lifecycle.restore_work(item.pk, item.state, now),
         journal.JournalEntry(
@@ -298,6 +304,8 @@ def break_lock(lock: ResourceLock, by: str, now: datetime) -> bool:
 def restore_cleared(tenant: Tenant, by: str, now: datetime) -> int:
     """Return all cleared work items of a tenant to their queues in their old order."""
     cleared = WorkItem.objects.filter(tenant=tenant, state=WorkItem.State.CLEARED).order_by("id")
+    # Items of work sources that were given back are taken again by their schedules.
+    cleared = cleared.exclude(claim__stage=WorkClaim.Stage.ENDED)
     items = list(cleared.values_list("pk", flat=True))
 
     def change() -> int:

@@ -9,7 +9,7 @@ from agents_app.runs.block_reasons import BLOCK_SQL, BLOCK_TABLES, BY_CODE, Bloc
 
 _AGENT = f"""
 SELECT a.tenant_id, a.scale, a.max_reruns, a.retries, a.revision, a.timeout_seconds, t.scale,
-    a.name, {BLOCK_SQL}
+    a.name, {BLOCK_SQL}, a.work_source IS NOT NULL
 FROM {BLOCK_TABLES}
 WHERE a.id = %s"""  # noqa: S608
 _LOCK_AGENT = _AGENT + ENGINE.row_lock("a")
@@ -38,6 +38,7 @@ class AgentGate:
     tenant_scale: int | None
     name: str
     block_code: str
+    has_work_source: bool = False
 
     @property
     def block(self) -> Block | None:

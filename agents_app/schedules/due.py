@@ -126,7 +126,7 @@ def next_fire_after_pause(
 
 
 def _has_unfinished_work(schedule: Schedule) -> bool:
-    undecided = schedule.firings.filter(outcome=Firing.Outcome.UNDECIDED)
+    undecided = schedule.firings.filter(outcome__in=["", Firing.Outcome.POLLING])
     return bool(read_live_states([schedule.pk])) or undecided.exists()
 
 

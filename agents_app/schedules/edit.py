@@ -251,7 +251,7 @@ def _name_from(text: str) -> str:
 def _refuse_retry(schedule: Schedule, failed: "QuerySet[WorkItem]") -> None:
     if schedule.state == S.CANCELED:
         raise Refused("a canceled schedule cannot be retried: create a new one")
-    undone = schedule.firings.exclude(outcome__in=["", "started", "queued"])
+    undone = schedule.firings.exclude(outcome__in=["", "polling", "started", "queued"])
     has_failed = schedule.state == S.FAILED or failed.exists() or undone.exists()
     if schedule.state == S.COMPLETED or not has_failed:
         raise Refused(
@@ -260,7 +260,8 @@ def _refuse_retry(schedule: Schedule, failed: "QuerySet[WorkItem]") -> None:
 
 
 def _cancel_work(schedule: Schedule, now: datetime) -> int:
-    undecided = schedule.firings.filter(outcome=Firing.Outcome.UNDECIDED)
+    # The poll of a work source finds that its firing was skipped, and releases what it claimed.
+    undecided = schedule.firings.filter(outcome__in=["", "polling"])
     firings = undecided.update(outcome=Firing.Outcome.SKIPPED, reason=Firing.Reason.DISABLED)
     queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
     reason = "its schedule was canceled"

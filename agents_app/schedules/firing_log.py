@@ -56,7 +56,11 @@ def log_decided(firings: Sequence[LoggedFiring]) -> None:
 
 
 def _log_outcome(outcome: str, reason: str, context: dict[str, object]) -> None:
-    if outcome == Firing.Outcome.SKIPPED:
+    if outcome == Firing.Outcome.POLLING:
+        log.info("firing.polling", **context)
+    elif reason == Firing.Reason.NO_WORK:
+        log.info("firing.skipped", **context, reason=str(reason))
+    elif outcome == Firing.Outcome.SKIPPED:
         log.warning("firing.skipped", **context, reason=str(reason))
     elif outcome == Firing.Outcome.QUEUED:
         log.info("firing.queued", **context)

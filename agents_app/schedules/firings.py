@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 import structlog
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, QuerySet
 
 from agents_app.database import execute, in_transaction
-from agents_app.models import Firing, Run, Schedule, Trigger, WorkItem
+from agents_app.models import Agent, Firing, Run, Schedule, Trigger, WorkItem
 from agents_app.runs import (
     AGENT_MISSING,
     SCHEDULE_BLOCKS,
@@ -147,6 +148,51 @@ def read_live_states(schedule_ids: Collection[int]) -> dict[int, set[str]]:
     return live
 
 
+# --- firings that poll a work source --------------------------------------------------------
+
+
+def start_polled(firing_id: int, context: str, now: datetime) -> WorkItem | None:
+    """Enqueue the item that a poll has claimed; None if the firing no longer polls.
+
+    In the caller's transaction; locks the agent. Raises Refused if the agent refuses work.
+    """
+    firing = _lock_polling(firing_id)
+    if firing is None:
+        return None
+    item = enqueue_in_transaction(replace(_request_of(firing), context=context), now)
+    _record(_decision_of(item), [firing])
+    _log_polled(firing, _decision_of(item))
+    return item
+
+
+def skip_polled(firing_id: int, reason: str, now: datetime) -> bool:
+    """Skip a firing whose poll has found nothing; in the caller's transaction."""
+    firing = _lock_polling(firing_id)
+    if firing is None:
+        return False
+    decision: Decision = (Firing.Outcome.SKIPPED, reason)
+    _record(decision, [firing])
+    _update_skipped_schedules(reason, [firing], now, missing=False)
+    _log_polled(firing, decision)
+    return True
+
+
+def _lock_polling(firing_id: int) -> Firing | None:
+    polling = Firing.objects.filter(pk=firing_id, outcome=Firing.Outcome.POLLING)
+    agent_id = polling.values_list("schedule__agent", flat=True).first()
+    if agent_id is None:
+        return None
+    lock_agent(agent_id)
+    # Read again: the firing may have been skipped before the lock was taken.
+    return polling.select_related("schedule").first()
+
+
+def _log_polled(firing: Firing, decision: Decision) -> None:
+    name = Agent.objects.values_list("name", flat=True).get(pk=firing.schedule.agent_id)
+    logged = _logged(firing, name, decision)
+    transaction.on_commit(lambda: log_decided([logged]))
+
+
 # --- one firing -----------------------------------------------------------------------------
 
 
@@ -160,14 +206,29 @@ def _decide(
         return Firing.Outcome.SKIPPED, gate.blocked_reason if gate else Firing.Reason.DISABLED
     if reason := _overlap_reason(schedule, live, now):
         return Firing.Outcome.SKIPPED, reason
-    if schedule.overlap == Schedule.Overlap.SKIP and (
+    polls = gate.has_work_source or schedule.work_source is not None
+    # With a work source, items wait there: another Drover with a free slot may take them.
+    if (polls or schedule.overlap == Schedule.Overlap.SKIP) and (
         full or find_free_slots(schedule.agent_id, gate) is None
     ):
         return AT_CAPACITY
+    if polls:
+        return _begin_poll(schedule)
     item = enqueue_in_transaction(_request_of(firing), now)
     live.add(item.state)
+    return _decision_of(item)
+
+
+def _decision_of(item: WorkItem) -> Decision:
     queued = item.state == WorkItem.State.QUEUED
     return (Firing.Outcome.QUEUED if queued else Firing.Outcome.STARTED), ""
+
+
+def _begin_poll(schedule: Schedule) -> Decision:
+    """The work source is asked later, on a thread of its own: it may be slow."""
+    if schedule.firings.filter(outcome=Firing.Outcome.POLLING).exists():
+        return Firing.Outcome.SKIPPED, Firing.Reason.ALREADY_RUNNING
+    return Firing.Outcome.POLLING, ""
 
 
 def _overlap_reason(schedule: Schedule, live: set[str], now: datetime) -> str:

@@ -137,6 +137,8 @@ def explain_outcome(firing: Firing, timezone: str) -> str:
     )
     if firing.outcome == Firing.Outcome.UNDECIDED:
         return f"recorded{late}, and it is decided at {decided}"
+    if firing.outcome == Firing.Outcome.POLLING:
+        return f"its work source is being asked for an item{late}"
     if firing.outcome == Firing.Outcome.STARTED:
         return f"a slot was free{late}"
     if firing.outcome == Firing.Outcome.QUEUED:

@@ -19,6 +19,7 @@ from agents_app.secrets.store import (
     redactor_for,
     redactor_of_tenant,
     value_of,
+    values_of,
 )
 from agents_app.secrets.types import (
     CREDENTIAL_TYPES,
@@ -69,5 +70,6 @@ __all__ = [
     "type_of",
     "unseal",
     "value_of",
+    "values_of",
     "with_variables",
 ]

@@ -131,8 +131,13 @@ def sealed_name(name: Name) -> str:
     return f"{name.type}:{name.instance}"
 
 
-def value_of(tenant_id: int, text: str) -> str:
-    """The value of a credential with a single text; empty if it is not set."""
+def values_of(tenant_id: int, text: str) -> dict[str, str]:
+    """The fields of a credential; empty if it is not set."""
     name = parse_name(text)
     stored = _stored(tenant_id, [name])
-    return decrypted_values(stored[name]).get(VALUE, "") if name in stored else ""
+    return decrypted_values(stored[name]) if name in stored else {}
+
+
+def value_of(tenant_id: int, text: str) -> str:
+    """The value of a credential with a single text; empty if it is not set."""
+    return values_of(tenant_id, text).get(VALUE, "")

@@ -69,7 +69,20 @@ def _token(*variables: str) -> CredentialType:
 
 CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
     "github_token": _token("GITHUB_TOKEN", "GH_TOKEN"),
+    "github_app": CredentialType(
+        {
+            "app_id": CredentialField(("GITHUB_APP_ID",), is_secret=False),
+            "installation_id": CredentialField(("GITHUB_APP_INSTALLATION_ID",), is_secret=False),
+            "private_key": CredentialField(("GITHUB_APP_PRIVATE_KEY",)),
+        }
+    ),
     "gitlab_token": _token("GITLAB_TOKEN"),
+    "jira_token": CredentialType(
+        {
+            "email": CredentialField(("JIRA_EMAIL",), is_secret=False, is_needed=False),
+            "token": CredentialField(("JIRA_API_TOKEN",)),
+        }
+    ),
     "anthropic_key": _token("ANTHROPIC_API_KEY"),
     "openai_key": _token("OPENAI_API_KEY"),
     "gemini_key": _token("GEMINI_API_KEY"),

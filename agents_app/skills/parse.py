@@ -23,6 +23,7 @@ from agents_app.skills.tables import (
 )
 from agents_app.skills.toml_reader import read_toml
 from agents_app.skills.webhooks import check_filters, read_sources, read_webhooks
+from agents_app.skills.work_sources import read_work_source
 
 # The name of the agent is that of its directory; `name:` in the file is the title.
 _NOT_IN_FILES = {"name", "title", "instructions", "source_path"}
@@ -143,6 +144,8 @@ def _build_agent(
     table = _with_defaults(fields.data, project)
     schedule, schedules = table.pop("schedule", None), table.pop("schedules", {})
     table["webhooks"] = read_webhooks(table.get("webhooks", []))
+    source = read_work_source(table.get("work_source"), layer, ("work_source",))
+    table["work_source"] = source
     own = {"name": name, "instructions": body, "source_path": skill.path}
     spec = build_spec(AgentSpec, {**table, **own}, layer)
     timezone = spec.timezone if spec else None

@@ -8,6 +8,7 @@ from agents_app.skills.document import KeyPath
 from agents_app.skills.fields import did_you_mean
 from agents_app.skills.specs import Overlap, ScheduleSpec
 from agents_app.skills.tables import Layer, build_spec, excerpt, file_fields, normalize_table
+from agents_app.skills.work_sources import read_work_source
 from agents_app.triggers import (
     UNTIMED_TYPES,
     IntervalTrigger,
@@ -66,9 +67,11 @@ def _read_one(
         return None
     expression = _expression(values, at, layer)
     values.update(_jitter(values.pop("jitter", 0), expression, at, layer))
+    source = read_work_source(values.pop("work_source", None), layer, (*at, "work_source"))
     values.setdefault("timezone", timezone)
     values.setdefault("overlap", _default_overlap(expression))
-    return build_spec(ScheduleSpec, {"name": name, "expression": expression, **values}, layer, at)
+    values |= {"name": name, "expression": expression, "work_source": source}
+    return build_spec(ScheduleSpec, values, layer, at)
 
 
 def _expression(table: dict[str, Any], at: KeyPath, layer: Layer) -> str:

@@ -130,12 +130,24 @@ class WebhookSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSourceSpec:
+    """The kind defines the fields of `settings`, which stand beside `type` in files."""
+
+    type: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_columns(self) -> dict[str, Any]:
+        return {"type": self.type, **self.settings}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSpec:
     """`expression` is a text for `parse_when`; without `timezone` the host's zone applies."""
 
     name: str
     expression: str
     prompt: str = ""
+    work_source: WorkSourceSpec | None = None
     timezone: Zone | None = None
     overlap: Overlap = "skip"
     catch_up: CatchUp = "last"
@@ -165,6 +177,7 @@ class AgentSpec:
     harness_args: Texts = ()
     budget: BudgetSpec = field(default_factory=BudgetSpec)
     webhooks: tuple[WebhookSpec, ...] = ()
+    work_source: WorkSourceSpec | None = None
     scale: Slots = 1
     timeout_seconds: Seconds = 900.0
     work_queue_size: Positive = 100

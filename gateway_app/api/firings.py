@@ -15,7 +15,7 @@ from gateway_app.api.run_shapes import RunState
 from gateway_app.api.tenant_rows import find_agent, find_schedule, firings_of
 
 router = Router(tags=["schedules"])
-Outcome = Literal["undecided", "started", "queued", "skipped", "failed"]
+Outcome = Literal["undecided", "polling", "started", "queued", "skipped", "failed"]
 
 
 class FiringShape(Shape):

@@ -22,6 +22,7 @@ ORDER = (
     "agents_app.redaction",
     "agents_app.webhooks.providers",
     "agents_app.rules.language",
+    "agents_app.work_sources.kinds",
     # rows
     "agents_app.database",
     "agents_app.models",
@@ -39,6 +40,7 @@ ORDER = (
     "agents_app.signals",
     "agents_app.launch",
     "agents_app.worker",
+    "agents_app.work_sources",
     "agents_app.rules",
     "agents_app.project",
     "agents_app.reports",
@@ -82,6 +84,7 @@ PURE_MODULES = frozenset(
         "signals.fields",
         "signals.lock_uris",
         "skills",
+        "work_sources.texts",
     )
 )
 # An edge that is part of another one, and the two processes that `up` starts.

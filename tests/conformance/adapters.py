@@ -17,6 +17,7 @@ from tests.conformance import injection_adapter
 from tests.conformance.fleet_adapters import FLEET_ADAPTERS
 from tests.conformance.hooks_adapters import HOOKS_ADAPTERS
 from tests.conformance.rules_adapters import RULES_ADAPTERS
+from tests.conformance.worksource_adapters import WORKSOURCE_ADAPTERS
 
 Case = dict[str, Any]
 
@@ -262,4 +263,4 @@ ADAPTERS |= {
     "webhook.filter": webhook_filter,
     "webhook.filter_fields": webhook_filter_fields,
 }
-ADAPTERS |= FLEET_ADAPTERS | RULES_ADAPTERS | HOOKS_ADAPTERS
+ADAPTERS |= FLEET_ADAPTERS | RULES_ADAPTERS | HOOKS_ADAPTERS | WORKSOURCE_ADAPTERS

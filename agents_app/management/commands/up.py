@@ -21,7 +21,7 @@ from agents_app.installation import (
     hold_lock,
     repair_permissions,
 )
-from agents_app.models import DEFAULT_TENANT, Agent, NotifyTarget, Tenant, WebhookSource
+from agents_app.models import DEFAULT_TENANT, Agent, NotifyTarget, Schedule, Tenant, WebhookSource
 from agents_app.project import sync_project
 from agents_app.runs import control
 from agents_app.skills import discover_project
@@ -103,6 +103,9 @@ def prepare() -> None:
 def secret_variables() -> dict[str, str]:
     """The variable with the names of all variables that sources and targets refer to."""
     references = [each for row in WebhookSource.objects.all() for each in row.secret_refs]
+    for rows in (Agent.objects, Schedule.objects):
+        found = rows.filter(work_source__isnull=False).values_list("work_source", flat=True)
+        references += [source.get("auth", "") for source in found if source]
     for target in NotifyTarget.objects.all():
         references += [target.url, target.secret_ref]
     referred = {each.removeprefix("env:") for each in references if each.startswith("env:")}

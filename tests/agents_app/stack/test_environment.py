@@ -34,7 +34,7 @@ ENV = {
         ("PGPASSFILE", DJANGO),
         ("REDIS_URL", {*DJANGO, "flower"}),
         ("DROVER_SECRET_KEY", DJANGO),
-        ("DROVER_CREDENTIAL_KEYS", DJANGO - {"beat"}),
+        ("DROVER_CREDENTIAL_KEYS", DJANGO),
         ("HOOK_SECRET", {"beat", "gateway"}),
         ("SLACK_URL", {"beat", "gateway"}),
         ("DROVER_ADMIN_PASSWORD", set()),

@@ -27,6 +27,11 @@ _ACCEPTS = {
     "absolute_path": "absolute path, or one that begins with `~/`",
     "event_name": "event name",
     "filter_value": "text or list of texts",
+    "repository": "`owner/name`",
+    "short_key": "key: `ENG`",
+    "label_list": "text or list of texts",
+    "auth_reference": "`type`, `type:instance`, `env:NAME` or `file:path`",
+    "server_url": "URL",
 }
 _PLAIN: dict[Any, str] = {
     str: "text",
@@ -154,7 +159,22 @@ def render_skill() -> str:
         "Filters stand beside `source`; the names of the filters depend on the provider.",
         field_table(specs.WebhookSpec, "webhook"),
         _filters(),
+        *_work_sources(),
     )
+
+
+def _work_sources() -> tuple[str, ...]:
+    from agents_app.work_sources.kinds import KINDS
+    from agents_app.work_sources.kinds.settings import SourceLabels
+
+    parts = [
+        "## `work_source`",
+        "`type` selects the system; the other fields depend on it. "
+        "See [Let an agent work through issues](../guides/work-sources.md).",
+    ]
+    for name, kind in KINDS.items():
+        parts += [f"### `type: {name}`", field_table(kind.settings, f"source_{name}")]
+    return (*parts, "### Labels of a work source", field_table(SourceLabels, "source_labels"))
 
 
 def _filters() -> str:
