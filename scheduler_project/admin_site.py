@@ -81,6 +81,8 @@ _INTERACTION = [
 _INTEGRATIONS = [
     _table("webhook", "agents_app.delivery"),
     _table("rss_feed", "agents_app.webhooksource"),
+    _table("assignment", "agents_app.worksource"),
+    _table("assignment_ind", "agents_app.workclaim"),
     _table("campaign", "agents_app.notifytarget"),
 ]
 _HISTORY = [

@@ -22,6 +22,7 @@ from agents_app.admin import (
     runs,
     schedules,
     tokens,
+    work_sources,
 )
 
 admin.site.index_template = "drover/overview.html"
@@ -42,4 +43,5 @@ __all__ = [
     "runs",
     "schedules",
     "tokens",
+    "work_sources",
 ]

@@ -22,7 +22,7 @@ FRESH = timedelta(minutes=15)
 # The tables that findings quote: pause notes, names of credentials, lines of rules.
 _QUOTED = (
     *("worker", "scheduler", "tenant", "agent", "schedule", "workitem"),
-    *("credential", "notifytarget", "rulestate"),
+    *("credential", "notifytarget", "rulestate", "worksource"),
 )
 _TITLES = {WRONG: "Problems", WARNING: "Warnings", OK: "Healthy"}
 _COMMAND = re.compile(r"(?:python )?manage\.py [a-z].*|docker pull \S+")

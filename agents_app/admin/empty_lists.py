@@ -80,6 +80,15 @@ EMPTY_LISTS: Mapping[str, EmptyList] = {
         "No webhook secrets yet",
         "Add a secret on the page of its webhook source. Signatures are checked with it.",
     ),
+    "worksource": EmptyList(
+        "No work sources yet",
+        "A work source gives an agent issues or files to work on. Add `work_source` to the agent "
+        "or to one of its schedules; it appears here with its first poll.",
+    ),
+    "workclaim": EmptyList(
+        "No claims yet",
+        "A claim is an item of a work source that an agent works on, from its start to its report.",
+    ),
     "notifytarget": EmptyList(
         "No notifications configured",
         "Add [[notify]] to config.toml to send events, such as failed runs, to a URL.",

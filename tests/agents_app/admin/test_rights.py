@@ -31,6 +31,8 @@ from agents_app.models import (
     Usage,
     WebhookSecret,
     WebhookSource,
+    WorkClaim,
+    WorkSource,
 )
 from agents_app.secrets.credentials import set_credential
 from agents_app.secrets.types import parse_name
@@ -100,6 +102,11 @@ def _what_only_time_brings(fleet: Fleet) -> None:
     )
     create_token(tenant, "ci", "read", "ann", NOON)
     NotifyTarget.objects.create(tenant=tenant, url="https://example.com/hook")
+    source = WorkSource.objects.create(tenant=tenant, type="github", name="o/r", fingerprint="x")
+    WorkClaim.objects.create(
+        **{"tenant": tenant, "source": source, "agent": run.agent, "item_id": "github-1"},
+        **{"item_key": "x", "ready_at": NOON, "created_at": NOON},
+    )
     LoginFailure.objects.create(user_name="eve", address="192.0.2.1", at=NOON)
     LockWait.objects.create(
         tenant=tenant, uri="file:///x", holder="other", since=NOON, asked_at=NOON
