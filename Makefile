@@ -14,8 +14,8 @@ run: $(VENV)/.installed
 # and Redis do the same on any database.
 ON_ROWS := $(addprefix tests/agents_app/,accounts admin/test_admin.py admin/test_scale.py budgets \
   database events maintenance notifications output project reports runs schedules secrets signals \
-  webhooks worker rules/engine) $(addprefix tests/gateway_app/,api signals streams webhooks) \
-  tests/races tests/simulation/test_downtime.py \
+  webhooks work_sources/test_directory.py work_sources/test_interrupted.py worker rules/engine) \
+  $(addprefix tests/gateway_app/,api signals streams webhooks) tests/races tests/simulation/test_downtime.py \
   $(addprefix tests/faults/test_,gateway_killed.py gateway_postgres.py postgres_away.py) \
   --ignore tests/gateway_app/api/test_live.py
 # Every day the tests of the packages. CI asks for everything: the second database, and directories
