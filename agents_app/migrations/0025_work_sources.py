@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents_app', '0021_sandbox_of_runs'),
+        ('agents_app', '0024_hooks_metadata_of_runs'),
     ]
 
     operations = [
