@@ -7,7 +7,12 @@ from difflib import get_close_matches
 MAX_NAME_LENGTH = 64
 _AGENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?=[a-z0-9]))*")
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_OTHER_SPELLINGS = {"max_work_queue_size": "work_queue_size", "cron": "expression"}
+_OTHER_SPELLINGS = {
+    "max_work_queue_size": "work_queue_size",
+    "webhook_queue_size": "work_queue_size",
+    "max_trigger_depth": "max_call_depth",
+    "cron": "expression",
+}
 
 
 def agent_name_problem(name: str) -> str | None:

@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -123,8 +124,8 @@ def _is_due(moment: datetime | None, now: datetime) -> bool:
 
 
 def _watch() -> None:
-    def changed() -> None:
-        sync_project(CONF.project, utc_now())
+    def changed() -> Collection[Path]:
+        return sync_project(CONF.project, utc_now()).files
 
     watch_project(CONF.project, changed, threading.Event())
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import PurePath
 from typing import Any
 
 from django.http import HttpRequest
@@ -72,7 +71,7 @@ def definition_of(agent: Agent) -> dict[str, Any]:
     return {
         "instructions": "" if is_script else as_html(agent.instructions),
         "script": agent.instructions if is_script else "",
-        "file": str(PurePath(agent.directory) / "SKILL.md") if agent.directory else "",
+        "file": str(agent.definition_file) if agent.directory else "",
         "command": " ".join(str(word) for word in command),
         "isolation": agent.runtime.get("type", "process"),
     }

@@ -18,6 +18,7 @@ from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.formatting import exact, when
 from agents_app.admin.schedule_verbs import parse_moment
 from agents_app.clock import HOST_ZONE
+from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
 from agents_app.rules.engine import (
@@ -33,7 +34,7 @@ from agents_app.rules.engine import (
     start_silence,
     unread_file_notice,
 )
-from agents_app.rules.language import FILE_NAME
+from agents_app.rules.language import rules_file_label
 
 LIST = "admin:agents_app_rulestate_changelist"
 
@@ -123,7 +124,7 @@ class RuleStateAdmin(RecordAdmin):
             "loaded": when(book.loaded_at, now),
             "silence": _silence_text(book, now) if book.is_silent(now) else "",
             "buttons": self._file_buttons(request, book),
-            "file": FILE_NAME,
+            "file": rules_file_label(CONF.project),
         }
         return TemplateResponse(request, "drover/rules.html", context)
 

@@ -17,6 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 from agents_app.conf import CONF
 from agents_app.database import ENGINE
 from agents_app.errors import DroverError
+from agents_app.formats import read_project
 from agents_app.installation import client_url, redis_url
 from agents_app.maintenance.findings import (
     OK,
@@ -41,7 +42,6 @@ from agents_app.models import (
     Worker,
 )
 from agents_app.runs import SILENT_BEAT_SECONDS, read_scheduler, shutdown
-from agents_app.skills import discover_project
 from agents_app.worker import boot_id, this_host
 
 LOW_DISK_BYTES, FULL_DISK_BYTES = 1_000_000_000, 100_000_000
@@ -149,13 +149,17 @@ def check_redis(_: datetime) -> CheckResults:
 
 
 def check_project(_: datetime) -> CheckResults:
-    found = discover_project(CONF.project)
+    found = read_project(CONF.project)
     for error in found.errors:
         for problem in error.each:
             yield WRONG, str(problem), "fix the file; the last valid definition stays in use"
     if not found.errors:
         verdict, advice = (OK, "") if found.agents else (WARNING, "add agents/<name>/SKILL.md")
-        yield verdict, f"{CONF.project}: {len(found.agents)} agents", advice
+        other = "" if found.format == "drover" else f" (format {found.format})"
+        yield verdict, f"{CONF.project}{other}: {len(found.agents)} agents", advice
+    if found.report:
+        detail = f"{len(found.report)} fields or files of {found.format} are not honoured"
+        yield WARNING, detail, "manage.py discover lists them"
 
 
 # --- the database ---------------------------------------------------------------------------

@@ -30,12 +30,13 @@ from agents_app.models import (
 from agents_app.notifications import target_label
 from agents_app.project import missing_source
 from agents_app.rules.language import (
-    FILE_NAME,
     Rule,
     parse_source,
     problem_with_position,
     read_source,
     rule_warnings,
+    rules_file,
+    rules_file_label,
 )
 from agents_app.runners import (
     DOCKER,
@@ -201,13 +202,13 @@ def check_budgets(_: datetime) -> CheckResults:
 
 def check_rules(now: datetime) -> CheckResults:
     """Checks the rules file on disk, also while beat does not run."""
-    source = read_source(CONF.project / FILE_NAME)
+    source, name = read_source(rules_file(CONF.project)), rules_file_label(CONF.project)
     for error in source.errors:
         detail = f"{problem_with_position(error)} (expected {error['expected']})"
-        yield WRONG, detail, f"fix {FILE_NAME}; manage.py rules test shows the line"
+        yield WRONG, detail, f"fix {name}; manage.py rules test shows the line"
     for book in RuleBook.objects.select_related("tenant"):
         if book.disabled_at:
-            advice = f"save {FILE_NAME} again, or restart Drover"
+            advice = f"save {name} again, or restart Drover"
             yield WRONG, f"no rule is evaluated: {book.crash}", advice
         if book.is_silent(now):
             until = (
@@ -216,9 +217,9 @@ def check_rules(now: datetime) -> CheckResults:
             detail = f"{book.silenced_by} silenced the messages of rules until {until}"
             yield WARNING, detail, "manage.py rules silence off"
     rules = parse_source(source).rules
-    yield from _list_some(list(_rule_warnings(rules)), f"fix {FILE_NAME}, or add the agent")
+    yield from _list_some(list(_rule_warnings(rules)), f"fix {name}, or add the agent")
     yield from _list_some(list(_failing_rules()), "manage.py rules list shows the next attempts")
-    yield OK, f"{len(rules)} in {FILE_NAME}", ""
+    yield OK, f"{len(rules)} in {name}", ""
 
 
 def _rule_warnings(rules: Iterable[Rule]) -> Iterator[str]:

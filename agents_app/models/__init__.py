@@ -4,7 +4,7 @@ Belongs here: columns, constraints and indexes.
 Does not belong here: decisions and state changes (runs.lifecycle).
 """
 
-from agents_app.models.agent import Agent, queue_name
+from agents_app.models.agent import SKILL_FILE, Agent, queue_name
 from agents_app.models.call import AgentCall, Message
 from agents_app.models.credential import Credential, Usage
 from agents_app.models.event import Heartbeat, RunEvent
@@ -24,6 +24,7 @@ from agents_app.models.work_source import WorkClaim, WorkSource
 __all__ = [
     "DEFAULT_TENANT",
     "LENT",
+    "SKILL_FILE",
     "Agent",
     "AgentCall",
     "ApiToken",

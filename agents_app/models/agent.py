@@ -1,12 +1,16 @@
 """Agents, as last read from their directories."""
 
+from pathlib import Path
+
 from django.db import models
 
 from agents_app.models.tenant import Tenant
 
+SKILL_FILE = "SKILL.md"
+
 
 class Agent(models.Model):
-    """A directory with a SKILL.md; the row remains after the directory, for its history."""
+    """An agent of the project; the row remains after its file, for its history."""
 
     class OnLost(models.TextChoices):
         FAIL = "fail"
@@ -18,6 +22,10 @@ class Agent(models.Model):
     instructions = models.TextField(blank=True)
     command = models.JSONField(default=list, blank=True)
     directory = models.CharField(max_length=1024, blank=True)
+    # The file in the directory that defines the agent; herdctl has files of other names.
+    file_name = models.CharField(
+        max_length=255, default=SKILL_FILE, db_default=SKILL_FILE, editable=False
+    )
 
     # Set by people at run time until the file changes again.
     scale = models.PositiveIntegerField(default=1)
@@ -73,6 +81,10 @@ class Agent(models.Model):
     def enabled(self) -> bool:
         """An agent with scale 0 or without a directory starts no runs."""
         return self.scale > 0 and self.removed_at is None
+
+    @property
+    def definition_file(self) -> Path:
+        return Path(self.directory or f"agents/{self.name}") / self.file_name
 
     @property
     def queue(self) -> str:

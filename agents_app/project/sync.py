@@ -12,7 +12,8 @@ from agents_app.accounts import removal
 from agents_app.budgets import holds
 from agents_app.clock import HOST_ZONE
 from agents_app.database import in_transaction
-from agents_app.models import DEFAULT_TENANT, Agent, Schedule, Tenant
+from agents_app.formats import ProjectDiscovery, read_project
+from agents_app.models import DEFAULT_TENANT, SKILL_FILE, Agent, Schedule, Tenant
 from agents_app.project.config_rows import sync_notification_targets, sync_webhook_sources
 from agents_app.runs import AGENT_MISSING, dispatch, schedule_states
 from agents_app.schedules import next_fire_after_pause, parse_schedule_text, set_next_fire
@@ -23,7 +24,6 @@ from agents_app.skills import (
     ProjectBudgetSpec,
     ProjectSpec,
     ScheduleSpec,
-    discover_project,
 )
 from agents_app.triggers import UNTIMED_TYPES, UntimedTrigger, parse_trigger
 
@@ -44,11 +44,11 @@ S = Schedule.State
 _last_good: dict[Path, ProjectSpec] = {}
 
 
-def sync_project(project: Path, now: datetime) -> Discovery:
+def sync_project(project: Path, now: datetime) -> ProjectDiscovery:
     """Read the directory, write the changes, and admit queued work if slots were added."""
-    discovery = discover_project(project, _last_good.get(project))
+    discovery = read_project(project, _last_good.get(project))
     changed = in_transaction(lambda: _sync(discovery, project in _last_good, now))
-    if not _config_is_broken(discovery):
+    if not discovery.config_is_broken:
         _last_good[project] = discovery.project
     if changed:
         holds.reevaluate_all(changed, now)
@@ -60,7 +60,7 @@ def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> int | Non
     """Write the changes; returns the tenant if queued work may be able to start."""
     tenant, created = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
     _sync_errors(tenant, discovery)
-    if _config_is_broken(discovery) and not has_last_good and not created:
+    if discovery.config_is_broken and not has_last_good and not created:
         # Invalid since before this start: the rows contain the last valid settings.
         return None
     changed = [_sync_project_settings(tenant, discovery, now)]
@@ -68,10 +68,6 @@ def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> int | Non
     if discovery.complete:
         _remove_missing(tenant, discovery, now)
     return tenant.pk if any(changed) else None
-
-
-def _config_is_broken(discovery: Discovery) -> bool:
-    return any(e.agent is None and Path(e.path).name == "config.toml" for e in discovery.errors)
 
 
 def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None:
@@ -166,6 +162,7 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "harness": spec.harness or "",
         "budget": _given(spec.budget),
         "directory": str(spec.directory),
+        "file_name": spec.source_path.name or SKILL_FILE,
         "scale": spec.scale,
         "timeout_seconds": spec.timeout_seconds,
         "work_queue_size": spec.work_queue_size,

@@ -1,26 +1,31 @@
-"""Watches the project directory, so that a saved file takes effect without a restart."""
+"""Watches the files of a project, so that a saved file takes effect without a restart."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import structlog
-from watchfiles import DefaultFilter, watch
+from watchfiles import Change, DefaultFilter, watch
 
 log = structlog.get_logger("drover.skills")
 SETTLE_MILLISECONDS = 300
 # Rescan also without a notification: some file systems send none.
 RESCAN_MILLISECONDS = 30_000
 
+# Reads the project, and returns files of it that a watch of the directory alone may miss.
+Changed = Callable[[], Collection[Path] | None]
 
-def watch_project(project: Path, changed: Callable[[], None], stop: threading.Event) -> None:
+
+def watch_project(project: Path, changed: Changed, stop: threading.Event) -> None:
     """Call `changed` at the start, after every change, and every 30 seconds; never raises."""
-    _call(changed)
+    files = _ReadFiles(project)
+    files.note(_call(changed))
     while not stop.is_set():
+        directories = files.directories
         try:
             for _ in watch(
-                project,
-                watch_filter=DefaultFilter(),
+                *directories,
+                watch_filter=files,
                 debounce=SETTLE_MILLISECONDS,
                 step=100,
                 rust_timeout=RESCAN_MILLISECONDS,
@@ -28,14 +33,40 @@ def watch_project(project: Path, changed: Callable[[], None], stop: threading.Ev
                 stop_event=stop,
                 raise_interrupt=False,
             ):
-                _call(changed)
+                files.note(_call(changed))
+                if files.directories != directories:
+                    break  # watch the others, too
         except (OSError, RuntimeError) as error:
             log.warning("project.not_watched", project=str(project), error=str(error))
             stop.wait(5)
 
 
-def _call(changed: Callable[[], None]) -> None:
+class _ReadFiles(DefaultFilter):
+    """Files of the project, and other files that were read, also in ignored directories."""
+
+    def __init__(self, project: Path) -> None:
+        super().__init__()
+        self.project = project
+        self.paths: frozenset[str] = frozenset()
+
+    def __call__(self, change: Change, path: str) -> bool:
+        outside = any(Path(path).is_relative_to(one) for one in self.directories[1:])
+        return path in self.paths or (not outside and super().__call__(change, path))
+
+    def note(self, files: Collection[Path] | None) -> None:
+        self.paths = frozenset(map(str, files or ()))
+
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """The project, and existing directories outside of it that contain files of it."""
+        outside = {Path(path).parent for path in self.paths}
+        others = {one for one in outside if not one.is_relative_to(self.project) and one.is_dir()}
+        return (self.project, *sorted(others))
+
+
+def _call(changed: Changed) -> Collection[Path] | None:
     try:
-        changed()
+        return changed()
     except Exception:
         log.exception("project.sync_failed")
+        return None

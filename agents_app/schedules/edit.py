@@ -6,7 +6,6 @@ from copy import copy
 from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -17,7 +16,7 @@ from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
-from agents_app.models import Agent, Firing, Schedule, Trigger, WorkItem
+from agents_app.models import SKILL_FILE, Agent, Firing, Schedule, Trigger, WorkItem
 from agents_app.runs import Request, enqueue_in_transaction, lifecycle, lock_agents, schedule_states
 from agents_app.schedules.due import next_fire_after_pause
 from agents_app.schedules.plan import fire_after_pause, parse_schedule_text, set_next_fire
@@ -193,13 +192,13 @@ def is_defined_in_file(schedule: Schedule) -> bool:
 def _refuse_if_defined_in_file(schedule: Schedule, verb: str) -> None:
     if not is_defined_in_file(schedule):
         return
-    agent = schedule.agent
-    directory = Path(agent.directory or f"agents/{agent.name}")
-    if directory.is_relative_to(CONF.project):
-        directory = directory.relative_to(CONF.project)
-    file = f"{directory.as_posix()}/SKILL.md"
+    file = schedule.agent.definition_file
+    if file.is_relative_to(CONF.project):
+        file = file.relative_to(CONF.project)
+    of_skill = schedule.agent.file_name == SKILL_FILE
+    other = "the config.toml beside it" if of_skill else "the fleet file that names it"
     raise Refused(
-        f"{schedule.name} is defined in {file} or the config.toml beside it: {verb} there, "
+        f"{schedule.name} is defined in {file.as_posix()} or {other}: {verb} there, "
         "or pause the schedule"
     )
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents_app.names import agent_name_problem
+from agents_app.skills.dialect import Dialect
+from agents_app.skills.document import SourceText
 from agents_app.skills.errors import SkillError, SourcePlace
 from agents_app.skills.files import read_source
 from agents_app.skills.parse import parse_project, parse_skill
@@ -25,6 +27,8 @@ class Discovery:
     errors: tuple[SkillError, ...]
     # False when a directory could not be listed: a missing agent may then still exist.
     complete: bool = True
+    # The settings are the last valid ones, or the defaults.
+    config_is_broken: bool = False
 
     @property
     def broken(self) -> dict[str, str]:
@@ -36,31 +40,36 @@ class Discovery:
         return {agent: "\n".join(lines) for agent, lines in reasons.items()}
 
 
-def discover_project(project: Path, last_good: ProjectSpec | None = None) -> Discovery:
+def discover_project(
+    project: Path, last_good: ProjectSpec | None = None, dialect: Dialect | None = None
+) -> Discovery:
     """Read every agent and collect all errors; never raises.
 
     If config.toml does not parse, `last_good` or the defaults are used.
     """
     root = project.resolve()
+    spec, config_errors = read_config(root, last_good, dialect)
     errors: list[SkillError] = []
-    spec = _read_project(root, last_good or ProjectSpec(), errors)
-    directories = _candidates(root, errors)
-    complete = not any(error.agent is None and error.path != CONFIG for error in errors)
-    agents = [_read_agent(root, found, spec, errors) for found in directories.values()]
-    return Discovery(spec, tuple(agent for agent in agents if agent), tuple(errors), complete)
+    directories = find_agent_directories(root, errors)
+    complete = not errors
+    read = [_read_agent(root, found, spec, errors, dialect) for found in directories.values()]
+    agents = tuple(agent for agent in read if agent)
+    return Discovery(spec, agents, (*config_errors, *errors), complete, bool(config_errors))
 
 
-def _read_project(root: Path, fallback: ProjectSpec, errors: list[SkillError]) -> ProjectSpec:
+def read_config(
+    root: Path, last_good: ProjectSpec | None = None, dialect: Dialect | None = None
+) -> tuple[ProjectSpec, tuple[SkillError, ...]]:
+    """The project's config.toml and its errors; with errors, the last valid settings."""
     try:
-        source = read_source(root, root / CONFIG)
-        return parse_project(source) if source else ProjectSpec()
+        source = read_source(root, root / CONFIG) or SourceText("", root / CONFIG, CONFIG)
+        return parse_project(source, dialect), ()
     except SkillError as error:
-        errors.extend(error.each)
-        return fallback
+        return last_good or ProjectSpec(), error.each
 
 
-def _candidates(root: Path, errors: list[SkillError]) -> dict[str, list[Path]]:
-    """Agent directories by name, sorted by name."""
+def find_agent_directories(root: Path, errors: list[SkillError]) -> dict[str, list[Path]]:
+    """Directories with a SKILL.md by name, sorted by name."""
     found: defaultdict[str, list[Path]] = defaultdict(list)
     for parent in (root / AGENTS, root):
         for directory in _directories(root, parent, errors):
@@ -105,7 +114,11 @@ def _has_skill(directory: Path) -> bool:
 
 
 def _read_agent(
-    root: Path, found: list[Path], project: ProjectSpec, errors: list[SkillError]
+    root: Path,
+    found: list[Path],
+    project: ProjectSpec,
+    errors: list[SkillError],
+    dialect: Dialect | None,
 ) -> AgentSpec | None:
     directory, *others = found
     label = (directory.relative_to(root) / SKILL).as_posix()
@@ -118,19 +131,21 @@ def _read_agent(
             raise SkillError(
                 f"agent {name!r} is also defined in {second}; remove one", SourcePlace(label)
             )
-        return _parse_agent(root, directory, project)
+        return _parse_agent(root, directory, project, dialect)
     except SkillError as error:
         known = None if agent_name_problem(name) else name
         errors.extend(SkillError(one.reason, one.place, agent=known) for one in error.each)
         return None
 
 
-def _parse_agent(root: Path, directory: Path, project: ProjectSpec) -> AgentSpec | None:
+def _parse_agent(
+    root: Path, directory: Path, project: ProjectSpec, dialect: Dialect | None
+) -> AgentSpec | None:
     skill = read_source(root, directory / SKILL)
     if skill is None:
         return None  # removed since the listing
     config = read_source(root, directory / CONFIG)
-    spec = parse_skill(skill, name=directory.name, project=project, config=config)
+    spec = parse_skill(skill, name=directory.name, project=project, config=config, dialect=dialect)
     if not spec.command:
         reason = "no command: set `command` or `harness` here or in the project's config.toml"
         raise SkillError(reason, SourcePlace(skill.name))

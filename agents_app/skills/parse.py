@@ -1,10 +1,12 @@
 """Parses SKILL.md and config.toml to specs; reads no files, database rows or clocks."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from agents_app.harness import HARNESSES
 from agents_app.names import agent_name_problem, canonical, mistyped, unknown_field
+from agents_app.skills.dialect import Dialect
 from agents_app.skills.document import Document, SourceText, check_text
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
 from agents_app.skills.fields import as_list
@@ -43,22 +45,41 @@ def parse_skill(
     name: str,
     project: ProjectSpec | None = None,
     config: SourceText | None = None,
+    dialect: Dialect | None = None,
 ) -> AgentSpec:
     """The agent of a SKILL.md and its config.toml; raises a SkillError with all errors."""
     problems = Problems(name)
     if reason := agent_name_problem(name):
         problems.add(SourcePlace(skill.name), reason)
-    front, body = _frontmatter_fields(skill, problems)
-    fields = merge(front, _config_fields(config, problems)) if config else front
-    spec = _build_agent(name, body, skill, fields, project or ProjectSpec(), problems)
+    front, body = _frontmatter_fields(skill, problems, dialect)
+    fields = merge(front, _config_fields(config, problems, dialect)) if config else front
+    if dialect:
+        fields = dialect.merged_agent(Layer(fields, problems))
+    spec = _build_agent(name, body, skill.path, fields, project or ProjectSpec(), problems)
     problems.raise_any()
     assert spec is not None
     return spec
 
 
-def parse_project(source: SourceText) -> ProjectSpec:
+def build_agent(
+    name: str, instructions: str, path: Path, fields: Document, project: ProjectSpec
+) -> AgentSpec:
+    """The agent of another format, whose fields have the names of AgentSpec; raises a SkillError.
+
+    `path` is the agent's file, in whose directory the agent is.
+    """
+    problems = Problems(name)
+    spec = _build_agent(name, instructions, path, fields, project, problems)
+    problems.raise_any()
+    assert spec is not None
+    return spec
+
+
+def parse_project(source: SourceText, dialect: Dialect | None = None) -> ProjectSpec:
     problems = Problems()
     layer = Layer(read_toml(source), problems)
+    if dialect:
+        layer = Layer(dialect.project(layer), problems)
     table = _with_sandbox_table(
         normalize_table(layer.document.data, file_fields(ProjectSpec), layer)
     )
@@ -70,7 +91,9 @@ def parse_project(source: SourceText) -> ProjectSpec:
     return spec
 
 
-def _frontmatter_fields(skill: SourceText, problems: Problems) -> tuple[Document, str]:
+def _frontmatter_fields(
+    skill: SourceText, problems: Problems, dialect: Dialect | None
+) -> tuple[Document, str]:
     try:
         check_text(skill)
         if (error := unclosed_frontmatter(skill)) is not None:
@@ -79,21 +102,25 @@ def _frontmatter_fields(skill: SourceText, problems: Problems) -> tuple[Document
     except SkillError as error:
         problems.add_error(error)
         return Document(skill.name), ""
-    return _fields(document, problems), body
+    return _fields(document, problems, dialect), body
 
 
-def _config_fields(config: SourceText, problems: Problems) -> Document:
+def _config_fields(config: SourceText, problems: Problems, dialect: Dialect | None) -> Document:
     try:
-        return _fields(read_toml(config), problems)
+        return _fields(read_toml(config), problems, dialect)
     except SkillError as error:
         problems.add_error(error)
         return Document(config.name)
 
 
-def _fields(document: Document, problems: Problems) -> Document:
+def _fields(document: Document, problems: Problems, dialect: Dialect | None) -> Document:
     """The fields of one file with the names of the spec, including those under `metadata`."""
-    layer = Layer(_lift_metadata(document, problems), problems)
-    table = _with_sandbox_table(normalize_table(layer.document.data, _AGENT_FIELDS, layer))
+    more = dialect.agent_fields if dialect else frozenset[str]()
+    layer = Layer(_lift_metadata(document, problems, more), problems)
+    if dialect:
+        layer = Layer(dialect.agent(layer), problems)
+    known = {**_AGENT_FIELDS, **{name: name for name in more - _AGENT_FIELDS.keys()}}
+    table = _with_sandbox_table(normalize_table(layer.document.data, known, layer))
     data = normalize_hooks(normalize_nested(table, AgentSpec, layer), layer)
     return _move_image(Document(document.source, data, layer.document.places), layer)
 
@@ -110,7 +137,7 @@ def _move_image(document: Document, layer: Layer) -> Document:
     return Document(document.source, {**data, "runtime": {"image": image, **runtime}}, places)
 
 
-def _lift_metadata(document: Document, problems: Problems) -> Document:
+def _lift_metadata(document: Document, problems: Problems, more: frozenset[str]) -> Document:
     """Move runtime fields out of `metadata`; other keys stay there."""
     metadata = document.data.get("metadata")
     if not isinstance(metadata, dict):
@@ -119,7 +146,7 @@ def _lift_metadata(document: Document, problems: Problems) -> Document:
     top = {canonical(key) for key in document.data}
     lifted, kept = {}, {}
     for key, value in metadata.items():
-        if canonical(key) in _RUNTIME_FIELDS - {"metadata"}:
+        if canonical(key) in (_RUNTIME_FIELDS | more) - {"metadata"}:
             if canonical(key) in top:
                 layer.report(("metadata", key), "is also given outside metadata; keep one")
             lifted[key] = value
@@ -135,7 +162,7 @@ def _lift_metadata(document: Document, problems: Problems) -> Document:
 def _build_agent(
     name: str,
     body: str,
-    skill: SourceText,
+    path: Path,
     fields: Document,
     project: ProjectSpec,
     problems: Problems,
@@ -146,7 +173,7 @@ def _build_agent(
     table["webhooks"] = read_webhooks(table.get("webhooks", []))
     source = read_work_source(table.get("work_source"), layer, ("work_source",))
     table["work_source"] = source
-    own = {"name": name, "instructions": body, "source_path": skill.path}
+    own = {"name": name, "instructions": body, "source_path": path}
     spec = build_spec(AgentSpec, {**table, **own}, layer)
     timezone = spec.timezone if spec else None
     read = read_schedules(schedule, schedules, timezone, layer)
@@ -163,6 +190,7 @@ def _with_defaults(table: dict[str, Any], project: ProjectSpec) -> dict[str, Any
         "max_reruns": project.max_reruns,
         "max_call_depth": project.max_call_depth,
         "timezone": project.timezone,
+        "scale": project.default_agent_scale,
     }
     runtime = table.get("runtime", {})
     if isinstance(runtime, dict):

@@ -263,6 +263,7 @@ class ProjectSpec:
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     timezone: Zone | None = None
     scale: Slots | None = None
+    default_agent_scale: Slots = 1
     max_reruns: Whole = 10
     max_call_depth: Few = 3
     work_queue_size: Positive = 100

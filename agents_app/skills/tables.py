@@ -42,7 +42,7 @@ class Layer:
     problems: Problems
 
     def report(self, at: KeyPath, reason: str) -> None:
-        self.problems.add(self.document.place(at), f"{_dotted(at)}: {reason}")
+        self.problems.add(self.document.place(at), f"{dotted(at)}: {reason}")
 
 
 def _file_spelling(part: str | int) -> str | int:
@@ -50,7 +50,7 @@ def _file_spelling(part: str | int) -> str | int:
     return part.removesuffix("_seconds") if isinstance(part, str) else part
 
 
-def _dotted(at: KeyPath) -> str:
+def dotted(at: KeyPath) -> str:
     """`webhooks.1.source`: the path in messages, with indexes counted from 1."""
     return ".".join(str(part + 1 if isinstance(part, int) else part) for part in at)
 

@@ -1,4 +1,7 @@
-"""Reads YAML as plain values with the position of each key; refuses anchors, aliases and tags."""
+"""Reads YAML as plain values with the position of each key; refuses tags.
+
+Anchors and aliases are refused, too, unless a format has them.
+"""
 
 import re
 from collections.abc import Iterator
@@ -49,9 +52,11 @@ def plain_value(text: str) -> Any:
     return float(text.replace(".", "")) if _SPECIAL_FLOAT.fullmatch(text) else text
 
 
-def read_yaml(text: str, source: str, first_line: int) -> tuple[Any, Document]:
+def read_yaml(
+    text: str, source: str, first_line: int = 1, *, aliases: bool = False
+) -> tuple[Any, Document]:
     """The root value, and a document with positions; the text begins at `first_line`."""
-    reader = _Reader(source, first_line)
+    reader = _Reader(source, first_line, aliases=aliases)
     try:
         root = reader.read(iter(yaml.parse(text, Loader=_LOADER)))
     except yaml.MarkedYAMLError as error:
@@ -91,9 +96,12 @@ def _rest_of_line(text: str, mark: yaml.Mark | None) -> str:
 class _Reader:
     """One pass over the events of the parser, so that limits apply before values are built."""
 
-    def __init__(self, source: str, first_line: int) -> None:
+    def __init__(self, source: str, first_line: int, *, aliases: bool = False) -> None:
         self.source = source
         self.first_line = first_line
+        self.aliases = aliases
+        # The value of each anchor, and how many values it contains.
+        self.anchors: dict[str, tuple[Any, int]] = {}
         self.nodes = 0
         self.places: dict[KeyPath, SourcePlace] = {}
         self.problems = Problems()
@@ -117,27 +125,57 @@ class _Reader:
 
     def _node(self, event: Event, at: KeyPath, depth: int) -> Any:
         self._check_limits(event, depth)
+        if isinstance(event, AliasEvent):
+            return self._aliased(event)
+        before = self.nodes
+        value = self._value(event, at, depth)
+        if isinstance(event, NodeEvent) and event.anchor:
+            self.anchors[event.anchor] = value, self.nodes - before
+        return value
+
+    def _value(self, event: Event, at: KeyPath, depth: int) -> Any:
         if isinstance(event, SequenceStartEvent):
             return self._sequence(at, depth)
         if isinstance(event, MappingStartEvent):
             return self._mapping(at, depth)
         return self._scalar(event) if isinstance(event, ScalarEvent) else None
 
+    def _aliased(self, event: AliasEvent) -> Any:
+        """The value of the anchor; it counts again, so that few lines cannot mean a million."""
+        if not self.aliases:
+            return None  # reported
+        place = self.mark(event.start_mark)
+        anchor = event.anchor or ""
+        if anchor not in self.anchors:
+            self.problems.add(place, f"there is no value &{anchor} above this line")
+            return None
+        value, size = self.anchors[anchor]
+        self.nodes += size
+        self._check_size(place)
+        return value
+
+    def _check_size(self, place: SourcePlace) -> None:
+        if self.nodes > MAX_NODES:
+            raise SkillError(f"holds more than {MAX_NODES} values", place)
+
     def _check_limits(self, event: Event, depth: int) -> None:
         self.nodes += 1
         place = self.mark(event.start_mark)
         if depth > MAX_DEPTH:
             raise SkillError(f"is nested deeper than {MAX_DEPTH} levels", place)
-        if self.nodes > MAX_NODES:
-            raise SkillError(f"holds more than {MAX_NODES} values", place)
-        if isinstance(event, AliasEvent):
-            self.problems.add(place, f"the alias *{event.anchor} is not allowed; repeat the value")
-        elif isinstance(event, NodeEvent) and event.anchor:
-            self.problems.add(place, f"the anchor &{event.anchor} is not allowed; leave it out")
+        self._check_size(place)
+        if not self.aliases:
+            self._refuse_anchors(event, place)
         tag = getattr(event, "tag", None)
         if tag:
             shorthand = tag.replace("tag:yaml.org,2002:", "!!")
             self.problems.add(place, f"the tag {shorthand} is not allowed; leave it out")
+
+    def _refuse_anchors(self, event: Event, place: SourcePlace) -> None:
+        if isinstance(event, AliasEvent):
+            self.problems.add(place, f"the alias *{event.anchor} is not allowed; repeat the value")
+        elif isinstance(event, NodeEvent) and event.anchor:
+            self.problems.add(place, f"the anchor &{event.anchor} is not allowed; leave it out")
 
     def _scalar(self, event: ScalarEvent) -> Any:
         value = plain_value(event.value) if event.implicit[0] else event.value

@@ -34,6 +34,7 @@ ORDER = (
     "agents_app.notifications",
     "agents_app.webhooks",
     "agents_app.skills",
+    "agents_app.formats",
     "agents_app.accounts",
     "agents_app.budgets",
     "agents_app.output",
@@ -65,6 +66,8 @@ PURE_MODULES = frozenset(
     for name in (
         "budgets.caps",
         "events.trace",
+        "formats.action_llama",
+        "formats.herdctl",
         "launch.hooks",
         "launch.injection",
         "launch.prompt",

@@ -15,6 +15,7 @@ from agents_app.skills.frontmatter import read_frontmatter
 from agents_app.webhooks import providers as webhooks
 from tests.conformance import injection_adapter
 from tests.conformance.fleet_adapters import FLEET_ADAPTERS
+from tests.conformance.herdctl_adapters import HERDCTL_ADAPTERS
 from tests.conformance.hooks_adapters import HOOKS_ADAPTERS
 from tests.conformance.rules_adapters import RULES_ADAPTERS
 from tests.conformance.worksource_adapters import WORKSOURCE_ADAPTERS
@@ -263,4 +264,6 @@ ADAPTERS |= {
     "webhook.filter": webhook_filter,
     "webhook.filter_fields": webhook_filter_fields,
 }
-ADAPTERS |= FLEET_ADAPTERS | RULES_ADAPTERS | HOOKS_ADAPTERS | WORKSOURCE_ADAPTERS
+ADAPTERS |= (
+    FLEET_ADAPTERS | HERDCTL_ADAPTERS | HOOKS_ADAPTERS | RULES_ADAPTERS | WORKSOURCE_ADAPTERS
+)

@@ -1,23 +1,25 @@
 """Shows the agents of the project directory."""
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand, shortened
 from agents_app.conf import CONF
+from agents_app.formats import ProjectDiscovery, ReportLine, read_project
 from agents_app.project import find_missing_sources, sync_project
-from agents_app.skills import AgentSpec, Discovery, SkillError, discover_project
+from agents_app.skills import AgentSpec, SkillError
 
 COLUMNS = ("agent", "scale", "schedules", "command", "description")
+FORMATS = {"drover": "Drover", "action-llama": "Action Llama", "herdctl": "herdctl"}
 
 
 class Command(DroverCommand):
-    help = "Read the project directory and show its agents and errors."
+    help = "Read the project directory and show its format, its agents and errors."
     examples = (
-        ("discover", "Agents and errors of the files."),
+        ("discover", "Agents and errors of the files, and what is not honoured."),
         ("discover --sync", "Write the definitions to the database now."),
     )
 
@@ -28,7 +30,7 @@ class Command(DroverCommand):
         )
 
     def handle(self, *, sync: bool, json: bool, **_: Any) -> None:
-        found = sync_project(CONF.project, self.now) if sync else discover_project(CONF.project)
+        found = sync_project(CONF.project, self.now) if sync else read_project(CONF.project)
         # After the synchronization, and without effect on it: the agents stay defined.
         missing = find_missing_sources(found, CONF.project)
         found = replace(found, errors=(*found.errors, *missing))
@@ -39,13 +41,23 @@ class Command(DroverCommand):
         if found.errors:
             sys.exit(1)
 
-    def _print(self, found: Discovery) -> None:
+    def _print(self, found: ProjectDiscovery) -> None:
         count = len(found.agents)
-        self.screen.say(f"project {CONF.project}: {count} agent{'' if count == 1 else 's'}")
+        agents = f"{count} agent{'' if count == 1 else 's'}"
+        self.screen.say(f"project {CONF.project} (format {FORMATS[found.format]}): {agents}")
         if found.agents:
             self.screen.table(COLUMNS, [agent_row(spec) for spec in found.agents])
+        if found.report:
+            self.screen.say(f"not honoured ({len(found.report)}):")
+            for line in found.report:
+                self.screen.say(f"  {report_text(line)}")
         for error in each(found):
             self.remark(str(error))
+
+
+def report_text(line: ReportLine) -> str:
+    place = f"{line.file}:{line.line}" if line.line else line.file
+    return f"{place}: {line.field + ': ' if line.field else ''}{line.why}; {line.advice}"
 
 
 def agent_row(spec: AgentSpec) -> tuple[object, ...]:
@@ -54,14 +66,16 @@ def agent_row(spec: AgentSpec) -> tuple[object, ...]:
     return spec.name, spec.scale, schedules, command, shortened(spec.description)
 
 
-def described(found: Discovery) -> dict[str, object]:
+def described(found: ProjectDiscovery) -> dict[str, object]:
     return {
         "project": CONF.project,
+        "format": found.format,
         "agents": [agent_described(spec) for spec in found.agents],
         "errors": [
             {"agent": e.agent, "path": e.path, "line": e.line, "reason": e.reason}
             for e in each(found)
         ],
+        "not_honoured": [asdict(line) for line in found.report],
     }
 
 
@@ -86,5 +100,5 @@ def agent_described(spec: AgentSpec) -> dict[str, object]:
     }
 
 
-def each(found: Discovery) -> list[SkillError]:
+def each(found: ProjectDiscovery) -> list[SkillError]:
     return [one for error in found.errors for one in error.each]

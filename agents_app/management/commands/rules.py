@@ -27,7 +27,13 @@ from agents_app.rules.engine import (
     start_silence,
     unread_file_notice,
 )
-from agents_app.rules.language import FILE_NAME, parse_source, read_source
+from agents_app.rules.language import (
+    FILE_NAME,
+    parse_source,
+    read_source,
+    rules_file,
+    rules_file_label,
+)
 from agents_app.triggers import moment_of
 
 
@@ -84,7 +90,7 @@ class Command(DroverCommand):
             self.screen.table(
                 screens.STATE_COLUMNS, [screens.state_row(line, now) for line in lines]
             )
-        self._errors(book.errors, FILE_NAME)
+        self._errors(book.errors, rules_file_label(CONF.project))
         if book.disabled_at:
             self.screen.say(f"rules disabled: {book.crash}; save the file again, or restart Drover")
         if book.is_silent(now):
@@ -95,7 +101,7 @@ class Command(DroverCommand):
     # --- test -------------------------------------------------------------------------------
 
     def _test(self, tenant: Tenant, path: str | None, *, json: bool) -> None:
-        now, place = self.now, Path(path) if path else CONF.project / FILE_NAME
+        now, place = self.now, Path(path) if path else rules_file(CONF.project)
         source = read_source(place) if path else source_of(tenant)
         if path and not source.fingerprint:
             raise Refused(f"there is no file {place}")

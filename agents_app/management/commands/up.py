@@ -15,6 +15,7 @@ from agents_app.accounts import ensure_bootstrap_token
 from agents_app.checks import DROVER
 from agents_app.conf import CONF, ROOT, read_conf
 from agents_app.errors import ConfigError
+from agents_app.formats import ProjectDiscovery, read_project
 from agents_app.installation import (
     DRAIN_SIGNAL,
     create_data_directory,
@@ -24,7 +25,6 @@ from agents_app.installation import (
 from agents_app.models import DEFAULT_TENANT, Agent, NotifyTarget, Schedule, Tenant, WebhookSource
 from agents_app.project import sync_project
 from agents_app.runs import control
-from agents_app.skills import discover_project
 from agents_app.stack import HANDLED_SIGNALS, ONLY_FOR_UP, STARTED_AT, first_start, preflight
 
 
@@ -46,9 +46,9 @@ class Command(BaseCommand):
                 for line in ensure_checks():
                     self.stderr.write(f"warning: {line}")
                 self._prepare_database()
-                prepare()
+                found = prepare()
                 self._repair_permissions()
-                variables |= ports | secret_variables() | {STARTED_AT: str(started_at)}
+                variables |= ports | secret_variables(found) | {STARTED_AT: str(started_at)}
                 become_supervisor(lock_fd, variables)
         except OSError as error:
             raise ConfigError(f"cannot start: {error}") from None
@@ -70,7 +70,7 @@ class Command(BaseCommand):
 
 def project_variables() -> dict[str, str]:
     """`[gateway]` of config.toml as environment variables; existing variables win."""
-    gateway = discover_project(CONF.project).project.gateway
+    gateway = read_project(CONF.project).project.gateway
     values = {"DROVER_PORT": str(gateway.port), "DROVER_GATEWAY_URL": gateway.url}
     return {name: value for name, value in values.items() if value and not os.environ.get(name)}
 
@@ -91,17 +91,18 @@ def _line(message: CheckMessage) -> str:
     return f"{message.msg} {message.hint or ''} ({message.id})"
 
 
-def prepare() -> None:
+def prepare() -> ProjectDiscovery:
     """Reads the project, creates the bootstrap token, and marks the scheduler as running."""
     now = datetime.now(UTC)
-    sync_project(CONF.project, now)
+    found = sync_project(CONF.project, now)
     if token := os.environ.get("DROVER_BOOTSTRAP_TOKEN"):
         ensure_bootstrap_token(Tenant.objects.get(name=DEFAULT_TENANT), token)
     control.start_scheduler(now)
+    return found
 
 
-def secret_variables() -> dict[str, str]:
-    """The variable with the names of all variables that sources and targets refer to."""
+def secret_variables(found: ProjectDiscovery) -> dict[str, str]:
+    """The variable with the names of all variables that sources, targets and files refer to."""
     references = [each for row in WebhookSource.objects.all() for each in row.secret_refs]
     for rows in (Agent.objects, Schedule.objects):
         found = rows.filter(work_source__isnull=False).values_list("work_source", flat=True)
@@ -109,6 +110,7 @@ def secret_variables() -> dict[str, str]:
     for target in NotifyTarget.objects.all():
         references += [target.url, target.secret_ref]
     referred = {each.removeprefix("env:") for each in references if each.startswith("env:")}
+    referred |= found.variables
     return {"DROVER_SECRET_VARIABLES": ",".join(sorted(referred | set(CONF.secret_variables)))}
 
 

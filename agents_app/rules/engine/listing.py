@@ -8,7 +8,6 @@ from django.db.models import Count, Q
 from agents_app.conf import CONF
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
 from agents_app.rules.language import (
-    FILE_NAME,
     Rule,
     RulesSource,
     action_text,
@@ -16,6 +15,7 @@ from agents_app.rules.language import (
     parse_source,
     parse_stored,
     read_source,
+    rules_file,
     trigger_text,
 )
 
@@ -81,7 +81,8 @@ def book_of(tenant: Tenant) -> RuleBook:
 
 def source_of(tenant: Tenant) -> RulesSource:
     """The rules file of the project belongs to the default tenant; other tenants have none."""
-    return read_source(CONF.project / FILE_NAME) if tenant.name == DEFAULT_TENANT else RulesSource()
+    of_project = tenant.name == DEFAULT_TENANT
+    return read_source(rules_file(CONF.project)) if of_project else RulesSource()
 
 
 def unread_file_notice(tenant: Tenant, book: RuleBook) -> str:

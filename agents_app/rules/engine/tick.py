@@ -32,6 +32,7 @@ from agents_app.rules.language import (
     printable_line,
     read_source,
     required_data,
+    rules_file,
     ticks_were_missed,
 )
 from agents_app.runs import find_blocks
@@ -61,7 +62,7 @@ def evaluate_rules(now: datetime, project: Path, submit: Submit) -> int:
     Raises only database errors. After repeated crashes the evaluation is disabled until the file
     changes or Drover is started again.
     """
-    source = read_source(project / FILE_NAME)
+    source = read_source(rules_file(project))
     book = _book(source)
     if book is None:
         return 0

@@ -36,11 +36,14 @@ from agents_app.rules.language.rule import (
     Trigger,
 )
 from agents_app.rules.language.source import (
+    CREW_DIRECTORY,
     FILE_NAME,
     RulesSource,
     parse_source,
     problem_with_position,
     read_source,
+    rules_file,
+    rules_file_label,
     source_of_text,
 )
 from agents_app.rules.language.text import (
@@ -54,6 +57,7 @@ from agents_app.rules.language.text import (
 from agents_app.rules.language.timing import backoff, due_after_failure, next_due, ticks_were_missed
 
 __all__ = [
+    "CREW_DIRECTORY",
     "FILE_NAME",
     "REQUESTED_BY_PREFIX",
     "Action",
@@ -92,6 +96,8 @@ __all__ = [
     "required_data",
     "rule_text",
     "rule_warnings",
+    "rules_file",
+    "rules_file_label",
     "source_of_text",
     "span_text",
     "started_agents",

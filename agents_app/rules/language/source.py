@@ -11,6 +11,8 @@ from agents_app.rules.language.line_reader import RuleError
 from agents_app.rules.language.parse import RulesFile, parse_file
 
 FILE_NAME = "scheduler.rules"
+# Where Metateam has the file; read if the project has no other.
+CREW_DIRECTORY = ".crew"
 MAX_FILE_BYTES = 1_000_000
 # In a file that contains something else than rules, every line is an error.
 MAX_ERRORS = 100
@@ -38,6 +40,17 @@ class RulesSource:
             whole = ("unreadable", 0, 0, self.problem, "a text file of rules", "")
             return [dict(zip(_ERROR_FIELDS, whole, strict=True))]
         return errors_as_dicts(parse_source(self).errors)
+
+
+def rules_file(project: Path) -> Path:
+    """The rules file of a project, which need not exist."""
+    own, of_crew = project / FILE_NAME, project / CREW_DIRECTORY / FILE_NAME
+    return of_crew if of_crew.is_file() and not own.exists() else own
+
+
+def rules_file_label(project: Path) -> str:
+    """The name of the rules file in messages: its path below the project."""
+    return rules_file(project).relative_to(project).as_posix()
 
 
 def read_source(path: Path) -> RulesSource:

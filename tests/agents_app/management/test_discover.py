@@ -79,3 +79,26 @@ def test_a_webhook_source_of_the_dashboard_exists(project: Path, transactional_d
     tenant = Tenant.objects.get()
     WebhookSource.objects.create(tenant=tenant, name="billing", type="generic", origin="person")
     assert call("discover").code == 0
+
+
+def test_the_format_and_what_is_not_honoured_are_said(project: Path, transactional_db: None):
+    (project / "herdctl.yaml").write_text("agents: [{path: a.yaml}]\n")
+    (project / "a.yaml").write_text("name: a\nrepo: x/y\n")
+    said = call("discover")
+    assert (said.code, said.err) == (0, "")
+    lines = said.out.splitlines()
+    assert lines[0].endswith("(format herdctl): 1 agent")
+    assert lines[-2:] == [
+        "not honoured (1):",
+        "  a.yaml:2: repo: is not honoured yet; let the instructions clone the repository",
+    ]
+    described = call("discover", "--json").json
+    assert described["format"] == "herdctl"
+    (line,) = described["not_honoured"]
+    assert (line["file"], line["line"], line["field"]) == ("a.yaml", 2, "repo")
+
+
+def test_a_project_of_drover_has_nothing_to_report(project: Path, transactional_db: None):
+    write_agent(project, "greeter", GOOD)
+    described = call("discover", "--json").json
+    assert (described["format"], described["not_honoured"]) == ("drover", [])

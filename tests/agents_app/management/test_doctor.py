@@ -189,6 +189,15 @@ def test_an_empty_project_is_no_fault_but_said(project: Path):
     assert findings(doctor.check_project) == [("warning", f"{project}: 0 agents")]
 
 
+def test_the_format_of_the_project_and_what_is_not_honoured_are_said(project: Path):
+    (project / "herdctl.yaml").write_text("web: {enabled: true}\nagents: [{path: a.yaml}]\n")
+    (project / "a.yaml").write_text("name: a\n")
+    assert findings(doctor.check_project) == [
+        ("ok", f"{project} (format herdctl): 1 agents"),
+        ("warning", "1 fields or files of herdctl are not honoured"),
+    ]
+
+
 def _conf(data: Path) -> Conf:
     return replace(CONF, data=data)
 

@@ -12,8 +12,9 @@ from tests.parts.waiting import wait_for
 
 
 class Watched:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *files: Path) -> None:
         self.root = root
+        self.files = files
         self.calls: list[float] = []
         self.fail = False
         self.stop = threading.Event()
@@ -24,10 +25,11 @@ class Watched:
         wait_for(lambda: self.calls, 5)
         time.sleep(0.3)  # the watch itself begins a moment after the first call
 
-    def _changed(self) -> None:
+    def _changed(self) -> tuple[Path, ...]:
         self.calls.append(time.monotonic())
         if self.fail:
             raise ValueError("the project does not parse")
+        return self.files
 
     def seen_within(self, seconds: float, change) -> bool:
         before, began = len(self.calls), time.monotonic()
@@ -77,6 +79,27 @@ def test_a_project_that_cannot_be_read_is_read_again_after_the_next_change(
     wait_for(lambda: any(r.msg["event"] == "project.sync_failed" for r in caplog.records), 2)
     watched.fail = False
     assert watched.seen_within(2, lambda: skill.write_text("mended"))
+
+
+def test_a_file_that_was_read_is_seen_wherever_it_is(tmp_path: Path):
+    """In a directory that is ignored otherwise, and outside of the project."""
+    ignored = tmp_path / "project" / "node_modules" / "team" / "agent.yaml"
+    outside = tmp_path / "home" / "office.toml"
+    for path in (ignored, outside):
+        path.parent.mkdir(parents=True)
+        path.write_text("old")
+    watched = Watched(tmp_path / "project", ignored, outside)
+    try:
+        assert watched.seen_within(2, lambda: ignored.write_text("new"))
+        assert watched.seen_within(2, lambda: outside.write_text("new"))
+        # Beside it are files of other programs.
+        before = len(watched.calls)
+        (outside.parent / "other.toml").write_text("x")
+        time.sleep(0.6)
+        assert len(watched.calls) == before
+    finally:
+        watched.stop.set()
+        watched.thread.join(5)
 
 
 @pytest.mark.django_db(transaction=True)
