@@ -8,7 +8,7 @@ DROP = 'ALTER TABLE drover_agent DROP COLUMN "file_name"'
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents_app', '0021_sandbox_of_runs'),
+        ('agents_app', '0025_work_sources'),
     ]
 
     operations = [
