@@ -15,7 +15,7 @@ from agents_app.skills.document import Document, KeyPath, SourceText, canonical_
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
 from agents_app.skills.fields import WORD, did_you_mean
 from agents_app.skills.files import read_source
-from agents_app.skills.parse import build_agent
+from agents_app.skills.parse import build_agent, parse_skill
 from agents_app.skills.specs import (
     AgentSpec,
     BudgetSpec,
@@ -57,6 +57,7 @@ __all__ = [
     "dotted",
     "excerpt",
     "find_agent_directories",
+    "parse_skill",
     "read_config",
     "read_source",
     "read_toml",

@@ -68,6 +68,7 @@ PURE_MODULES = frozenset(
         "events.trace",
         "formats.action_llama",
         "formats.herdctl",
+        "formats",
         "launch.hooks",
         "launch.injection",
         "launch.prompt",

@@ -1,0 +1,26 @@
+"""The formats that can be imported, in the order in which they are tried."""
+
+from agents_app.errors import Refused
+from agents_app.formats.base import Format
+from agents_app.formats.crontab_sources import CRONTAB, SYSTEM_CRONTAB
+from agents_app.formats.imported import ImportContext, Imported
+from agents_app.formats.source_files import Source
+
+# A format is one module with a reader and one entry here. Formats of whole project directories
+# (herdctl, action-llama) belong at the top; `crontab` takes every other text.
+FORMATS: dict[str, Format] = {
+    "system-crontab": SYSTEM_CRONTAB,
+    "crontab": CRONTAB,
+}
+
+
+def read_source(source: Source, context: ImportContext, name: str = "") -> tuple[str, Imported]:
+    """The name of the format and the content; files that cannot be read are among the errors."""
+    chosen = name or next((n for n, each in FORMATS.items() if each.fits(source, context)), "")
+    if not chosen:
+        raise Refused(
+            f"{source.title} is in none of the formats that can be imported "
+            f"({', '.join(FORMATS)}); name a file of it, or the format with --format"
+        )
+    found = FORMATS[chosen].read(source, context)
+    return chosen, found + Imported(errors=tuple(source.problems))

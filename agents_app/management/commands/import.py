@@ -1,0 +1,197 @@
+"""Imports schedules of other systems as agents of the project."""
+
+import pwd
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from agents_app.cli import DroverCommand, shortened
+from agents_app.clock import HOST_ZONE, host_zone
+from agents_app.conf import CONF
+from agents_app.formats import (
+    FORMATS,
+    STDIN,
+    AgentWriter,
+    FirePreview,
+    ImportContext,
+    ImportedSchedule,
+    ReportLine,
+    WrittenAgent,
+    open_source,
+    preview_fires,
+    read_source,
+)
+
+COLUMNS = (
+    "source",
+    "old schedule",
+    "agent",
+    "files",
+    "new schedule",
+    "next fires of the old schedule",
+    "next fires in Drover",
+)
+MOST_LINES = 100
+Row = tuple[WrittenAgent, ImportedSchedule | None, FirePreview]
+
+
+class Command(DroverCommand):
+    help = "Import crontabs and schedules of other systems as agents, disabled at first."
+    examples = (
+        (
+            "import /etc/cron.d --dry-run",
+            "Show what would be written, and what has no counterpart.",
+        ),
+        ("import - --into fleet", "Read the output of `crontab -l` from a pipe."),
+        ("import /etc/crontab --enable", "Write the agents enabled, or enable imported ones."),
+        ("import jobs.txt --format system-crontab", "A crontab with users, whatever its name."),
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "source", metavar="SOURCE", help="A file, a directory, or - for a pipe."
+        )
+        parser.add_argument(
+            "--into", metavar="DIR", help="The project directory (default: DROVER_PROJECT)."
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Show everything, write nothing."
+        )
+        parser.add_argument(
+            "--enable", action="store_true", help="Write agents enabled instead of with scale 0."
+        )
+        parser.add_argument(
+            "--format",
+            choices=FORMATS,
+            metavar="FORMAT",
+            help="Default: recognised by its content.",
+        )
+        parser.add_argument("--json", action="store_true", help="Print JSON.")
+
+    def handle(
+        self, *, source: str, json: bool, dry_run: bool, enable: bool, **options: Any
+    ) -> None:
+        now = self.now
+        project = Path(options["into"]).absolute() if options["into"] else CONF.project
+        opened = open_source(source, sys.stdin.buffer.read)
+        users = frozenset(each.pw_name for each in pwd.getpwall())
+        context = ImportContext(now, HOST_ZONE, users | {"root"})
+        name, found = read_source(opened, context, options["format"] or "")
+        writer = AgentWriter(project, opened.id, opened.short_title, enable=enable)
+        result = writer.write(found.agents, dry_run=dry_run)
+        report, errors = found.report + result.report, found.errors + result.errors
+        rows = _rows(result.written, now)
+        if json:
+            head = {"source": opened.title, "format": name, "into": project, "dry_run": dry_run}
+            self.screen.json({**head, **_described(rows, result.written, report, errors)})
+        else:
+            self.screen.say(f"{FORMATS[name].title} {_source_name(source)} -> {project}")
+            self._print(rows, report, errors)
+            self._print_count(result.written, dry_run=dry_run)
+        if errors:
+            sys.exit(1)
+
+    def _print(
+        self, rows: list[Row], report: tuple[ReportLine, ...], errors: tuple[ReportLine, ...]
+    ) -> None:
+        if rows:
+            self.screen.table(COLUMNS, [_cells(*row) for row in rows])
+        if report:
+            self.screen.say(f"\nNot honoured, or different in Drover ({len(report)}):")
+            for line in _shown(report):
+                self.screen.say(line)
+        if errors:
+            self.remark(f"Not imported ({len(errors)}):")
+            for line in _shown(errors):
+                self.remark(line)
+
+    def _print_count(self, written: tuple[WrittenAgent, ...], *, dry_run: bool) -> None:
+        states = [agent.state for agent in written]
+        counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+        counted = ", ".join(counts) or "nothing found"
+        self.screen.say(f"\nagents: {counted}{' (dry run: nothing written)' if dry_run else ''}")
+        if any(not agent.enabled for agent in written if agent.state != "refused"):
+            self.screen.say("Imported agents are disabled (scale = 0) until you enable them.")
+
+
+def _source_name(source: str) -> str:
+    return "from standard input" if source == STDIN else source
+
+
+def _rows(written: tuple[WrittenAgent, ...], now: datetime) -> list[Row]:
+    nothing = FirePreview((), ())
+    return [
+        (agent, schedule, preview_fires(schedule, now, HOST_ZONE) if schedule else nothing)
+        for agent in written
+        for schedule in agent.agent.schedules or (None,)
+    ]
+
+
+def _cells(written: WrittenAgent, schedule: ImportedSchedule | None, fires: FirePreview) -> Any:
+    agent = written.agent
+    return (
+        f"{agent.file}:{agent.line}" if agent.line else agent.file,
+        shortened(schedule.old) if schedule else "",
+        written.name,
+        written.state,
+        shortened(schedule.expression) if schedule else "",
+        _times(fires.old),
+        "the same" if fires.is_same and fires.old else _times(fires.new),
+    )
+
+
+def _times(fires: tuple[datetime, ...]) -> str:
+    return ", ".join(f"{fire.astimezone(host_zone()):%Y-%m-%d %H:%M}" for fire in fires)
+
+
+def _shown(lines: tuple[ReportLine, ...]) -> list[str]:
+    shown = [f"  {_place(one)}: {one.field}: {one.why}; {one.advice}" for one in lines[:MOST_LINES]]
+    more = len(lines) - MOST_LINES
+    return [*shown, f"  and {more} more: --json lists all"] if more > 0 else shown
+
+
+def _place(line: ReportLine) -> str:
+    return f"{line.file}:{line.line}" if line.line else line.file
+
+
+def _described(
+    rows: list[Row],
+    written: tuple[WrittenAgent, ...],
+    report: tuple[ReportLine, ...],
+    errors: tuple[ReportLine, ...],
+) -> dict[str, object]:
+    fires = {id(schedule): preview for _, schedule, preview in rows}
+    return {
+        "agents": [
+            {
+                "name": one.name,
+                "state": one.state,
+                "enabled": one.enabled,
+                "file": one.agent.file,
+                "line": one.agent.line,
+                "harness": one.agent.harness,
+                "files": [{"path": file.path, "state": file.state} for file in one.files],
+                "schedules": [
+                    _schedule(schedule, fires[id(schedule)]) for schedule in one.agent.schedules
+                ],
+            }
+            for one in written
+        ],
+        "report": list(report),
+        "errors": list(errors),
+    }
+
+
+def _schedule(schedule: ImportedSchedule, fires: FirePreview) -> dict[str, object]:
+    return {
+        "name": schedule.name,
+        "old": schedule.old,
+        "expression": schedule.expression or None,
+        "timezone": schedule.timezone or HOST_ZONE,
+        "old_fires": list(fires.old),
+        "new_fires": list(fires.new),
+        "same_fires": fires.is_same,
+    }
