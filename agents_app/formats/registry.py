@@ -1,14 +1,18 @@
 """The formats that can be imported, in the order in which they are tried."""
 
 from agents_app.errors import Refused
+from agents_app.formats.arbiter import ARBITER
 from agents_app.formats.base import Format
 from agents_app.formats.crontab_sources import CRONTAB, SYSTEM_CRONTAB
+from agents_app.formats.genie import GENIE
 from agents_app.formats.imported import ImportContext, Imported
 from agents_app.formats.source_files import Source
 
 # A format is one module with a reader and one entry here. Formats of whole project directories
 # (herdctl, action-llama) belong at the top; `crontab` takes every other text.
 FORMATS: dict[str, Format] = {
+    "genie": GENIE,
+    "arbiter": ARBITER,
     "system-crontab": SYSTEM_CRONTAB,
     "crontab": CRONTAB,
 }
