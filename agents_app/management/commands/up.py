@@ -105,8 +105,8 @@ def secret_variables(found: ProjectDiscovery) -> dict[str, str]:
     """The variable with the names of all variables that sources, targets and files refer to."""
     references = [each for row in WebhookSource.objects.all() for each in row.secret_refs]
     for rows in (Agent.objects, Schedule.objects):
-        found = rows.filter(work_source__isnull=False).values_list("work_source", flat=True)
-        references += [source.get("auth", "") for source in found if source]
+        sources = rows.filter(work_source__isnull=False).values_list("work_source", flat=True)
+        references += [source.get("auth", "") for source in sources if source]
     for target in NotifyTarget.objects.all():
         references += [target.url, target.secret_ref]
     referred = {each.removeprefix("env:") for each in references if each.startswith("env:")}
