@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents_app.formats.action_llama import ActionLlama
-from agents_app.formats.herdctl import find_config, read_fleet
+from agents_app.formats.herdctl import find_config, only_in_files, read_fleet
 from agents_app.formats.report import ReportLine
-from agents_app.rules.language import CREW_DIRECTORY, FILE_NAME
+from agents_app.rules.language import CREW_DIRECTORY, FILE_NAME, rules_file_label
 from agents_app.skills import (
     Discovery,
     ProjectSpec,
@@ -18,8 +18,9 @@ from agents_app.skills import (
     read_config,
 )
 
-DROVER, ACTION_LLAMA, HERDCTL = "drover", "action-llama", "herdctl"
+DROVER, ACTION_LLAMA, HERDCTL, METATEAM = "drover", "action-llama", "herdctl", "metateam"
 _CREW_STATE = f"{CREW_DIRECTORY}/scheduler.state.json"
+_PERSONAS = f"{CREW_DIRECTORY}/personas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class ProjectDiscovery(Discovery):
     files: tuple[Path, ...] = ()
     # The environment variables that the files refer to.
     variables: frozenset[str] = frozenset()
+    # Variables that a file of the project sets and the environment does not.
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def read_project(
@@ -56,9 +59,11 @@ def _read_skills(
 ) -> ProjectDiscovery:
     dialect = ActionLlama(root, env)
     found = discover_project(root, last_good, dialect)
+    has_crew = rules_file_label(root).startswith(CREW_DIRECTORY)
+    own = METATEAM if has_crew and not (found.agents or found.broken) else DROVER
     return ProjectDiscovery(
         *(found.project, found.agents, found.errors, found.complete, found.config_is_broken),
-        format=ACTION_LLAMA if dialect.is_used else DROVER,
+        format=ACTION_LLAMA if dialect.is_used else own,
         report=(*dialect.report, *_crew_report(root)),
         files=tuple(dialect.files),
     )
@@ -77,6 +82,7 @@ def _read_herdctl(
         report=(*reader.report, *_unread_skills(root, config), *_crew_report(root)),
         files=tuple(reader.files),
         variables=frozenset(reader.variables),
+        environment=only_in_files(reader.env, env),
     )
 
 
@@ -103,4 +109,7 @@ def _crew_report(root: Path) -> list[ReportLine]:
     if (crew / "scheduler.state.json").exists():
         why = "is not read: Drover keeps the state of rules in its database"
         lines.append(ReportLine(_CREW_STATE, 0, "", why, "the rules begin with a full interval"))
+    if (crew / "personas").is_dir():
+        why = "is not read: Drover starts agents of its own"
+        lines.append(ReportLine(_PERSONAS, 0, "", why, "write agents/NAME/SKILL.md for each"))
     return lines

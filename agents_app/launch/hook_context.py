@@ -1,6 +1,7 @@
 """The hooks of an agent as values, the context of hooks with events, and which apply; pure."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -19,6 +20,7 @@ EVENTS = {
 }
 ERROR_EVENTS = frozenset({"failed", "timeout"})
 METADATA_FILE = "metadata.json"
+_INDEX = re.compile(r"0|[1-9][0-9]{0,9}")
 
 HookContext = dict[str, Any]
 
@@ -49,6 +51,8 @@ class Hooks:
     after_run: tuple[EventHook, ...] = ()
     on_error: tuple[EventHook, ...] = ()
     metadata_file: str = METADATA_FILE
+    # Of requests only.
+    credentials: tuple[str, ...] = ()
 
     @property
     def have_events(self) -> bool:
@@ -63,6 +67,7 @@ def hooks_of(stored: Mapping[str, Any]) -> Hooks:
         tuple(map(_event_hook, stored.get("after_run", ()))),
         tuple(map(_event_hook, stored.get("on_error", ()))),
         stored.get("metadata_file") or METADATA_FILE,
+        tuple(stored.get("credentials", ())),
     )
 
 
@@ -114,7 +119,8 @@ def build_context(ending: Ending, facts: HookFacts) -> HookContext:
 
 
 def as_json(context: HookContext) -> str:
-    return json.dumps(context, ensure_ascii=False)
+    """Without spaces, as herdctl writes it: scripts search for '"event":"completed"'."""
+    return json.dumps(context, ensure_ascii=False, separators=(",", ":"))
 
 
 # --- which hooks apply ----------------------------------------------------------------------
@@ -127,12 +133,14 @@ def applies(hook: EventHook, context: Mapping[str, Any]) -> bool:
 
 
 def _value_at(context: Any, path: str) -> Any:
-    """The value at a path of keys and of indexes of lists; None if there is none."""
+    """The value at a path of keys, indexes and `length` of lists; None if there is none."""
     for part in path.split("."):
         if isinstance(context, Mapping):
             context = context.get(part)
-        elif isinstance(context, list) and part.isascii() and part.isdecimal():
+        elif isinstance(context, list) and _INDEX.fullmatch(part):
             context = context[int(part)] if int(part) < len(context) else None
+        elif isinstance(context, list) and part == "length":
+            context = len(context)
         else:
             return None
     return context

@@ -60,7 +60,7 @@ def check_agents(_: datetime) -> CheckResults:
     agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
     for agent in agents.order_by("name"):
         if problem := _program_problem(agent, path):
-            yield WRONG, f"{agent.name}: {problem}", f"fix {agent.directory}/SKILL.md"
+            yield WRONG, f"{agent.name}: {problem}", f"fix {agent.directory}/{agent.file_name}"
     yield OK, f"{len(agents)} enabled", ""
 
 
@@ -93,11 +93,13 @@ def _user_problem(name: str) -> str:
 
 def check_credentials(_: datetime) -> CheckResults:
     """Compares names and key ids; no credential is decrypted."""
-    agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0).exclude(credentials=[])
+    agents = Agent.objects.filter(removed_at__isnull=True, scale__gt=0)
     for agent in agents.select_related("tenant").order_by("name"):
-        for name in missing_of(agent.tenant_id, agent.credentials):
-            detail = f"{agent.name}: the credential {name} is not set: its runs fail"
-            yield WRONG, detail, how_to_set(name, agent.tenant.name)
+        uses = {"its runs fail": agent.credentials, "its hooks fail": agent.hook_credentials}
+        for effect, declared in uses.items():
+            for name in missing_of(agent.tenant_id, declared) if declared else ():
+                detail = f"{agent.name}: the credential {name} is not set: {effect}"
+                yield WRONG, detail, how_to_set(name, agent.tenant.name)
     stored = list(Credential.objects.order_by("pk"))
     # Reading the keys creates one if there is none.
     known = reload_keys().ids if stored else ()

@@ -78,6 +78,11 @@ class Agent(models.Model):
         return self.name
 
     @property
+    def hook_credentials(self) -> list[str]:
+        """The credentials that only the requests of its hooks use."""
+        return list(self.hooks.get("credentials") or ())
+
+    @property
     def enabled(self) -> bool:
         """An agent with scale 0 or without a directory starts no runs."""
         return self.scale > 0 and self.removed_at is None

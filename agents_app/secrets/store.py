@@ -70,6 +70,17 @@ def redactor_for(tenant_id: int, declared: Sequence[str], token: str) -> Redacto
     return _combined(found).redactor(token)
 
 
+def for_hooks(tenant_id: int, declared: Sequence[str]) -> Secrets:
+    """Decrypt the credentials of hooks; those that are not set or not readable are left out."""
+    wanted = [parse_name(text) for text in declared]
+    stored = _stored(tenant_id, wanted) if wanted else {}
+    found = {}
+    for name in wanted:
+        with contextlib.suppress(DroverError, KeyError):
+            found[name] = provided_secrets(name, decrypted_values(stored[name]))
+    return _combined(found)
+
+
 def redactor_of_tenant(tenant_id: int) -> Redactor:
     """A redactor with all credentials of the tenant, for commands that are given none.
 

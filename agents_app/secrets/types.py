@@ -162,6 +162,18 @@ def declared_variables(declared: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def credential_providing(variable: str) -> str | None:
+    """The type of a credential with a single text that a run gets as this variable, or None."""
+    for kind, known in CREDENTIAL_TYPES.items():
+        if list(known.fields) == [VALUE] and variable in known.fields[VALUE].variables:
+            return kind
+    kind = variable.lower()
+    reserved = variable in _RESERVED_VARIABLES or variable.startswith("DROVER_")
+    if reserved or kind in CREDENTIAL_TYPES or len(kind) > MAX_NAME_LENGTH:
+        return None
+    return kind if _NAME.fullmatch(kind) and as_variable(kind) == variable else None
+
+
 def referenced_variables(text: str) -> list[str]:
     """The names in `${NAME}` of a text."""
     return _REFERENCE.findall(text)
@@ -172,7 +184,10 @@ def with_variables(text: str, env: Mapping[str, str]) -> str:
 
     def value(found: re.Match[str]) -> str:
         if found[1] not in env:
-            raise Refused(f"the variable {found[1]} is not one of a credential of this agent")
+            raise Refused(
+                f"the variable {found[1]} is not one of a credential of this agent, or the "
+                "credential is not set"
+            )
         return env[found[1]]
 
     return _REFERENCE.sub(value, text)

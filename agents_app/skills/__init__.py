@@ -13,8 +13,9 @@ from agents_app.skills.discover import (
 )
 from agents_app.skills.document import Document, KeyPath, SourceText, canonical_path, check_text
 from agents_app.skills.errors import Problems, SkillError, SourcePlace
-from agents_app.skills.fields import WORD, did_you_mean
+from agents_app.skills.fields import OWN_HEADERS, WORD, did_you_mean
 from agents_app.skills.files import read_source
+from agents_app.skills.hooks import MAX_REQUEST_SECONDS, is_valid_hook
 from agents_app.skills.parse import build_agent, parse_skill
 from agents_app.skills.specs import (
     AgentSpec,
@@ -28,9 +29,12 @@ from agents_app.skills.specs import (
 )
 from agents_app.skills.tables import Layer, dotted, excerpt
 from agents_app.skills.toml_reader import read_toml
+from agents_app.skills.work_sources import read_work_source
 from agents_app.skills.yaml_reader import read_yaml
 
 __all__ = [
+    "MAX_REQUEST_SECONDS",
+    "OWN_HEADERS",
     "WORD",
     "AgentSpec",
     "BudgetSpec",
@@ -57,9 +61,11 @@ __all__ = [
     "dotted",
     "excerpt",
     "find_agent_directories",
+    "is_valid_hook",
     "parse_skill",
     "read_config",
     "read_source",
     "read_toml",
+    "read_work_source",
     "read_yaml",
 ]

@@ -25,7 +25,7 @@ _SECRET_REF = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\s:][^:\n]*")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/@\[\]-]{0,199}|")
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_OWN_HEADERS = frozenset(
+OWN_HEADERS = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "user-agent"}
 )
 _CHANNEL = re.compile(r"[A-Za-z0-9_-]{0,64}")
@@ -151,7 +151,7 @@ def hook_url(text: str) -> str:
 def header_name(name: str) -> str:
     if not _HEADER.fullmatch(name):
         raise ValueError("is not a valid name of a header")
-    if name.lower() in _OWN_HEADERS:
+    if name.lower() in OWN_HEADERS:
         raise ValueError("this header is set by Drover; leave it out")
     return name
 

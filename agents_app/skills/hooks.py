@@ -1,13 +1,13 @@
 """Reads the hooks with events of SKILL.md, and checks that each type has the fields it needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
 from agents_app.secrets import declared_variables, referenced_variables
 from agents_app.skills.document import KeyPath
 from agents_app.skills.specs import AgentSpec, EventHookSpec
-from agents_app.skills.tables import Layer, file_fields, normalize_table
+from agents_app.skills.tables import Layer, build_spec, file_fields, normalize_table
 
 LISTS = ("after_run", "on_error")
 BOT_TOKENS = {"slack": "SLACK_BOT_TOKEN", "discord": "DISCORD_BOT_TOKEN"}
@@ -50,12 +50,27 @@ def _hook(item: Any, layer: Layer, at: KeyPath) -> Any:
 
 def check_hooks(agent: AgentSpec, layer: Layer) -> None:
     """Report hooks that lack a field, have one that their type does not use, or refer to a
-    variable that no credential of the agent provides."""
-    known = declared_variables(agent.credentials)
+    variable that no credential of the agent or of its hooks provides."""
+    known = declared_variables((*agent.credentials, *agent.hooks.credentials))
     for name in LISTS:
         for number, hook in enumerate(getattr(agent.hooks, name)):
-            for field, problem in _problems(hook, known):
-                layer.report(("hooks", name, number, *field), problem)
+            _check_hook(hook, known, layer, ("hooks", name, number))
+
+
+def is_valid_hook(
+    table: dict[str, Any], credentials: Sequence[str], layer: Layer, at: KeyPath
+) -> bool:
+    """Whether a table with the field names of the spec is a hook; its errors are reported."""
+    before = len(layer.problems.found)
+    hook = build_spec(EventHookSpec, table, layer, at)
+    if hook is not None:
+        _check_hook(hook, declared_variables(credentials), layer, at)
+    return len(layer.problems.found) == before
+
+
+def _check_hook(hook: EventHookSpec, known: frozenset[str], layer: Layer, at: KeyPath) -> None:
+    for field, problem in _problems(hook, known):
+        layer.report((*at, *field), problem)
 
 
 def _problems(hook: EventHookSpec, known: frozenset[str]) -> Iterator[tuple[KeyPath, str]]:
@@ -94,5 +109,5 @@ def _unknown_variables(hook: EventHookSpec, known: frozenset[str]) -> Iterator[t
 def _undeclared(variable: str) -> str:
     return (
         f"{variable} is not a variable of a credential of this agent: add the credential to "
-        "`credentials`"
+        "`credentials`, or to `hooks.credentials` if the program must not have it"
     )

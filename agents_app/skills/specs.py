@@ -119,6 +119,8 @@ class HooksSpec:
     post: Texts = ()
     after_run: tuple[EventHookSpec, ...] = ()
     on_error: tuple[EventHookSpec, ...] = ()
+    # Only for the requests of hooks; the program does not get them.
+    credentials: tuple[Credential, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

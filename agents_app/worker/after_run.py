@@ -30,8 +30,10 @@ from agents_app.launch import (
 )
 from agents_app.models import Run
 from agents_app.notifications import announce
+from agents_app.redaction import Redactor
 from agents_app.runners import RunSpec
 from agents_app.runs import Ending
+from agents_app.secrets import for_hooks
 from agents_app.signals import signal_columns
 from agents_app.worker.run_context import RunContext
 
@@ -81,16 +83,9 @@ def _run_hooks(
         signals.get("exit_signal", row.exit_signal),
         rerun_requested=signals.get("rerun_requested", row.rerun_requested),
     )
-    tools = HookTools(
-        runner=runner,
-        spec=spec,
-        sink=ctx.transcript,
-        clean=ctx.redactor.clean_text,
-        variables=ctx.secrets.env,
-        announce=lambda text: announce(ctx.job, ctx.redactor.clean_text(text), ctx.clock()),
-    )
-    facts = _facts(ctx, row, seen, metadata)
     hooks = ctx.definition.hooks
+    tools = _tools(ctx, runner, spec)
+    facts = _facts(ctx, row, seen, metadata)
     decided = _run_list(ctx, "after_run", hooks.after_run, seen, facts, tools)
     if EVENTS[decided.state] in ERROR_EVENTS:
         decided = _run_list(ctx, "on_error", hooks.on_error, decided, facts, tools)
@@ -98,6 +93,24 @@ def _run_hooks(
     if decided.is_final:
         return replace(decided, metadata_json=stored)
     return replace(ending, metadata_json=stored)
+
+
+def _tools(ctx: RunContext, runner: TimedRunner | None, spec: RunSpec | None) -> HookTools:
+    """With the credentials of the run, and with those that only hooks have."""
+    own = for_hooks(ctx.job.tenant_id, ctx.definition.hooks.credentials)
+    redactor = Redactor(own.values)
+
+    def clean(text: str) -> str:
+        return redactor.clean_text(ctx.redactor.clean_text(text))
+
+    return HookTools(
+        runner=runner,
+        spec=spec,
+        sink=ctx.transcript,
+        clean=clean,
+        variables={**own.env, **ctx.secrets.env},
+        announce=lambda text: announce(ctx.job, clean(text), ctx.clock()),
+    )
 
 
 def _run_list(

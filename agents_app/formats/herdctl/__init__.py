@@ -5,5 +5,6 @@ Does not belong here: SKILL.md (skills) and rows (project).
 """
 
 from agents_app.formats.herdctl.fleet import FleetReader, find_config, read_fleet
+from agents_app.formats.herdctl.variables import only_in_files
 
-__all__ = ["FleetReader", "find_config", "read_fleet"]
+__all__ = ["FleetReader", "find_config", "only_in_files", "read_fleet"]

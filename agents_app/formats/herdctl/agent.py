@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from agents_app.formats.herdctl.docker import UNHONOURED, runtime_of
+from agents_app.formats.herdctl.hooks import HookTranslation
 from agents_app.formats.herdctl.interpolate import interpolate
 from agents_app.formats.herdctl.variables import undefined_reason
+from agents_app.formats.herdctl.work_source import work_source_fields
 from agents_app.formats.report import ReportLine
 from agents_app.skills import (
     AgentSpec,
@@ -38,18 +40,18 @@ _ARGUMENTS = {
 }
 # Kept with the agent: why, and what to do until the field is honoured.
 _KEPT = {
-    "working_directory": (NOT_YET, "a run starts in a new directory; name files by full paths"),
+    "working_directory": (
+        NOT_YET,
+        "a run and its hooks start in a new directory; name files by full paths",
+    ),
     "repo": (NOT_YET, "let the instructions clone the repository"),
     "session": (f"{NOT_YET}: every run starts a new session", _KEPT_BY_DROVER),
-    "work_source": (NOT_YET, "describe the search for work in the prompt"),
-    "hooks": (NOT_YET, "use `hooks.pre` and `hooks.post` of a SKILL.md, or notifications"),
-    "metadata_file": (f"{NOT_YET}: only hooks read it", _KEPT_BY_DROVER),
     "mcp_servers": (NOT_YET, "configure the servers in the settings of Claude Code"),
     "plugins": (NOT_YET, "install the plugins in the settings of Claude Code"),
     "chat": ("Drover has no chat connections", "start the agent with a webhook source"),
 }
 # Fields of schedules that are kept, and the field of agents that means the same.
-_LATER_OF_SCHEDULES = {"resume_session": "session", "work_source": "work_source"}
+_LATER_OF_SCHEDULES = {"resume_session": "session"}
 _UNSAFE = re.compile("[^a-z0-9]+")
 
 
@@ -80,6 +82,8 @@ class AgentTranslation:
         self._set_scale()
         self._set_runtime()
         self._set_schedules()
+        self._set_work_source()
+        self._set_hooks()
         self._keep()
         instructions = self._instructions()
         self.problems.raise_any()
@@ -91,9 +95,10 @@ class AgentTranslation:
     def _value(self, name: str, default: Any = None) -> Any:
         """The value of a field with variables replaced."""
         given = self.document.data.get(name)
-        if given is None:
-            return default
-        return interpolate(given, self.env, (name,), self._undefined)
+        return default if given is None else self._interpolated(given, (name,))
+
+    def _interpolated(self, value: Any, at: KeyPath) -> Any:
+        return interpolate(value, self.env, at, self._undefined)
 
     def _undefined(self, variable: str, at: KeyPath) -> None:
         self.problems.add(self.document.place(at), f"{dotted(at)}: {undefined_reason(variable)}")
@@ -170,7 +175,7 @@ class AgentTranslation:
 
     def _schedule(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         at: KeyPath = ("schedules", name)
-        table = interpolate(raw, self.env, at, self._undefined)
+        table = self._interpolated(raw, at)
         kind = table["type"]
         times = {"interval": table.get("interval")}
         times["cron"] = table.get("cron") or table.get("expression")
@@ -188,7 +193,29 @@ class AgentTranslation:
                 self.say((*at, later), *_KEPT[field])
         prompt = table.get("prompt") or self._value("default_prompt") or DEFAULT_PROMPT
         time = {kind: times[kind]} if times.get(kind) else {}
-        return {"type": kind, **time, "prompt": prompt, "enabled": table.get("enabled", True)}
+        source = self._work_source(table.get("work_source"), (*at, "work_source"))
+        enabled = table.get("enabled", True)
+        return {"type": kind, **time, "prompt": prompt, "enabled": enabled, **source}
+
+    def _work_source(self, table: dict[str, Any] | None, at: KeyPath) -> dict[str, Any]:
+        source = work_source_fields(table, self.document, at, self.say) if table else None
+        return {"work_source": source} if source else {}
+
+    def _set_work_source(self) -> None:
+        self.fields |= self._work_source(self._value("work_source"), ("work_source",))
+
+    def _set_hooks(self) -> None:
+        translation = HookTranslation(self.document, self.env, self._interpolated, self.say)
+        self.fields["hooks"] = translation.fields()
+        name = self._value("metadata_file")
+        if name is None:
+            return
+        path = "/".join(part for part in name.split("/") if part != ".")
+        if path.startswith("/") or not path or ".." in path.split("/") or "" in path.split("/"):
+            why = "is read below the directory of a run only; metadata.json is read instead"
+            self.say(("metadata_file",), why, "name a file without a leading / and without ..")
+        else:
+            self._set("metadata_file", ("metadata_file",), path)
 
     def _keep(self) -> None:
         """Keep what is not honoured, with the references to variables instead of their values."""

@@ -1,5 +1,6 @@
 """Reads herdctl.yaml with its sub-fleets and agents, as the specs that SKILL.md files give."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from agents_app.skills import (
     SourcePlace,
     check_text,
     dotted,
+    excerpt,
     read_source,
     read_yaml,
 )
@@ -143,7 +145,12 @@ class FleetReader:
         self._add_agent(merged, path, fleet.names)
 
     def _add_agent(self, merged: Document, path: Path, fleets: tuple[str, ...]) -> None:
-        qualified = ".".join((*fleets, str(merged.data["name"])))
+        own = merged.data["name"]
+        if not isinstance(own, str) or not NAME.fullmatch(own):
+            # Of an override: it is unknown which agent is meant.
+            self._fail(SkillError(f"name: {excerpt(own)} is not a name", _place(merged, ("name",))))
+            return
+        qualified = ".".join((*fleets, own))
         name = agent_name(qualified)
         if reason := self._name_problem(name, qualified):
             # Not an error of the agent that has this name already.
@@ -269,7 +276,9 @@ def read_fleet(
 
 def _refuse_cycle(chain: tuple[Path, ...], place: SourcePlace, root: Path) -> None:
     shown = " -> ".join(path.relative_to(root).as_posix() for path in chain)
-    if chain[-1] in chain[:-1]:
+    # By their files: a symlink to a directory above has another path each time.
+    files = [os.path.realpath(path) for path in chain]
+    if files[-1] in files[:-1]:
         raise SkillError(f"the fleets refer to each other: {shown}; remove one reference", place)
     if len(chain) > MAX_DEPTH:
         raise SkillError(f"fleets are nested deeper than {MAX_DEPTH} levels: {shown[:200]}", place)

@@ -12,7 +12,7 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 Undefined = Callable[[str, KeyPath], None]
 
 
-class UndefinedVariable(DroverError):
+class UndefinedVariableError(DroverError):
     """A text refers to a variable that is not set and gives no default."""
 
     code = "undefined_variable"
@@ -24,7 +24,7 @@ def interpolate(
     """The value with all references in its texts replaced; other values are unchanged.
 
     A variable that is set and empty wins over the default. A reference that cannot be replaced is
-    passed to `undefined` and left as it is; without `undefined` it raises UndefinedVariable.
+    passed to `undefined` and left as it is; without `undefined` it raises UndefinedVariableError.
     """
     report = undefined or _refuse
     if isinstance(value, str):
@@ -34,6 +34,13 @@ def interpolate(
     if isinstance(value, dict):
         return {key: interpolate(item, env, (*at, key), report) for key, item in value.items()}
     return value
+
+
+def interpolate_optional(text: str, env: Mapping[str, str]) -> str:
+    """The text with the references replaced that give a default; others stay references."""
+    return _REFERENCE.sub(
+        lambda found: found[0] if found[2] is None else env.get(found[1], found[2]), text
+    )
 
 
 def variables_in(value: Any) -> frozenset[str]:
@@ -60,4 +67,4 @@ def _replacement(
 
 def _refuse(name: str, at: KeyPath) -> None:
     where = ".".join(map(str, at)) or "the text"
-    raise UndefinedVariable(f"{where}: the variable {name} is not set and has no default")
+    raise UndefinedVariableError(f"{where}: the variable {name} is not set and has no default")

@@ -40,6 +40,15 @@ def project_variables(root: Path, server: Mapping[str, str]) -> dict[str, str]:
     return own | passed
 
 
+def only_in_files(variables: Mapping[str, str], server: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the process lacks, and that processes of Drover may get."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if name not in server and not is_reserved(name)
+    }
+
+
 def _parse(text: str) -> dict[str, str]:
     """Lines `NAME=value`, with quotes and comments; other lines are ignored, as by dotenv."""
     found = (_LINE.fullmatch(line) for line in text.splitlines())

@@ -93,8 +93,8 @@ class Command(DroverCommand):
 def users_of(tenant: Tenant) -> dict[str, list[str]]:
     """The agents that declare each credential."""
     users: dict[str, list[str]] = {}
-    for agent in tenant.agents.exclude(credentials=[]).order_by("name"):
-        for text in agent.credentials:
+    for agent in tenant.agents.order_by("name"):
+        for text in dict.fromkeys((*agent.credentials, *agent.hook_credentials)):
             users.setdefault(str(parse_name(text)), []).append(agent.name)
     return users
 

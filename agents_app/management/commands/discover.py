@@ -10,10 +10,16 @@ from agents_app.cli import DroverCommand, shortened
 from agents_app.conf import CONF
 from agents_app.formats import ProjectDiscovery, ReportLine, read_project
 from agents_app.project import find_missing_sources, sync_project
+from agents_app.rules.language import rules_file_label
 from agents_app.skills import AgentSpec, SkillError
 
 COLUMNS = ("agent", "scale", "schedules", "command", "description")
-FORMATS = {"drover": "Drover", "action-llama": "Action Llama", "herdctl": "herdctl"}
+FORMATS = {
+    "drover": "Drover",
+    "action-llama": "Action Llama",
+    "herdctl": "herdctl",
+    "metateam": "Metateam",
+}
 
 
 class Command(DroverCommand):
@@ -47,12 +53,20 @@ class Command(DroverCommand):
         self.screen.say(f"project {CONF.project} (format {FORMATS[found.format]}): {agents}")
         if found.agents:
             self.screen.table(COLUMNS, [agent_row(spec) for spec in found.agents])
+        if rules := _rules_label():
+            self.screen.say(f"rules: {rules}")
         if found.report:
             self.screen.say(f"not honoured ({len(found.report)}):")
             for line in found.report:
                 self.screen.say(f"  {report_text(line)}")
         for error in each(found):
             self.remark(str(error))
+
+
+def _rules_label() -> str | None:
+    """The rules file of the project, if there is one."""
+    label = rules_file_label(CONF.project)
+    return label if (CONF.project / label).exists() else None
 
 
 def report_text(line: ReportLine) -> str:
@@ -70,6 +84,7 @@ def described(found: ProjectDiscovery) -> dict[str, object]:
     return {
         "project": CONF.project,
         "format": found.format,
+        "rules": _rules_label(),
         "agents": [agent_described(spec) for spec in found.agents],
         "errors": [
             {"agent": e.agent, "path": e.path, "line": e.line, "reason": e.reason}

@@ -102,7 +102,8 @@ def prepare() -> ProjectDiscovery:
 
 
 def secret_variables(found: ProjectDiscovery) -> dict[str, str]:
-    """The variable with the names of all variables that sources, targets and files refer to."""
+    """The variable with the names of all variables that sources, targets and files refer to, and
+    the values that only a file of the project has."""
     references = [each for row in WebhookSource.objects.all() for each in row.secret_refs]
     for rows in (Agent.objects, Schedule.objects):
         sources = rows.filter(work_source__isnull=False).values_list("work_source", flat=True)
@@ -111,7 +112,9 @@ def secret_variables(found: ProjectDiscovery) -> dict[str, str]:
         references += [target.url, target.secret_ref]
     referred = {each.removeprefix("env:") for each in references if each.startswith("env:")}
     referred |= found.variables
-    return {"DROVER_SECRET_VARIABLES": ",".join(sorted(referred | set(CONF.secret_variables)))}
+    names = sorted(referred | set(CONF.secret_variables))
+    values = {name: found.environment[name] for name in names if name in found.environment}
+    return values | {"DROVER_SECRET_VARIABLES": ",".join(names)}
 
 
 def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:

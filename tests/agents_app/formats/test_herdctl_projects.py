@@ -71,28 +71,26 @@ def test_what_is_not_honoured_is_reported_with_file_and_line_and_kept():
     reporter, keeper = "agents/reporter.yaml", "agents/archivist.yaml"
     assert sorted((line.file, line.field) for line in found.report) == [
         (keeper, "mcp_servers"),
-        (keeper, "metadata_file"),
         (keeper, "name"),
         (keeper, "repo"),
-        (keeper, "work_source"),
         (keeper, "working_directory"),
         (reporter, "chat"),
         (reporter, "default_prompt"),
-        (reporter, "hooks"),
+        (reporter, "hooks.on_error.1.bot_token_env"),
         (reporter, "schedules.deep-dive.resume_session"),
         (reporter, "schedules.mentions.type"),
         ("herdctl.yaml", "session"),
         ("herdctl.yaml", "web"),
     ]
-    assert report_at(found, reporter, "hooks").line == 31
-    assert "not honoured yet" in report_at(found, reporter, "hooks").why
+    token = report_at(found, reporter, "hooks.on_error.1.bot_token_env")
+    assert (token.line, token.advice) == (38, "manage.py credential set slack_bot_token")
+    assert "not honoured yet" in report_at(found, keeper, "mcp_servers").why
     assert "archive-keeper" in report_at(found, keeper, "name").advice
     kept = agent_of(found, "archive-keeper").metadata["herdctl"]
-    assert kept["work_source"]["labels"] == {"ready": "to-file"}
+    assert not {"work_source", "hooks"} & kept.keys()
     # A reference, not the value of a secret.
     assert kept["mcp_servers"]["index"]["env"] == {"INDEX_TOKEN": "${INDEX_TOKEN}"}
     of_reporter = agent_of(found, "reporter").metadata["herdctl"]
-    assert of_reporter["hooks"]["after_run"][0]["name"] == "publish"
     assert of_reporter["schedules"] == {"deep-dive": {"resume_session": True}}
 
 

@@ -1,6 +1,5 @@
 """Projects of other systems become rows, follow changes of their files, and run."""
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from agents_app.worker.execute import Host
 from tests.agents_app.executing import do, printed
 from tests.agents_app.fleet import NOON, Fleet
 from tests.agents_app.formats.written import copied, write
+from tests.agents_app.harness.tools import put_on_path
 
 pytestmark = pytest.mark.django_db
 S = Schedule.State
@@ -112,7 +112,7 @@ def test_an_agent_of_another_system_runs(
     programs = tmp_path / "programs" / "bin"
     write(programs, {"claude": CLAUDE})
     (programs / "claude").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    put_on_path(programs, monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
     root = copied(name, tmp_path)
     with (root / "config.toml").open("a") as config:

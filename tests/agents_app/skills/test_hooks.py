@@ -48,3 +48,9 @@ def test_hooks_of_config_toml_replace_those_of_skill_md():
     config = "[[hooks.after_run]]\ntype = 'notify'\nmessage = 'done'\n"
     spec = agent(skill, config=config)
     assert (spec.hooks.pre, [each.type for each in spec.hooks.after_run]) == (("a",), ["notify"])
+
+
+def test_a_hook_may_have_credentials_that_the_program_does_not_get():
+    written = "hooks: {credentials: [ci_token], on_error: [{type: slack, url: '${CI_TOKEN}'}]}"
+    spec = agent(written)
+    assert (spec.credentials, spec.hooks.credentials) == ((), ("ci_token",))
