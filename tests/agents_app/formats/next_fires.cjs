@@ -1,4 +1,5 @@
-// Reads {library, lines, zone, starts, count} and prints, for each line and start, the next fires.
+// Reads {library, lines, zone, spans: [[start, end]], most} and prints, for each line and span, the
+// fires after the start and until the end, at most `most`.
 const asked = JSON.parse(require("fs").readFileSync(0, "utf-8"));
 
 function herdctl(cron, start) {
@@ -14,9 +15,15 @@ function actionLlama(cron, start) {
   return () => (last = job.nextRun(last));
 }
 
+function firesUntil(next, end, most) {
+  const fires = [];
+  for (let fire = next(); fire && fire <= end && fires.length < most; fire = next()) {
+    fires.push(fire.getTime() / 1000);
+  }
+  return fires;
+}
+
 const nextFire = { "cron-parser": herdctl, croner: actionLlama }[asked.library];
-const fires = asked.lines.map((cron) => asked.starts.map((start) => {
-  const next = nextFire(cron, new Date(start));
-  return Array.from({ length: asked.count }, () => next().getTime() / 1000);
-}));
+const fires = asked.lines.map((cron) => asked.spans.map(([start, end]) =>
+  firesUntil(nextFire(cron, new Date(start)), new Date(end), asked.most)));
 console.log(JSON.stringify(fires));
