@@ -1,6 +1,8 @@
 """The rules file on disk, and its errors as plain values that can be stored."""
 
 import hashlib
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -55,7 +57,9 @@ def rules_file_label(project: Path) -> str:
 
 def read_source(path: Path) -> RulesSource:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return _unreadable("it is not a regular file")
             data = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         return RulesSource()
@@ -63,6 +67,11 @@ def read_source(path: Path) -> RulesSource:
         # The fingerprint is that of the error, so a file that becomes readable again has changed.
         return _unreadable(f"the file cannot be read: {error.strerror}")
     return source_of_text(data)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Opening a FIFO must not wait for a program that writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def source_of_text(data: bytes) -> RulesSource:
