@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents_app.formats.herdctl.documents import SCHEMAS
-from agents_app.formats.herdctl.interpolate import UndefinedVariable, interpolate
+from agents_app.formats.herdctl.interpolate import UndefinedVariableError, interpolate
 from agents_app.formats.herdctl.merge import deep_merge, merge_defaults
 from agents_app.formats.herdctl.validate import checked
 
@@ -23,11 +23,25 @@ class Accepted(dict[str, Any]):
     __hash__ = None
 
 
+class ErrorName(str):
+    """The name of an error: a case expects either the name, or only that there is an error."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other is True or str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None
+
+
 def fleet_interpolate(case: Case) -> Any:
     try:
         return interpolate(case["text"], case["env"])
-    except UndefinedVariable:
-        return {"error": True}
+    except UndefinedVariableError as error:
+        return {"error": ErrorName(type(error).__name__)}
 
 
 def fleet_merge(case: Case) -> Any:

@@ -36,6 +36,8 @@ PAGE_SIZE, LARGEST_PAGE = 30, 100
 MOST_PAGES = 10
 _ID = re.compile(r"github-([0-9]{1,18})", re.ASCII)
 _NEXT_PAGE = re.compile(r'<[^>]*[?&]page=([0-9]+)[^>]*>;\s*rel="next"')
+# As `encodeURIComponent` of JavaScript.
+_SAFE_IN_PATHS = "!~*'()"
 # Who may write to the repository; marks of other people have no effect.
 WRITERS = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 
@@ -146,7 +148,7 @@ class GitHubIssues(LabelledItems):
 
     def remove_label(self, key: str, label: str) -> None:
         # 404: the issue does not have the label.
-        path = f"{self.root}/{key}/labels/{quote(label, safe='')}"
+        path = f"{self.root}/{key}/labels/{quote(label, safe=_SAFE_IN_PATHS)}"
         self.api.call("DELETE", path, accept=(404,))
 
     def finish(self, key: str) -> None:

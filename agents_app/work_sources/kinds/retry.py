@@ -1,5 +1,7 @@
 """Which failed requests are repeated, and after how long; pure."""
 
+import re
+
 MAX_RETRIES = 3
 FIRST_DELAY_MS, LONGEST_DELAY_MS = 1000, 30_000
 # Added to the time that a source names: its clock and ours differ.
@@ -7,6 +9,7 @@ RESET_MARGIN_MS = 1000
 TIMEOUT_STATUS = 408
 TOO_MANY_REQUESTS = 429
 LIMITED = frozenset({403, TOO_MANY_REQUESTS})
+_ZERO = re.compile(r"\s*[+-]?0+(?![0-9])")
 
 
 def is_rate_limited(status: int, remaining: str | None, retry_after: str | None = None) -> bool:
@@ -18,12 +21,12 @@ def is_rate_limited(status: int, remaining: str | None, retry_after: str | None 
         return False
     if retry_after is not None:
         return True
-    return status == TOO_MANY_REQUESTS if remaining is None else remaining.strip() == "0"
+    return status == TOO_MANY_REQUESTS if remaining is None else bool(_ZERO.match(remaining))
 
 
 def is_retryable(status: int | None, rate_limited: bool) -> bool:
     """Whether the same request may succeed later; a status of None means no answer."""
-    return rate_limited or status is None or status >= 500 or status == TIMEOUT_STATUS
+    return rate_limited or status is None or 500 <= status < 600 or status == TIMEOUT_STATUS
 
 
 def backoff_ms(attempt: int, reset_ms: float | None, jitter: float) -> int:

@@ -190,6 +190,27 @@ def whole_log(run: Run) -> str:
     return b"".join(bytes(piece.data) for piece in pieces).decode()
 
 
+def write_hooks(root: Path, url: str) -> Path:
+    """A project with an agent whose hooks are of three types."""
+    headers = {"Authorization": "Bearer ${CI_TOKEN}"}
+    hooks: list[dict[str, Any]] = [
+        {"type": "shell", "command": "./publish.sh", "when": "metadata.changed"},
+        {"type": "shell", "command": "exit 1", "on_events": ["failed"]},
+        {"type": "slack", "channel_id": "C1"},
+        {"type": "webhook", "url": url, "headers": headers},
+    ]
+    agent = {"name": "a", "metadata_file": "meta.json", "hooks": {"after_run": hooks}}
+    files = {
+        "herdctl.yaml": "agents: [{path: team/a.yaml}]\n",
+        "config.toml": "sandbox = 'off'\n",
+        "team/a.yaml": json.dumps(agent),
+        "team/publish.sh": '#!/bin/sh\ngrep -c \'"event":"completed"\'\n',
+    }
+    write(root, files)
+    (root / "team" / "publish.sh").chmod(0o755)
+    return root
+
+
 @pytest.mark.django_db
 def test_the_hooks_of_a_project_run_after_a_run(
     tmp_path: Path, fleet: Fleet, host: Host, monkeypatch, caplog
@@ -202,27 +223,7 @@ def test_the_hooks_of_a_project_run_after_a_run(
     conf = replace(CONF, outgoing_hosts=frozenset({"127.0.0.1"}))
     monkeypatch.setattr(event_hooks, "CONF", conf)
     with receiving() as receiver:
-        hooks: list[dict[str, Any]] = [
-            {"type": "shell", "command": "./publish.sh", "when": "metadata.changed"},
-            {"type": "shell", "command": "exit 1", "on_events": ["failed"]},
-            {"type": "slack", "channel_id": "C1"},
-            {
-                "type": "webhook",
-                "url": receiver.url,
-                "headers": {"Authorization": "Bearer ${CI_TOKEN}"},
-            },
-        ]
-        agent = {"name": "a", "metadata_file": "meta.json", "hooks": {"after_run": hooks}}
-        project = write(
-            tmp_path / "project",
-            {
-                "herdctl.yaml": "agents: [{path: team/a.yaml}]\n",
-                "config.toml": "sandbox = 'off'\n",
-                "team/a.yaml": json.dumps(agent),
-                "team/publish.sh": '#!/bin/sh\ngrep -c \'"event":"completed"\'\n',
-            },
-        )
-        (project / "team" / "publish.sh").chmod(0o755)
+        project = write_hooks(tmp_path / "project", receiver.url)
         assert sync_project(project, NOON).errors == ()
         set_credential(fleet.tenant, parse_name("ci_token"), {"value": TOKEN}, "ann", NOON)
         run = do(fleet, host, Agent.objects.get(name="a"))
