@@ -6,7 +6,7 @@ from typing import Any
 
 from agents_app.formats.imported import ImportedAgent, ImportedSchedule
 from agents_app.formats.report import ReportLine
-from agents_app.formats.source_files import printable
+from agents_app.formats.source_files import is_text, printable
 from agents_app.formats.toml_text import quoted, toml_table
 from agents_app.skills import SkillError, SourceText, parse_skill
 
@@ -28,7 +28,7 @@ def agent_files(agent: ImportedAgent, source: str, *, enabled: bool) -> dict[str
 
 def file_problem(agent: ImportedAgent, files: dict[str, str]) -> ReportLine | None:
     """Why Drover would refuse the files; None if they are valid."""
-    if not all(_is_text(text) for text in files.values()):
+    if not all(is_text(text) for text in files.values()):
         why, advice = "contains a character that is not text", "save the source as UTF-8"
         return ReportLine(agent.file, agent.line, "agent", why, advice)
     reason = _size_problem(files) or _config_problem(agent.harness, files[CONFIG])
@@ -59,11 +59,6 @@ def _config_problem(harness: str, config: str) -> str | None:
     except SkillError as error:
         return error.reason
     return None
-
-
-def _is_text(text: str) -> bool:
-    """Whether the text has neither lone surrogates nor NUL, which no database stores."""
-    return "\0" not in text and text == text.encode("utf-8", "replace").decode()
 
 
 def _skill(agent: ImportedAgent) -> str:

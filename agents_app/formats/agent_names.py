@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 from agents_app.names import agent_name_problem
 
 _MAX_LENGTH = 40
+# The name is at the beginning, and the time to split a text grows with its square.
+_MAX_COMMAND = 1000
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _OTHER = re.compile(r"[^a-z0-9]+")
 _ENDS_OF_A_PART = {"&&", "||", ";", "|", "&"}
@@ -44,13 +46,13 @@ def name_of_command(command: str) -> str:
 
 
 def _words(command: str) -> list[str]:
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer = shlex.shlex(command[:_MAX_COMMAND], posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
         return list(lexer)
     except ValueError:  # a quote that is not closed
-        return command.split()
+        return command[:_MAX_COMMAND].split()
 
 
 def _meaningful(words: list[str]) -> list[str]:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 
 from agents_app.errors import TriggerParseError
 from agents_app.formats.agent_names import KeyCounter, name_of_command
-from agents_app.formats.imported import ImportContext, Imported, ImportedAgent, ImportedSchedule
+from agents_app.formats.imported import (
+    ImportContext,
+    Imported,
+    ImportedAgent,
+    ImportedSchedule,
+    looks_secret,
+)
 from agents_app.formats.model_commands import ModelCommand, recognise_model_command
 from agents_app.formats.old_cron import (
     MACROS,
@@ -18,6 +24,7 @@ from agents_app.formats.old_cron import (
 )
 from agents_app.formats.old_fires import CronFires
 from agents_app.formats.report import ReportLine
+from agents_app.formats.source_files import MAX_LINE, TOO_LONG
 from agents_app.triggers import zone
 
 SCHEDULE = "crontab"
@@ -29,7 +36,6 @@ _VARIABLE = re.compile(
 _JOB = re.compile(r"-?\s*(?P<when>@\S+|\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(?P<command>\S.*)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _USER = re.compile(r"[a-z_][a-z0-9_.-]*\$?")
-_SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _WHOLE_FILE = (
     (
         "command",
@@ -118,7 +124,8 @@ class CrontabReader:
 
     def read_line(self, number: int, line: str) -> None:
         if problem := _unreadable(line):
-            self.refuse(number, "line", problem, "save the file as UTF-8 text")
+            advice = "move the command to a script, or save the file as UTF-8 text"
+            self.refuse(number, "line", problem, advice)
             return
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
@@ -147,7 +154,7 @@ class CrontabReader:
         elif not _NAME.fullmatch(name) or name.startswith("DROVER_"):
             why = "is not a name that an agent's `env` may have"
             self.remark(number, name[:60], why, "set it in the script of the agent")
-        elif _SECRET.search(name):
+        elif looks_secret(name):
             why = "looks like a secret, which does not belong in a file of the project; left out"
             advice = "store it with `manage.py credential set` and name it in `credentials`"
             self.remark(number, name, why, advice)
@@ -347,6 +354,8 @@ def _unquoted(value: str) -> str:
 
 
 def _unreadable(line: str) -> str | None:
+    if len(line) > MAX_LINE:
+        return TOO_LONG
     if "\0" in line:
         return "contains a NUL character"
     if not line.isascii() and any("\ud800" <= char <= "\udfff" for char in line):

@@ -177,7 +177,7 @@ class _GenieReader:
             else:
                 advice = "set the field of SKILL.md that means the same"
             self._remark(line, f"run_spec.{key}"[:60], "has no counterpart", advice)
-        for key in row.keys() - _KNOWN:
+        for key in sorted(row.keys() - _KNOWN):
             self._remark(
                 line, key[:60], "is not a field that Drover knows", "check whether it is needed"
             )

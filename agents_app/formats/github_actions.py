@@ -23,6 +23,7 @@ from agents_app.triggers import zone
 _CLAUDE_ACTION = "anthropics/claude-code"
 _SHORTEST_MINUTES = 5
 _HONOURED = {"name", "on", "jobs", "run-name"}
+_NO_COUNTERPART = "has no counterpart in Drover"
 
 
 def looks_like_workflow(text: str) -> bool:
@@ -112,7 +113,7 @@ class _WorkflowReader:
 
     def _schedule(self, number: int, text: str, entry: Mapping[str, Any]) -> ImportedSchedule:
         at = ("on", "schedule", number)
-        for key in entry.keys() - {"cron", "timezone"}:
+        for key in sorted(entry.keys() - {"cron", "timezone"}):
             self._remark((*at, key), "is not a field that Drover knows", "check it")
         given = entry.get("timezone")
         area = zone(given if isinstance(given, str) else "UTC").key
@@ -142,17 +143,34 @@ class _WorkflowReader:
             self._refuse(("jobs",), "must be a table of jobs")
             return prompts, lines
         for name, job in jobs.items():
-            steps = job.get("steps") if isinstance(job, dict) else None
+            if not isinstance(job, dict):
+                self._refuse(("jobs", name), "must be a table with `steps`")
+                continue
+            for key in sorted(job.keys() - {"name", "steps"}):
+                advice = "write what is needed in SKILL.md"
+                self._remark(("jobs", name, key), _NO_COUNTERPART, advice)
+            steps = job.get("steps")
             for number, step in enumerate(steps if isinstance(steps, list) else ()):
-                at = ("jobs", name, "steps", number)
-                self._remark(at, "a step of a workflow is not imported", "write it in SKILL.md")
                 lines += _described(step)
-                prompts += _prompt_of(step)
+                prompts += self._prompts(("jobs", name, "steps", number), step)
         return prompts, lines
 
+    def _prompts(self, at: tuple[str | int, ...], step: Any) -> list[str]:
+        """The prompt of the step, if it starts Claude Code; the step is reported."""
+        found = _prompt_of(step)
+        if not found:
+            self._remark(at, "a step of a workflow is not imported", "write it in SKILL.md")
+            return []
+        why = "of a step with Claude Code, only the prompt is imported"
+        self._remark(at, why, "set `model` and `harness_args` of the agent")
+        if "${{" in found[0]:
+            why = "expressions of GitHub (${{ ... }}) are not replaced"
+            self._remark((*at, "with"), why, "write their values in SKILL.md")
+        return found
+
     def _remark_others(self, root: Mapping[str, Any]) -> None:
-        for key in root.keys() - _HONOURED:
-            self._remark((key,), "has no counterpart in Drover", "write what is needed in SKILL.md")
+        for key in sorted(root.keys() - _HONOURED):
+            self._remark((key,), _NO_COUNTERPART, "write what is needed in SKILL.md")
         triggers = root.get("on")
         for key in sorted(triggers.keys() - {"schedule"}) if isinstance(triggers, dict) else ():
             advice = "use `webhooks` of the agent, or `manage.py run`"

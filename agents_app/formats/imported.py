@@ -1,5 +1,6 @@
 """What a reader of a foreign format returns: agents, their schedules, and report lines."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,10 +10,16 @@ from agents_app.formats.report import ReportLine
 
 # The fires of the old system after an instant, in UTC and in order.
 OldFires = Callable[[datetime], Iterator[datetime]]
+_SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 
 
 def no_fires(_after: datetime) -> Iterator[datetime]:
     return iter(())
+
+
+def looks_secret(variable: str) -> bool:
+    """Whether a variable of this name may have a secret, which no file of a project should have."""
+    return bool(_SECRET.search(variable))
 
 
 @dataclass(frozen=True, slots=True)

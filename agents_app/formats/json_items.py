@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents_app.formats.report import ReportLine
+from agents_app.formats.source_files import is_text
 
 JsonObject = dict[str, Any]
 _DECODER = json.JSONDecoder()
@@ -76,6 +77,9 @@ class Fields:
         """The first of these fields that is given."""
         for name in names:
             value = self.data.get(name)
+            if isinstance(value, str) and not is_text(value):
+                self.refuse(name, "contains a character that is not text", "correct the export")
+                return ""
             if isinstance(value, str) and value.strip():
                 return value
             if value is not None and not isinstance(value, str):

@@ -6,6 +6,8 @@ from pathlib import PurePosixPath
 
 # What the shell would do with an unquoted or doubly quoted text.
 _SHELL_SYNTAX = set("$`;&|()<>*?[]{}~#!\n")
+# The time to split a text into words grows with its square.
+_MAX_COMMAND = 10_000
 _REDIRECTION = ("2>&1", ">&2", "&>", "&>>", ">", ">>", "2>", "2>>")
 
 
@@ -54,6 +56,8 @@ def recognise_model_command(command: str, stdin: str | None = None) -> ModelComm
     """The call that the whole command consists of; None if the command does anything else.
 
     The prompt is an argument in quotes, or `stdin`."""
+    if len(command) > _MAX_COMMAND or not mentions_model(command):
+        return None
     parts = _split_redirections(command)
     if parts is None:
         return None

@@ -7,6 +7,7 @@ systems that follow POSIX take either when neither of them is a plain `*`.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from agents_app.errors import TriggerParseError
@@ -36,6 +37,7 @@ _WEEKS = tuple(frozenset(range(first, min(first + 7, 32))) for first in (1, 8, 1
 # 29 February is on a given weekday every 28 years, or 40 years around 2100.
 _MAX_DAYS = 41 * 366
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
+_SHORT_MONTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
 
 
 class OldCronError(Exception):
@@ -67,8 +69,16 @@ class OldCron:
         matches = (by_date and by_weekday) if self.both_days else (by_date or by_weekday)
         return matches and day.month in self.months
 
+    @property
+    def never_fires(self) -> bool:
+        """Whether no month has the days, as in `0 0 31 2 *`."""
+        first = min(self.days)
+        return self.both_days and all(first > _SHORT_MONTHS.get(one, 31) for one in self.months)
+
     def fires(self, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
         """The fires after an instant, in UTC."""
+        if self.never_fires:
+            return
         # The clock may have been set back over midnight: a fire of yesterday may be later.
         day = after.astimezone(zone).date() - _DAY
         for _ in range(_MAX_DAYS):
@@ -108,6 +118,8 @@ def _after_gap(wall: datetime, zone: ZoneInfo) -> datetime:
 # --- parsing --------------------------------------------------------------------------------
 
 
+# Thousands of lines of a crontab often have the same times.
+@lru_cache(maxsize=1024)
 def parse_old_cron(text: str, *, star_prefix_means_both: bool) -> OldCron:
     """Five fields or a macro; raises OldCronError.
 
@@ -173,6 +185,7 @@ class Rewritten:
     only_weekdays: frozenset[int] = frozenset()
 
 
+@lru_cache(maxsize=1024)
 def rewrite(cron: OldCron, text: str) -> Rewritten:
     """The expression for Drover that fires at the same times, in the old spelling if possible.
 

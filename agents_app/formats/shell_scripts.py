@@ -16,6 +16,7 @@ from agents_app.formats.imported import ImportContext, Imported, ImportedAgent, 
 from agents_app.formats.model_commands import mentions_model, recognise_model_command
 from agents_app.formats.old_fires import IntervalFires
 from agents_app.formats.report import ReportLine
+from agents_app.formats.source_files import MAX_LINE, TOO_LONG
 from agents_app.triggers import IntervalTrigger
 
 _LOOP = re.compile(
@@ -60,6 +61,10 @@ class _ScriptReader:
     def read(self) -> Imported:
         for number, line in enumerate(self._lines, 1):
             if number in self._seen or line.strip().startswith("#"):
+                continue
+            if len(line) > MAX_LINE:
+                advice = "import the crontab or timer that starts the script"
+                self._report.append(ReportLine(self._file, number, "line", TOO_LONG, advice))
                 continue
             if loop := _LOOP.match(line):
                 self._read_loop(number, loop["sleep"])
@@ -167,6 +172,8 @@ def _quoted(line: str) -> Iterator[str]:
 
 def _parts(line: str) -> list[str]:
     """A line of a loop without its block words, split at `;` outside of quotes."""
+    if len(line) > MAX_LINE:
+        return [line]
     lexer = shlex.shlex(line, posix=False, punctuation_chars=";")
     lexer.whitespace_split = True
     lexer.commenters = ""

@@ -11,6 +11,9 @@ from agents_app.errors import NotFound, Refused
 from agents_app.formats.report import ReportLine
 
 MAX_BYTES = 16 * 1024 * 1024
+# Of a crontab, a unit or a script: the time to split a line into words grows with its square.
+MAX_LINE = 10_000
+TOO_LONG = f"has more than {MAX_LINE} characters"
 STDIN = "-"
 # Directories that are searched below the one that the user names.
 _BELOW = ("", ".github/workflows")
@@ -96,11 +99,13 @@ class Source:
         self.problems.append(ReportLine(self._label(name), line, "file", why, advice))
 
 
-def open_source(text: str, read_stdin: Callable[[], bytes]) -> Source:
-    """The source that a user names; raises if there is none."""
+def open_source(text: str, read_stdin: Callable[[int], bytes]) -> Source:
+    """The source that a user names; raises if there is none.
+
+    `read_stdin` returns at most as many bytes as it is asked for."""
     if text == STDIN:
         source = Source("stdin", "standard input", None, ("standard input",))
-        data = read_stdin()
+        data = read_stdin(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise Refused(f"standard input has more than {MAX_BYTES} bytes; import a part of it")
         source._read["standard input"] = source._decoded("standard input", data)
@@ -115,6 +120,11 @@ def open_source(text: str, read_stdin: Callable[[], bytes]) -> Source:
     if is_directory:
         return Source(resolved, printable(text), Path(resolved), _listing(path), is_directory=True)
     return Source(resolved, printable(text), path, (path.name,))
+
+
+def is_text(text: str) -> bool:
+    """Whether the text has neither lone surrogates nor NUL, which no database stores."""
+    return "\0" not in text and text == text.encode("utf-8", "replace").decode()
 
 
 def printable(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 from agents_app.formats.agent_names import slug
@@ -12,6 +12,7 @@ from agents_app.formats.imported import (
     Imported,
     ImportedAgent,
     ImportedSchedule,
+    looks_secret,
     no_fires,
 )
 from agents_app.formats.old_cron import clock_change_settings
@@ -43,7 +44,6 @@ _ADVICE = {
 }
 _SPECIFIER = re.compile(r"%([A-Za-z%])")
 _VARIABLE = re.compile(r"\$(\$|\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)")
-_SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 TIMEOUT = "1d"
 
 
@@ -237,7 +237,7 @@ class _TimerReader:
             name, equals, value = word.partition("=")
             if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
                 continue
-            if _SECRET.search(name):
+            if looks_secret(name):
                 why = f"{name} looks like a secret; left out"
                 advice = "store it with `manage.py credential set`"
                 self._report.append(ReportLine(file, one.line, one.key, why, advice))
@@ -253,7 +253,8 @@ class _TimerReader:
             self._report.append(ReportLine(file, one.line, one.key, why, _CHECK))
         text = one.value[len(prefix) :]
         names = {"n": f"{self._unit}.service", "N": self._unit, "p": self._unit, "%": "%"}
-        for letter in {found[1] for found in _SPECIFIER.finditer(text)} - names.keys():
+        used = dict.fromkeys(found[1] for found in _SPECIFIER.finditer(text))
+        for letter in (letter for letter in used if letter not in names):
             why = f"the specifier %{letter} is not replaced"
             self._report.append(ReportLine(file, one.line, one.key, why, "write its value"))
         text = _SPECIFIER.sub(lambda found: names.get(found[1], found[0]), text)
@@ -305,7 +306,21 @@ def _read_source(source: Source, context: ImportContext) -> Imported:
         """A unit beside the timers: the name is a text of a file, and must not be a path."""
         return None if "/" in name else source.file(name)
 
-    return read_timers(source.files("*.timer"), find, context)
+    found = read_timers(source.files("*.timer"), find, context)
+    return found + Imported(report=tuple(_unread_drop_ins(source)))
+
+
+def _unread_drop_ins(source: Source) -> Iterator[ReportLine]:
+    """The directories `NAME.timer.d` and `NAME.service.d`, whose files change a unit."""
+    if not source.path:
+        return
+    directory = source.path if source.is_directory else source.path.parent
+    for timer in (name for name in source.names if name.endswith(".timer")):
+        for unit in (timer, f"{timer.removesuffix('.timer')}.service"):
+            if (directory / f"{unit}.d").is_dir():
+                why = "changes of a unit in a directory beside it are not read"
+                advice = "write them into the unit before the import, or into the agent after it"
+                yield ReportLine(f"{unit}.d", 0, "directory", why, advice)
 
 
 SYSTEMD = Format("systemd timers", _has_timers, _read_source)

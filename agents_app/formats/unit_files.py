@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents_app.formats.report import ReportLine
+from agents_app.formats.source_files import MAX_LINE, TOO_LONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ def read_unit(file: str, text: str, errors: list[ReportLine]) -> list[UnitSettin
     for number, line in _joined_lines(text):
         if line.startswith("[") and line.endswith("]"):
             section = line[1:-1]
+            continue
+        if len(line) > MAX_LINE:
+            advice = "move the command to a script"
+            errors.append(ReportLine(file, number, "line", TOO_LONG, advice))
             continue
         key, equals, value = line.partition("=")
         if not equals or not section or not line.replace("\t", " ").isprintable():

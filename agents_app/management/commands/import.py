@@ -122,12 +122,18 @@ def _source_name(source: str) -> str:
 
 
 def _rows(written: tuple[WrittenAgent, ...], now: datetime) -> list[Row]:
-    nothing = FirePreview((), ())
     return [
-        (agent, schedule, preview_fires(schedule, now, HOST_ZONE) if schedule else nothing)
+        (agent, schedule, _fires(agent, schedule, now))
         for agent in written
         for schedule in agent.agent.schedules or (None,)
     ]
+
+
+def _fires(written: WrittenAgent, schedule: ImportedSchedule | None, now: datetime) -> FirePreview:
+    """The fires of a schedule; none of a refused agent, whose expression may be invalid."""
+    if schedule is None or written.state == "refused":
+        return FirePreview((), ())
+    return preview_fires(schedule, now, HOST_ZONE)
 
 
 def _cells(written: WrittenAgent, schedule: ImportedSchedule | None, fires: FirePreview) -> Any:

@@ -227,14 +227,3 @@ def test_a_system_line_without_a_command_is_reported():
 
 def test_a_last_line_without_a_newline_is_reported():
     assert lines_of(read("0 1 * * * /bin/a").report, "line end") == [1]
-
-
-def test_ten_thousand_lines_with_errors_are_read():
-    lines = [
-        f"{n % 60} {n % 24} * * {n % 9} /opt/job-{n}.sh" if n % 3 else f"wrong {n}"
-        for n in range(10_000)
-    ]
-    found = read("\n".join(lines) + "\n")
-    wrong = [n + 1 for n in range(10_000) if n % 3 == 0 or n % 9 == 8]
-    assert [error.line for error in found.errors] == wrong
-    assert len(found.agents) == 10_000 - len(wrong)

@@ -67,6 +67,14 @@ def test_steps_and_other_triggers_are_reported_with_their_lines():
     assert lines_of(report, "permissions") == [8]
 
 
+def test_fields_of_jobs_and_expressions_in_prompts_are_reported():
+    assert lines_of(read(WORKFLOW).report, "jobs.build.runs-on") == [11]
+    prompt = "Triage ${{ github.ref }}."
+    found = read(CLAUDE.replace("Triage the new issues.", prompt))
+    assert found.agents[0].body == prompt
+    assert lines_of(found.report, "jobs.triage.steps.1.with") == [7]
+
+
 def test_the_skeleton_fails_until_it_is_written_and_shows_the_steps():
     (agent,) = read(WORKFLOW).agents
     assert agent.needs_work

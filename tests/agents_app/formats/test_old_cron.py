@@ -126,7 +126,7 @@ CHANGE_DAYS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CRONS.map(" ".join), st.sampled_from(CHANGE_DAYS))
 def test_any_expression_fires_around_a_clock_change_as_the_oracle_does(text, place):
     zone, start = place
@@ -156,6 +156,19 @@ def test_any_expression_fires_around_a_clock_change_as_the_oracle_does(text, pla
 def test_day_fields_that_mean_and_are_rewritten(text, expression, only):
     new = rewrite(parse_old_cron(text, star_prefix_means_both=True), text)
     assert (new.expression, set(new.only_weekdays)) == (expression, only)
+
+
+@pytest.mark.parametrize("text", ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 31 2 */2"])
+def test_what_can_never_fire_is_known_at_once(text):
+    cron = parse_old_cron(text, star_prefix_means_both=True)
+    assert cron.never_fires
+    assert list(cron.fires(datetime(2026, 11, 1, tzinfo=UTC), ZoneInfo("UTC"))) == []
+
+
+@pytest.mark.parametrize("text", ["0 0 29 2 *", "0 0 31 * *", "0 0 31 2,3 *", "0 0 31 2 1"])
+def test_what_may_fire_is_not_given_up(text):
+    cron = parse_old_cron(text, star_prefix_means_both=True)
+    assert next(cron.fires(datetime(2026, 11, 1, tzinfo=UTC), ZoneInfo("UTC")), None)
 
 
 def test_posix_takes_either_day_unless_one_is_a_plain_star():

@@ -4,10 +4,12 @@ import re
 import shutil
 import subprocess
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from agents_app.formats.imported import Imported
+from agents_app.formats.preview import new_fires
 from agents_app.formats.source_files import SourceFile
 from agents_app.formats.systemd import read_timers
 from tests.agents_app.formats.reading import CONTEXT, MONTH, NOW, lines_of, new_month, old_month
@@ -69,6 +71,30 @@ def oracle(calendar: str, start: datetime, count: int) -> list[datetime]:
     found = re.findall(r"\(in UTC\): \w+ (\S+ \S+) UTC", done.stdout)
     fires = [datetime.fromisoformat(one).replace(tzinfo=UTC) for one in found]
     return [fire for fire in fires if fire <= start + MONTH]
+
+
+# From systemd.time(7), by hand, in the zone of the host; on 28 March 2027 there is no 02:30.
+BY_HAND = [
+    ("daily", NOW, ["2026-11-19 00:00", "2026-11-20 00:00"]),
+    ("weekly", NOW, ["2026-11-23 00:00", "2026-11-30 00:00"]),
+    ("monthly", NOW, ["2026-12-01 00:00", "2027-01-01 00:00"]),
+    ("quarterly", NOW, ["2027-01-01 00:00", "2027-04-01 00:00"]),
+    ("semiannually", NOW, ["2027-01-01 00:00", "2027-07-01 00:00"]),
+    ("Mon..Fri 09:00", NOW, ["2026-11-19 09:00", "2026-11-20 09:00", "2026-11-23 09:00"]),
+    ("*-*-* 0/6:10", NOW, ["2026-11-18 12:10", "2026-11-18 18:10", "2026-11-19 00:10"]),
+    ("*-*~01 23:00", NOW, ["2026-11-30 23:00", "2026-12-31 23:00"]),
+    ("Mon *-*~07/1 10:00", NOW, ["2026-11-30 10:00", "2026-12-28 10:00"]),
+    ("Mon *-*-1..7 09:00", NOW, ["2026-12-07 09:00", "2027-01-04 09:00"]),
+    ("*-*-* 02:30", datetime(2027, 3, 27, 12, tzinfo=UTC), ["2027-03-29 02:30"]),
+]
+
+
+@pytest.mark.parametrize(("calendar", "start", "expected"), BY_HAND)
+def test_a_calendar_event_fires_as_the_manual_says(calendar, start, expected):
+    (agent,) = read(f"[Timer]\nOnCalendar={calendar}\n").agents
+    new = new_fires(agent.schedules[0], start, CONTEXT.host_zone, len(expected))
+    local = [fire.astimezone(ZoneInfo(CONTEXT.host_zone)) for fire in new]
+    assert [f"{fire:%Y-%m-%d %H:%M}" for fire in local] == expected
 
 
 @pytest.mark.parametrize("calendar", CALENDARS)

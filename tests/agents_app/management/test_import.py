@@ -142,6 +142,20 @@ def test_a_system_crontab_of_another_name_needs_its_format(tmp_path: Path, fleet
 # --- bad sources ----------------------------------------------------------------------------
 
 
+def test_a_schedule_that_can_never_fire_is_refused_and_the_rest_imported(
+    tmp_path: Path, fleet: Path
+):
+    path = tmp_path / "tab"
+    path.write_text("0 0 31 2 * /usr/bin/never\n0 1 * * * /usr/bin/often\n")
+    document = run_import(path, fleet, "--json").json
+    assert [(agent["name"], agent["state"]) for agent in document["agents"]] == [
+        ("never", "refused"),
+        ("often", "created"),
+    ]
+    assert [error["line"] for error in document["errors"]] == [1]
+    assert run_import(path, fleet).code == 1
+
+
 def test_a_source_that_does_not_exist_is_refused(tmp_path: Path, fleet: Path):
     said = run_import(tmp_path / "none", fleet)
     assert said.code == 1
