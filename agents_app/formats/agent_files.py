@@ -9,11 +9,13 @@ from agents_app.formats.report import ReportLine
 from agents_app.formats.source_files import is_text, printable
 from agents_app.formats.toml_text import quoted, toml_table
 from agents_app.skills import SkillError, SourceText, parse_skill
+from agents_app.triggers import read_untimed
 
 SKILL, CONFIG = "SKILL.md", "config.toml"
 _UPDATES = "A later import updates this file as long as it is not edited."
 _DISABLED = "Disabled: set scale = 1 to enable the agent, or import again with --enable."
 _SKELETON = "Disabled: complete SKILL.md, then set scale = 1 to enable the agent."
+_WAS_DISABLED = "Disabled, as in the old system: set scale = 1 to enable the agent."
 _OFF = "Schedules with enabled = false do not fire: set it to true, or import with --enable."
 MAX_BYTES = 64 * 1024
 
@@ -53,7 +55,8 @@ def _size_problem(files: dict[str, str]) -> str | None:
 def _config_problem(harness: str, config: str) -> str | None:
     """Cached: of thousands of agents, many have the same config.toml."""
     # The rest of SKILL.md is a quoted text and a body, which are always valid.
-    skill = SourceText(f"---\nharness: {harness}\n---\ntrue\n", Path(SKILL))
+    chosen = f"harness: {harness}\n" if harness else ""
+    skill = SourceText(f"---\n{chosen}---\ntrue\n", Path(SKILL))
     try:
         parse_skill(skill, name="imported", config=SourceText(config, Path(CONFIG)))
     except SkillError as error:
@@ -62,20 +65,20 @@ def _config_problem(harness: str, config: str) -> str | None:
 
 
 def _skill(agent: ImportedAgent) -> str:
-    front = {"description": agent.description[:200], "harness": agent.harness}
-    lines = [f"{key}: {quoted(value)}" for key, value in front.items()]
+    front = {"description": agent.description[:1000], "harness": agent.harness}
+    lines = [f"{key}: {quoted(value)}" for key, value in front.items() if value]
     return "\n".join(["---", *lines, "---", agent.body.rstrip("\n") + "\n"])
 
 
 def _config(agent: ImportedAgent, source: str, *, enabled: bool) -> str:
-    enabled = enabled and not agent.needs_work
+    enabled = enabled and agent.can_be_enabled
     notes = [f"Imported from {printable(source)}. {_UPDATES}"]
     scale: dict[str, Any] = {}
     if agent.is_existing:
         notes += [] if enabled else [_OFF]
     else:
-        notes += [] if enabled else [_SKELETON if agent.needs_work else _DISABLED]
-        scale = {"scale": 1 if enabled else 0}
+        notes += [] if enabled else [_disabled_note(agent)]
+        scale = {"scale": agent.scale if enabled else 0}
     schedules = {
         schedule.name: _schedule(schedule, enabled=enabled or not agent.is_existing)
         for schedule in agent.schedules
@@ -85,7 +88,17 @@ def _config(agent: ImportedAgent, source: str, *, enabled: bool) -> str:
     return comment + toml_table({**scale, **agent.fields, "schedules": schedules})
 
 
+def _disabled_note(agent: ImportedAgent) -> str:
+    if agent.needs_work:
+        return _SKELETON
+    if agent.scale == 0:
+        return _WAS_DISABLED
+    return _DISABLED.replace("scale = 1", f"scale = {agent.scale}")
+
+
 def _schedule(schedule: ImportedSchedule, *, enabled: bool) -> dict[str, Any]:
     zone = {"timezone": schedule.timezone} if schedule.timezone else {}
     off = {} if enabled else {"enabled": False}
-    return {"expression": schedule.expression, **zone, **schedule.settings, **off}
+    untimed = read_untimed(schedule.expression)
+    when = {"type": untimed.type} if untimed else {"expression": schedule.expression}
+    return {**when, **zone, **schedule.settings, **off}

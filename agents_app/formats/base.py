@@ -11,11 +11,13 @@ from agents_app.formats.source_files import Source
 class Format:
     """`fits` says whether a source is in this format; `read` returns its agents.
 
+    A format that `is_project` is a directory that Drover can also run as it is.
     A part that cannot be read is among the errors, with its file and line, and never raises."""
 
     title: str
     fits: Callable[[Source, ImportContext], bool]
     read: Callable[[Source, ImportContext], Imported]
+    is_project: bool = False
 
 
 def text_format(

@@ -50,8 +50,9 @@ class ImportedSchedule:
 class ImportedAgent:
     """One agent; `key` identifies it in its source, so that a later import finds it again.
 
-    An agent that `needs_work` is written disabled in any case. One that `is_existing` must already
-    be in the project, and only schedules are added to it.
+    `scale` is the number of slots when it is enabled. An agent that `needs_work`, or whose scale is
+    0 in the old system, is written disabled in any case. One that `is_existing` must already be in
+    the project, and only schedules are added to it. Without a `harness`, `fields` has a command.
     """
 
     key: str
@@ -60,11 +61,16 @@ class ImportedAgent:
     line: int
     description: str
     harness: str = "shell"
+    scale: int = 1
     body: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     schedules: tuple[ImportedSchedule, ...] = ()
     needs_work: bool = False
     is_existing: bool = False
+
+    @property
+    def can_be_enabled(self) -> bool:
+        return not self.needs_work and self.scale > 0
 
 
 @dataclass(frozen=True, slots=True)

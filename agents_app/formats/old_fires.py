@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from agents_app.formats.old_cron import OldCron
+from agents_app.triggers import Gap, OverlapHour, next_fire, parse_when, zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +42,20 @@ class SingleFire:
 
     def __call__(self, after: datetime) -> Iterator[datetime]:
         return iter([self.at] if self.at > after else [])
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerFires:
+    """The fires of a schedule that Drover reads as the old system does."""
+
+    expression: str
+    zone: str
+    gap: Gap
+    overlap_hour: OverlapHour
+
+    def __call__(self, after: datetime) -> Iterator[datetime]:
+        when = parse_when(self.expression, after, zone(self.zone), allow_past=True)
+        fire = next_fire(when.trigger, after, when.zone, self.gap, self.overlap_hour)
+        while fire is not None:
+            yield fire
+            fire = next_fire(when.trigger, fire, when.zone, self.gap, self.overlap_hour)

@@ -7,13 +7,16 @@ from agents_app.formats.crontab_sources import CRONTAB, SYSTEM_CRONTAB
 from agents_app.formats.genie import GENIE
 from agents_app.formats.github_actions import GITHUB_ACTIONS
 from agents_app.formats.imported import ImportContext, Imported
+from agents_app.formats.projects import ACTION_LLAMA_PROJECT, HERDCTL_PROJECT
 from agents_app.formats.shell_scripts import SHELL_SCRIPT
 from agents_app.formats.source_files import Source
 from agents_app.formats.systemd import SYSTEMD
 
-# A format is one module with a reader and one entry here. Formats of whole project directories
-# (herdctl, action-llama) belong at the top; `crontab` takes every other text.
+# A format is one module with a reader and one entry here. Formats of whole project directories are
+# at the top, because a project may also contain workflows; `crontab` takes every other text.
 FORMATS: dict[str, Format] = {
+    "herdctl": HERDCTL_PROJECT,
+    "action-llama": ACTION_LLAMA_PROJECT,
     "genie": GENIE,
     "arbiter": ARBITER,
     "systemd": SYSTEMD,

@@ -15,6 +15,8 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_LINE = 10_000
 TOO_LONG = f"has more than {MAX_LINE} characters"
 STDIN = "-"
+# A file that stands for the directory in which it is.
+_CONFIG_OF_PROJECTS = ("herdctl.yaml", "herdctl.yml")
 # Directories that are searched below the one that the user names.
 _BELOW = ("", ".github/workflows")
 _TEXT_BYTES = frozenset((*range(0x20, 0x7F), *range(0x80, 0x100), 9, 10, 13))
@@ -111,6 +113,8 @@ def open_source(text: str, read_stdin: Callable[[int], bytes]) -> Source:
         source._read["standard input"] = source._decoded("standard input", data)
         return source
     path = Path(text).absolute()
+    if path.name in _CONFIG_OF_PROJECTS and path.is_file():
+        path = path.parent
     try:
         is_directory = path.is_dir()
         path.lstat()

@@ -36,6 +36,9 @@ def _value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
+    if isinstance(value, Mapping):
+        pairs = (f"{_key(key)} = {_value(item)}" for key, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value(item) for item in value)}]"
     return quoted(str(value))

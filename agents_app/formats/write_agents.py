@@ -10,6 +10,7 @@ from typing import Literal
 
 from agents_app.errors import Refused
 from agents_app.formats.agent_files import SKILL, agent_files, file_problem
+from agents_app.formats.herdctl import find_config
 from agents_app.formats.imported import ImportedAgent
 from agents_app.formats.manifest import (
     FILE,
@@ -74,6 +75,7 @@ class AgentWriter:
         self._agents = project / AGENTS
         self._source, self._title, self._enable = source_id, source_title, enable
         _refuse_link(self._agents)
+        _refuse_herdctl(project)
         self._manifest = read_manifest(self._agents)
         self._known = self._manifest.of(source_id)
         self._plan = _Plan()
@@ -107,7 +109,7 @@ class AgentWriter:
 
     def _decide(self, agent: ImportedAgent, taken: set[str]) -> None:
         entry = self._known.get(agent.key)
-        enabled = (self._enable or (entry is not None and entry.enabled)) and not agent.needs_work
+        enabled = agent.can_be_enabled and (self._enable or (entry is not None and entry.enabled))
         files = agent_files(agent, self._title, enabled=enabled)
         if problem := file_problem(agent, files):
             self._refuse(agent, entry, problem)
@@ -236,3 +238,9 @@ def _exists(path: Path) -> bool:
 def _refuse_link(agents: Path) -> None:
     if agents.is_symlink():
         raise Refused(f"{agents} is a symlink; name the directory that it points to with --into")
+
+
+def _refuse_herdctl(project: Path) -> None:
+    """Drover does not read SKILL.md files of a directory with a herdctl.yaml."""
+    if config := find_config(project):
+        raise Refused(f"{config} says which agents the project has; name another one with --into")

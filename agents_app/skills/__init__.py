@@ -26,6 +26,7 @@ from agents_app.skills.specs import (
     ProjectSpec,
     ScheduleSpec,
     WebhookSourceSpec,
+    WorkSourceSpec,
 )
 from agents_app.skills.tables import Layer, dotted, excerpt
 from agents_app.skills.toml_reader import read_toml
@@ -53,6 +54,7 @@ __all__ = [
     "SourcePlace",
     "SourceText",
     "WebhookSourceSpec",
+    "WorkSourceSpec",
     "build_agent",
     "canonical_path",
     "check_text",

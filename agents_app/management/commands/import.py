@@ -1,5 +1,6 @@
-"""Imports schedules of other systems as agents of the project."""
+"""Imports schedules and projects of other systems as agents of the project."""
 
+import os
 import pwd
 import sys
 from datetime import datetime
@@ -11,6 +12,7 @@ from django.core.management.base import CommandParser
 from agents_app.cli import DroverCommand, shortened
 from agents_app.clock import HOST_ZONE, host_zone
 from agents_app.conf import CONF
+from agents_app.errors import Refused
 from agents_app.formats import (
     FORMATS,
     STDIN,
@@ -39,7 +41,7 @@ Row = tuple[WrittenAgent, ImportedSchedule | None, FirePreview]
 
 
 class Command(DroverCommand):
-    help = "Import crontabs and schedules of other systems as agents, disabled at first."
+    help = "Import schedules and projects of other systems as agents, disabled at first."
     examples = (
         (
             "import /etc/cron.d --dry-run",
@@ -48,6 +50,7 @@ class Command(DroverCommand):
         ("import - --into fleet", "Read the output of `crontab -l` from a pipe."),
         ("import /etc/crontab --enable", "Write the agents enabled, or enable imported ones."),
         ("import jobs.txt --format system-crontab", "A crontab with users, whatever its name."),
+        ("import ~/herd --into fleet", "Write the agents of a herdctl project as SKILL.md files."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -80,6 +83,9 @@ class Command(DroverCommand):
         users = frozenset(each.pw_name for each in pwd.getpwall())
         context = ImportContext(now, HOST_ZONE, users | {"root"})
         name, found = read_source(opened, context, options["format"] or "")
+        if FORMATS[name].is_project and opened.id == os.path.realpath(project):
+            advice = "Drover runs it as it is (manage.py discover shows its agents)"
+            raise Refused(f"{source} is the project itself; {advice}")
         writer = AgentWriter(project, opened.id, opened.short_title, enable=enable)
         result = writer.write(found.agents, dry_run=dry_run)
         report, errors = found.report + result.report, found.errors + result.errors

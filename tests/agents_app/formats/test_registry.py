@@ -1,6 +1,5 @@
 """Every format is recognised by its content, and read through the table of formats."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,34 +8,13 @@ from agents_app.errors import Refused
 from agents_app.formats.registry import read_source
 from agents_app.formats.source_files import open_source
 from tests.agents_app.formats.reading import CONTEXT
-
-GENIE = [{"name": "a", "cron_expression": "0 9 * * *", "command": "true"}]
-ARBITER = {"schedules": [{"schedule_phrase": "every day at 09:00", "message": "m"}]}
-WORKFLOW = "on: {schedule: [{cron: '0 8 * * *'}]}\njobs: {}\n"
-TIMER = {
-    "a.timer": "[Timer]\nOnCalendar=daily\n",
-    "a.service": "[Service]\nExecStart=/bin/true\n",
-}
-SCRIPT = "#!/bin/sh\nwhile true; do\n  claude -p 'Triage'\n  sleep 1h\ndone\n"
-CASES = [
-    ("genie", {"x.json": json.dumps(GENIE)}, "x.json"),
-    ("arbiter", {"x.json": json.dumps(ARBITER)}, "x.json"),
-    ("systemd", TIMER, "."),
-    ("systemd", TIMER, "a.timer"),
-    ("github-actions", {".github/workflows/a.yml": WORKFLOW, "b.yml": "x: 1\n"}, "."),
-    ("github-actions", {".github/workflows/a.yml": WORKFLOW}, ".github/workflows"),
-    ("github-actions", {"a.yaml": WORKFLOW}, "a.yaml"),
-    ("shell-script", {"a.sh": SCRIPT}, "a.sh"),
-    ("crontab", {"a": "0 9 * * * true\n"}, "a"),
-    ("system-crontab", {"a": "0 9 * * * root true\n"}, "a"),
-]
+from tests.agents_app.formats.small_sources import CASES, TIMER
+from tests.agents_app.formats.written import write
 
 
 @pytest.mark.parametrize(("name", "files", "source"), CASES)
 def test_a_source_is_recognised_and_read(tmp_path: Path, name, files, source):
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write(tmp_path, files)
     found_name, found = read_source(open_source(str(tmp_path / source), bytes), CONTEXT)
     assert (found_name, len(found.agents), found.errors) == (name, 1, ())
 
@@ -53,3 +31,21 @@ def test_a_timer_cannot_name_a_service_elsewhere(tmp_path: Path):
     (tmp_path / "units/a.timer").write_text("[Timer]\nOnCalendar=daily\nUnit=../b.service\n")
     _, found = read_source(open_source(str(tmp_path / "units"), bytes), CONTEXT)
     assert (found.agents, [error.field for error in found.errors]) == ((), ["Unit"])
+
+
+def test_drop_ins_of_units_are_reported(tmp_path: Path):
+    (tmp_path / "a.timer").write_text(TIMER["a.timer"])
+    (tmp_path / "a.service").write_text(TIMER["a.service"])
+    (tmp_path / "a.timer.d").mkdir()
+    for source in (tmp_path, tmp_path / "a.timer"):
+        _, found = read_source(open_source(str(source), bytes), CONTEXT)
+        assert [line.file for line in found.report] == ["a.timer.d"]
+        assert len(found.agents) == 1
+
+
+def test_a_format_can_be_chosen_and_must_fit(tmp_path: Path):
+    (tmp_path / "x").write_text("0 9 * * * deploy true\n")
+    source = open_source(str(tmp_path / "x"), bytes)
+    assert read_source(source, CONTEXT, "system-crontab")[1].agents[0].name == "true"
+    with pytest.raises(Refused, match="is not a directory"):
+        read_source(source, CONTEXT, "herdctl")

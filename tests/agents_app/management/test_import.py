@@ -139,6 +139,29 @@ def test_a_system_crontab_of_another_name_needs_its_format(tmp_path: Path, fleet
     assert document["agents"][0]["name"] == "one"
 
 
+# --- projects -------------------------------------------------------------------------------
+
+HERD = Path(__file__).parent.parent / "formats/projects/company"
+
+
+def test_a_project_of_herdctl_is_written_with_the_same_fires(fleet: Path):
+    said = run_import(HERD, fleet)
+    assert (said.code, said.out.splitlines()[0]) == (0, f"herdctl project {HERD} -> {fleet}")
+    assert "the same" in said.out
+    agents = run_import(HERD, fleet, "--json").json["agents"]
+    assert {agent["state"] for agent in agents} == {"unchanged"}
+    assert all(one["same_fires"] for agent in agents for one in agent["schedules"])
+
+
+def test_a_project_is_not_imported_into_itself(tmp_path: Path):
+    (tmp_path / "agents/a").mkdir(parents=True)
+    (tmp_path / "agents/a/SKILL.md").write_text("---\nmodels: [opus]\n---\nGo.\n")
+    said = run_import(tmp_path, tmp_path)
+    assert said.code == 1
+    assert "is the project itself; Drover runs it as it is" in said.err
+    assert [path.name for path in (tmp_path / "agents").iterdir()] == ["a"]
+
+
 # --- bad sources ----------------------------------------------------------------------------
 
 
