@@ -5,6 +5,11 @@ the writer of imported agents.
 Does not belong here: SKILL.md and config.toml of Drover itself (skills), rows (project).
 """
 
+from agents_app.formats.credential_files import (
+    DIRECTORY,
+    CredentialDirectory,
+    read_credentials,
+)
 from agents_app.formats.discover import ProjectDiscovery, read_project
 from agents_app.formats.imported import (
     ImportContext,
@@ -19,9 +24,11 @@ from agents_app.formats.source_files import STDIN, open_source
 from agents_app.formats.write_agents import AgentWriter, WrittenAgent
 
 __all__ = [
+    "DIRECTORY",
     "FORMATS",
     "STDIN",
     "AgentWriter",
+    "CredentialDirectory",
     "FirePreview",
     "ImportContext",
     "Imported",
@@ -32,6 +39,7 @@ __all__ = [
     "WrittenAgent",
     "open_source",
     "preview_fires",
+    "read_credentials",
     "read_project",
     "read_source",
 ]

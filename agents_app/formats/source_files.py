@@ -73,7 +73,7 @@ class Source:
         assert self.path is not None
         directory = self.path if self.is_directory else self.path.parent
         try:
-            data = _bytes_of(directory, directory / name, is_named=not self.is_directory)
+            data = bytes_of(directory, directory / name, is_named=not self.is_directory)
         except FileNotFoundError:
             if name in self.names:
                 self._report(name, "does not exist, or is a dangling symlink", "remove it")
@@ -159,7 +159,7 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _bytes_of(directory: Path, path: Path, *, is_named: bool) -> bytes:
+def bytes_of(directory: Path, path: Path, *, is_named: bool) -> bytes:
     """The content of a regular file; a link that leads out of the directory is refused.
 
     The user may name a link; links inside a directory may be made by other people."""

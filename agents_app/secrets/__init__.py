@@ -5,7 +5,13 @@ Does not belong here: removing secrets from output (redaction).
 """
 
 from agents_app.secrets import credentials, sealing
-from agents_app.secrets.credentials import find_credential, remove_credential, set_credential
+from agents_app.secrets.credentials import (
+    CredentialImport,
+    find_credential,
+    import_credential,
+    remove_credential,
+    set_credential,
+)
 from agents_app.secrets.key_rotation import Resealed, reseal_all
 from agents_app.secrets.references import read_secret
 from agents_app.secrets.sealing import BrokenSeal, keys, reload_keys, seal, unseal
@@ -45,6 +51,7 @@ __all__ = [
     "VALUE",
     "BrokenSeal",
     "CredentialField",
+    "CredentialImport",
     "Name",
     "Resealed",
     "Secrets",
@@ -56,6 +63,7 @@ __all__ = [
     "for_hooks",
     "for_run",
     "how_to_set",
+    "import_credential",
     "keys",
     "missing_of",
     "name_of",

@@ -3,14 +3,19 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from agents_app.database import in_transaction
 from agents_app.errors import NotFound
 from agents_app.events import journal
 from agents_app.models import Credential, Tenant
-from agents_app.secrets.sealing import reload_keys, seal
-from agents_app.secrets.store import name_of, sealed_name
+from agents_app.secrets.sealing import BrokenSeal, reload_keys, seal
+from agents_app.secrets.store import decrypted_values, name_of, sealed_name
 from agents_app.secrets.types import Name, checked_values, parse_name
+
+CredentialImport = Literal["created", "replaced", "unchanged", "kept"]
+# The beginning of `changed_by` of a credential that an import has set.
+_IMPORT = "import by "
 
 
 def set_credential(
@@ -35,6 +40,37 @@ def set_credential(
         return is_new
 
     return in_transaction(change)
+
+
+def import_credential(
+    tenant: Tenant,
+    name: Name,
+    values: Mapping[str, str],
+    by: str,
+    now: datetime,
+    *,
+    dry_run: bool,
+) -> CredentialImport:
+    """Set a credential that is new, or that an import has set with other values.
+
+    One that a person has set since is left as it is."""
+    wanted = checked_values(name, values)
+    stored = tenant.credentials.filter(type=name.type, instance=name.instance).first()
+    if stored and _has_values(stored, wanted):
+        return "unchanged"
+    if stored and not stored.changed_by.startswith(_IMPORT):
+        return "kept"
+    if not dry_run:
+        set_credential(tenant, name, wanted, f"{_IMPORT}{by}", now)
+    return "replaced" if stored else "created"
+
+
+def _has_values(stored: Credential, values: Mapping[str, str]) -> bool:
+    """Whether the row has these values; a row that no key decrypts has others."""
+    try:
+        return decrypted_values(stored) == values
+    except BrokenSeal:
+        return False
 
 
 def remove_credential(credential: Credential, by: str, now: datetime) -> bool:

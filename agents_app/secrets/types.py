@@ -67,6 +67,11 @@ def _token(*variables: str) -> CredentialType:
     return CredentialType({VALUE: CredentialField(variables)})
 
 
+def _optional(*variables: str) -> CredentialField:
+    """A field that is no secret and may be missing."""
+    return CredentialField(variables, is_secret=False, is_needed=False)
+
+
 CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
     "github_token": _token("GITHUB_TOKEN", "GH_TOKEN"),
     "github_app": CredentialType(
@@ -81,6 +86,30 @@ CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
         {
             "email": CredentialField(("JIRA_EMAIL",), is_secret=False, is_needed=False),
             "token": CredentialField(("JIRA_API_TOKEN",)),
+        }
+    ),
+    "linear_oauth": CredentialType(
+        {
+            "client_id": _optional("LINEAR_CLIENT_ID"),
+            "client_secret": CredentialField(("LINEAR_CLIENT_SECRET",)),
+            "access_token": CredentialField(("LINEAR_ACCESS_TOKEN",)),
+            "refresh_token": CredentialField(("LINEAR_REFRESH_TOKEN",), is_needed=False),
+        }
+    ),
+    "reddit_oauth": CredentialType(
+        {
+            "client_id": _optional("REDDIT_CLIENT_ID"),
+            "client_secret": CredentialField(("REDDIT_CLIENT_SECRET",)),
+            "username": _optional("REDDIT_USERNAME"),
+            "password": CredentialField(("REDDIT_PASSWORD",)),
+            "user_agent": _optional("REDDIT_USER_AGENT"),
+        }
+    ),
+    "discord_bot": CredentialType(
+        {
+            "application_id": _optional("DISCORD_APPLICATION_ID"),
+            "public_key": _optional("DISCORD_PUBLIC_KEY"),
+            "bot_token": CredentialField(("DISCORD_BOT_TOKEN",)),
         }
     ),
     "anthropic_key": _token("ANTHROPIC_API_KEY"),
@@ -115,7 +144,11 @@ CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
     ),
     "kubeconfig": CredentialType({VALUE: CredentialField(())}, {"KUBECONFIG": "{path}"}),
     "git_ssh": CredentialType(
-        {VALUE: CredentialField(())},
+        {
+            VALUE: CredentialField(()),
+            "username": _optional("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"),
+            "email": _optional("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"),
+        },
         {
             "GIT_SSH_KEY_FILE": "{path}",
             # A run cannot be asked to confirm the key of a host.

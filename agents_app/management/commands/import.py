@@ -1,22 +1,25 @@
-"""Imports schedules and projects of other systems as agents of the project."""
+"""Imports schedules and projects of other systems as agents, and credentials."""
 
 import os
 import pwd
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, shortened
+from agents_app.cli import DroverCommand, find_tenant, shortened
 from agents_app.clock import HOST_ZONE, host_zone
 from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.formats import (
+    DIRECTORY,
     FORMATS,
     STDIN,
     AgentWriter,
+    CredentialDirectory,
     FirePreview,
     ImportContext,
     ImportedSchedule,
@@ -24,8 +27,11 @@ from agents_app.formats import (
     WrittenAgent,
     open_source,
     preview_fires,
+    read_credentials,
     read_source,
 )
+from agents_app.models import DEFAULT_TENANT, Tenant
+from agents_app.secrets import CredentialImport, how_to_set, import_credential
 
 COLUMNS = (
     "source",
@@ -36,6 +42,7 @@ COLUMNS = (
     "next fires of the old schedule",
     "next fires in Drover",
 )
+CREDENTIALS = "credentials"
 MOST_LINES = 100
 Row = tuple[WrittenAgent, ImportedSchedule | None, FirePreview]
 
@@ -51,11 +58,20 @@ class Command(DroverCommand):
         ("import /etc/crontab --enable", "Write the agents enabled, or enable imported ones."),
         ("import jobs.txt --format system-crontab", "A crontab with users, whatever its name."),
         ("import ~/herd --into fleet", "Write the agents of a herdctl project as SKILL.md files."),
+        ("import credentials --dry-run", "What is in Action Llama's directory of credentials."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "source", metavar="SOURCE", help="A file, a directory, or - for a pipe."
+            "source",
+            metavar="SOURCE",
+            help="A file, a directory, - for a pipe, or `credentials`.",
+        )
+        parser.add_argument(
+            "directory",
+            nargs="?",
+            metavar="DIR",
+            help=f"Only with `credentials`: Action Llama's directory (default: ~/{DIRECTORY}).",
         )
         parser.add_argument(
             "--into", metavar="DIR", help="The project directory (default: DROVER_PROJECT)."
@@ -72,10 +88,22 @@ class Command(DroverCommand):
             metavar="FORMAT",
             help="Default: recognised by its content.",
         )
-        parser.add_argument("--json", action="store_true", help="Print JSON.")
+        self.add_common(parser)
 
-    def handle(
-        self, *, source: str, json: bool, dry_run: bool, enable: bool, **options: Any
+    def handle(self, *, source: str, tenant: str, **options: Any) -> None:
+        if source == CREDENTIALS:
+            self._import_credentials(tenant, **options)
+            return
+        if options["directory"] is not None:
+            raise Refused(f"one source at a time: import {source}, then {options['directory']}")
+        if tenant != DEFAULT_TENANT:
+            raise Refused("--tenant is for `import credentials`; name the project with --into")
+        self._import_agents(source, **options)
+
+    # --- agents -----------------------------------------------------------------------------
+
+    def _import_agents(
+        self, source: str, *, json: bool, dry_run: bool, enable: bool, **options: Any
     ) -> None:
         now = self.now
         project = Path(options["into"]).absolute() if options["into"] else CONF.project
@@ -96,15 +124,68 @@ class Command(DroverCommand):
         else:
             self.screen.say(f"{FORMATS[name].title} {_source_name(source)} -> {project}")
             self._print(rows, report, errors)
-            self._print_count(result.written, dry_run=dry_run)
+            self._print_count("agents", [one.state for one in result.written], dry_run=dry_run)
+            if any(not one.enabled for one in result.written if one.state != "refused"):
+                self.screen.say("Imported agents are disabled (scale = 0) until you enable them.")
         if errors:
             sys.exit(1)
+
+    # --- credentials ------------------------------------------------------------------------
+
+    def _import_credentials(
+        self, name: str, *, directory: str | None, json: bool, dry_run: bool, **options: Any
+    ) -> None:
+        if given := [one for one in ("into", "enable", "format") if options[one]]:
+            raise Refused(f"--{given[0]} is for agents; leave it out with `import credentials`")
+        found = read_credentials(Path(directory) if directory else Path.home() / DIRECTORY)
+        tenant = find_tenant(name)
+        states = self._set_credentials(tenant, found, dry_run=dry_run)
+        if json:
+            head = {"directory": found.root, "tenant": tenant.name, "dry_run": dry_run}
+            described = [
+                {"credential": one, "file": path, "state": state} for path, one, state in states
+            ]
+            lines = {"report": found.report, "errors": found.errors}
+            self.screen.json({**head, "credentials": described, **lines})
+        else:
+            self.screen.say(f"credentials of Action Llama {found.root} -> tenant {tenant.name}")
+            if states:
+                self.screen.table(("file", "credential", "state"), states)
+            self._print_report(tuple(found.report), tuple(found.errors))
+            self._print_count("credentials", [state for *_, state in states], dry_run=dry_run)
+        if found.errors:
+            sys.exit(1)
+
+    def _set_credentials(
+        self, tenant: Tenant, found: CredentialDirectory, *, dry_run: bool
+    ) -> list[tuple[str, str, CredentialImport]]:
+        """What happened to each credential; values that are refused are among the errors."""
+        states = []
+        for one in found.credentials:
+            try:
+                state = import_credential(
+                    tenant, one.name, one.values, self.by, self.now, dry_run=dry_run
+                )
+            except Refused as error:
+                found.refuse(one.path, "value", str(error), how_to_set(one.name, tenant.name))
+                continue
+            if state == "kept":
+                why = "another value was set in Drover since; left as it is"
+                advice = f"manage.py credential remove {one.name}, and import again"
+                found.remark(one.path, "value", why, advice)
+            states.append((one.path, str(one.name), state))
+        return states
+
+    # --- output -----------------------------------------------------------------------------
 
     def _print(
         self, rows: list[Row], report: tuple[ReportLine, ...], errors: tuple[ReportLine, ...]
     ) -> None:
         if rows:
             self.screen.table(COLUMNS, [_cells(*row) for row in rows])
+        self._print_report(report, errors)
+
+    def _print_report(self, report: tuple[ReportLine, ...], errors: tuple[ReportLine, ...]) -> None:
         if report:
             self.screen.say(f"\nNot honoured, or different in Drover ({len(report)}):")
             for line in _shown(report):
@@ -114,13 +195,10 @@ class Command(DroverCommand):
             for line in _shown(errors):
                 self.remark(line)
 
-    def _print_count(self, written: tuple[WrittenAgent, ...], *, dry_run: bool) -> None:
-        states = [agent.state for agent in written]
+    def _print_count(self, what: str, states: Sequence[str], *, dry_run: bool) -> None:
         counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
         counted = ", ".join(counts) or "nothing found"
-        self.screen.say(f"\nagents: {counted}{' (dry run: nothing written)' if dry_run else ''}")
-        if any(not agent.enabled for agent in written if agent.state != "refused"):
-            self.screen.say("Imported agents are disabled (scale = 0) until you enable them.")
+        self.screen.say(f"\n{what}: {counted}{' (dry run: nothing written)' if dry_run else ''}")
 
 
 def _source_name(source: str) -> str:

@@ -78,6 +78,18 @@ def test_a_key_for_git_is_a_file_with_variables_for_git():
     assert env["GIT_SSH_COMMAND"].startswith("ssh -i '/a room/key' -o IdentitiesOnly=yes ")
 
 
+def test_a_key_for_git_may_name_the_author_of_commits():
+    values = {"value": KEY, "username": "Ann", "email": "ann@example.com"}
+    got = provided_secrets(Name("git_ssh"), checked_values(Name("git_ssh"), values))
+    assert got.env == {
+        "GIT_AUTHOR_NAME": "Ann",
+        "GIT_COMMITTER_NAME": "Ann",
+        "GIT_AUTHOR_EMAIL": "ann@example.com",
+        "GIT_COMMITTER_EMAIL": "ann@example.com",
+    }
+    assert (len(got.files), got.secrets) == (1, (KEY,))
+
+
 def test_several_lines_of_any_other_type_are_a_file_as_well():
     got = provided_secrets(Name("netrc", "prod"), {"value": KEY})
     assert got.env == {"NETRC": KEY, "NETRC_PROD": KEY}
