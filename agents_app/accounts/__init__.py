@@ -7,6 +7,7 @@ Does not belong here: HTTP authentication (gateway_app.api).
 from agents_app.accounts import logins, removal, tenants, tokens
 from agents_app.accounts.groups import create_groups
 from agents_app.accounts.logins import caller_network
+from agents_app.accounts.project_directories import change_project, project_problem
 from agents_app.accounts.tokens import (
     NewToken,
     create_token,
@@ -22,12 +23,14 @@ from agents_app.accounts.tokens import (
 __all__ = [
     "NewToken",
     "caller_network",
+    "change_project",
     "create_groups",
     "create_token",
     "ensure_bootstrap_token",
     "find_token",
     "logins",
     "may_be_used_from",
+    "project_problem",
     "removal",
     "revoke_token",
     "rotate_tokens",

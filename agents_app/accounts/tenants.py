@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from agents_app.accounts.project_directories import checked_project, lock_tenants
 from agents_app.accounts.removal import remove_tenant
 from agents_app.accounts.tokens import NewToken, create_token
 from agents_app.database import in_transaction
@@ -19,8 +20,11 @@ S = Schedule.State
 LARGEST_SCALE = 10_000
 
 
-def create_tenant(name: str, by: str, now: datetime) -> tuple[Tenant, NewToken]:
-    """Create a tenant with its first token, which has the scope admin."""
+def create_tenant(
+    name: str, by: str, now: datetime, project: str | None = None
+) -> tuple[Tenant, NewToken]:
+    """Create a tenant with its first token, which has the scope admin; `project` is the directory
+    of its agents."""
     if name != DEFAULT_TENANT and agent_name_problem(name):
         raise Refused(
             f"{name[:80]!r} is not a valid tenant name: use a-z, 0-9 and single hyphens "
@@ -28,10 +32,12 @@ def create_tenant(name: str, by: str, now: datetime) -> tuple[Tenant, NewToken]:
         )
 
     def change() -> tuple[Tenant, NewToken]:
-        tenant, created = Tenant.objects.get_or_create(name=name)
+        lock_tenants()
+        directory = "" if project is None else checked_project(project, name)
+        tenant, created = Tenant.objects.get_or_create(name=name, defaults={"project": directory})
         if not created:
             raise Refused(f"a tenant {name!r} exists already")
-        _record_event("tenant.created", tenant, by, now)
+        _record_event("tenant.created", tenant, by, now, tenant.project)
         return tenant, create_token(tenant, "first", ApiToken.Scope.ADMIN, by, now)
 
     return in_transaction(change)

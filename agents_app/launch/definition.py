@@ -29,6 +29,8 @@ class Definition:
     schedules_from_output: bool = True
     messages_on_stdin: bool = False
     sandbox: SandboxChoice = field(default_factory=SandboxChoice)
+    # The directory of the tenant; empty without one.
+    project: str = ""
 
     @property
     def body_is_script(self) -> bool:
@@ -38,7 +40,7 @@ class Definition:
 @lru_cache(maxsize=4096)
 def definition_of(agent_id: int, _revision: int) -> Definition:
     """Cached: every change of the agent's files raises the revision."""
-    agent = Agent.objects.get(pk=agent_id)
+    agent = Agent.objects.select_related("tenant").get(pk=agent_id)
     return Definition(
         name=agent.name,
         command=tuple(agent.command),
@@ -55,6 +57,7 @@ def definition_of(agent_id: int, _revision: int) -> Definition:
         schedules_from_output=agent.schedules_from_output,
         messages_on_stdin=agent.messages_on_stdin,
         sandbox=sandbox_choice(agent.runtime.get("sandbox", {})),
+        project=str(agent.tenant.project_directory or ""),
     )
 
 

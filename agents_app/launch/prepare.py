@@ -56,7 +56,7 @@ def prepare_run(
         workdir, prompt_file = workdir_of(job.run_id)
     else:
         workdir, prompt_file = _write_workdir(job.run_id, prompt, script)
-    state_dir, shared = _state_dir(job.agent_id), _shared_dir()
+    state_dir, shared = _state_dir(job.agent_id), _shared_dir(definition.project)
     argv, mounts = _resolve(definition), _mounts(definition, workdir, state_dir, shared)
     sandbox = _sandbox(definition, mounts, argv[0])
     variables = _secret_variables(secrets, workdir, is_running=is_running) | (
@@ -157,7 +157,8 @@ def _sandbox(definition: Definition, mounts: tuple[Mount, ...], program: str) ->
     if definition.runtime.type == "container":
         return None
     path = definition.env.get("PATH", _server_environment()["PATH"])
-    return sandbox_of(definition.sandbox, mounts, path, program, definition.runtime.run_as)
+    own = (definition.runtime.run_as, definition.project)
+    return sandbox_of(definition.sandbox, mounts, path, program, *own)
 
 
 def _base_environment(sandbox: Sandbox | None, state_dir: Path, workdir: Path) -> dict[str, str]:
@@ -185,13 +186,13 @@ def _gateway_directory() -> Path:
     return socket_directory(CONF.data)
 
 
-def _shared_dir() -> Path | None:
+def _shared_dir(project: str) -> Path | None:
     """The directory that all agents of the project may read; None if it is outside the project."""
-    path = f"{CONF.project}/shared"
-    if not os.path.isdir(path):  # noqa: PTH112
+    path = f"{project}/shared"
+    if not project or not os.path.isdir(path):  # noqa: PTH112
         return None
     shared = Path(path)
-    return shared if shared.resolve().is_relative_to(CONF.project) else None
+    return shared if shared.resolve().is_relative_to(project) else None
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from typing import Any
 from agents_app.conf import CONF
 from agents_app.installation import database_files
 from agents_app.launch.toolchains import USUAL_TOOLCHAINS, tool_paths, tool_variables
+from agents_app.models import DEFAULT_TENANT, Tenant
 from agents_app.runners import Mount, Sandbox, is_below
 
 SYSTEM = (
@@ -51,13 +52,21 @@ def sandbox_choice(stored: Mapping[str, Any]) -> SandboxChoice:
 
 
 def sandbox_of(
-    choice: SandboxChoice, mounts: tuple[Mount, ...], path: str, program: str, run_as: str = ""
+    choice: SandboxChoice,
+    mounts: tuple[Mount, ...],
+    path: str,
+    program: str,
+    run_as: str = "",
+    project: str = "",
 ) -> Sandbox | None:
-    """The sandbox with all paths of this host; None if the agent does without."""
+    """The sandbox with all paths of this host; None if the agent does without.
+
+    The projects of other tenants than that with `project` are hidden."""
     if choice.mode == "off":
         return None
-    hidden = hidden_paths()
-    read, write = _paths(choice, path, program, int(time.monotonic() / KEEP_SECONDS))
+    slot = int(time.monotonic() / KEEP_SECONDS)
+    hidden = (*hidden_paths(), *_other_projects(project, slot)) if project else hidden_paths()
+    read, write = _paths(choice, path, program, hidden, slot)
     named = program.startswith("/") and not is_below(os.path.realpath(program), hidden)
     return Sandbox(
         own_read=(*_own(mounts, writable=False), *((program,) if named else ())),
@@ -75,6 +84,13 @@ def sandbox_of(
 def hidden_paths() -> tuple[str, ...]:
     """The files of Drover, which no rule opens: the data directory, and a database elsewhere."""
     return (str(CONF.data), *(os.path.realpath(path) for path in database_files(CONF)))
+
+
+@lru_cache(maxsize=64)
+def _other_projects(own: str, _slot: int) -> tuple[str, ...]:
+    others = Tenant.objects.exclude(project="").exclude(name=DEFAULT_TENANT)
+    paths = {str(CONF.project), *others.values_list("project", flat=True)} - {own}
+    return tuple(sorted(paths))
 
 
 def _own(mounts: tuple[Mount, ...], *, writable: bool) -> tuple[str, ...]:
@@ -105,10 +121,10 @@ def _homes(run_as: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def _paths(
-    choice: SandboxChoice, path: str, program: str, _slot: int
+    choice: SandboxChoice, path: str, program: str, hidden: tuple[str, ...], _slot: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What may be read and what may be written, beside the directories of the run itself."""
-    hidden, home = hidden_paths(), str(user_home())
+    home = str(user_home())
     never = (*hidden, home) if _is_private(home) else hidden
     on_path = os.pathsep.join((path, f"{sys.prefix}/bin", f"{sys.base_prefix}/bin"))
     tools = tool_paths(on_path, user_home(), SYSTEM, program)

@@ -1,13 +1,15 @@
 """Tenants, and the tokens of their API clients."""
 
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from django.db import models
 
 from agents_app import triggers
 from agents_app.clock import HOST_ZONE
+from agents_app.conf import CONF
 
-# The owner of the project directory.
+# The tenant of the installation; its project directory is DROVER_PROJECT.
 DEFAULT_TENANT = "default"
 
 
@@ -22,6 +24,8 @@ class Tenant(models.Model):
     scale = models.PositiveIntegerField(
         null=True, blank=True, help_text="Cap on all unfinished runs together; empty means none."
     )
+    # Absolute; empty: no project, and for the tenant `default` DROVER_PROJECT.
+    project = models.CharField(max_length=1024, blank=True, default="", db_default="")
     over_budget_until = models.DateTimeField(null=True, blank=True, editable=False)
     settings = models.JSONField(default=dict, blank=True, editable=False)
     definition_errors = models.JSONField(default=list, blank=True, editable=False)
@@ -34,6 +38,13 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def project_directory(self) -> Path | None:
+        """The directory with the agents, the rules and the config.toml of the tenant, if any."""
+        if self.name == DEFAULT_TENANT:
+            return CONF.project
+        return Path(self.project) if self.project else None
 
     @property
     def zone(self) -> ZoneInfo:

@@ -56,7 +56,8 @@ class SendResult:
 def notify(now: datetime) -> None:
     """Send the pending notices of all targets; called by beat."""
     due = NotifyTarget.objects.filter(Q(next_try_at__isnull=True) | Q(next_try_at__lte=now))
-    targets = list(due.filter(tenant__disabled_at__isnull=True).order_by("pk"))
+    enabled = due.filter(tenant__disabled_at__isnull=True)
+    targets = list(enabled.select_related("tenant").order_by("pk"))
     if not targets:
         return
     after = min(target.cursor for target in targets)
@@ -68,7 +69,7 @@ def notify(now: datetime) -> None:
 
 def _read_pending(target: NotifyTarget, settled: int) -> PendingNotifications:
     notices = pending_notices(target, settled)
-    secret = read_secret(target.secret_ref) if target.secret_ref else ""
+    secret = read_secret(target.secret_ref, target.tenant) if target.secret_ref else ""
     return PendingNotifications(target, notices, settled, target_url(target), secret)
 
 

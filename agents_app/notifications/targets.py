@@ -19,7 +19,9 @@ MAX_NOTICES = 20
 
 def target_url(target: NotifyTarget) -> str:
     """The URL of the target; empty if it is a reference to a secret that does not exist."""
-    return read_secret(target.url) if target.url.startswith(("env:", "file:")) else target.url
+    if not target.url.startswith(("env:", "file:")):
+        return target.url
+    return read_secret(target.url, target.tenant)
 
 
 def target_label(target: NotifyTarget) -> str:

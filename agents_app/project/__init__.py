@@ -1,11 +1,17 @@
-"""Synchronizes the project directory with the database, at start and after every change.
+"""Synchronizes the projects of tenants with the database, at start and after every change.
 
 Belongs here: synchronizing specs with rows, and watching the directory.
 Does not belong here: parsing files (skills).
 """
 
-from agents_app.project.sync import sync_project
+from agents_app.project.sync import sync_project, sync_tenant
 from agents_app.project.watch import watch_project
 from agents_app.project.webhook_sources import find_missing_sources, missing_source
 
-__all__ = ["find_missing_sources", "missing_source", "sync_project", "watch_project"]
+__all__ = [
+    "find_missing_sources",
+    "missing_source",
+    "sync_project",
+    "sync_tenant",
+    "watch_project",
+]

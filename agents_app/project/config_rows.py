@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Max
 
 from agents_app.models import RunEvent, Tenant, WebhookSource
-from agents_app.skills import NotifySpec, WebhookSourceSpec
+from agents_app.skills import Discovery, NotifySpec, WebhookSourceSpec
 
 
 def sync_notification_targets(tenant: Tenant, specs: Iterable[NotifySpec]) -> None:
@@ -34,6 +34,28 @@ def sync_webhook_sources(tenant: Tenant, specs: Iterable[WebhookSourceSpec], now
         tenant.webhook_sources.update_or_create(name=name, defaults=columns)
     of_file = tenant.webhook_sources.filter(origin=WebhookSource.Origin.FILE)
     of_file.filter(removed_at__isnull=True).exclude(name__in=named).update(removed_at=now)
+
+
+def environment_references(found: Discovery) -> list[str]:
+    """An error for each reference of a tenant's files to an environment variable; the variables
+    of the installation belong to the default tenant."""
+    references: list[tuple[str, str | None]] = [
+        (f"config.toml: webhooks.{spec.name}", ref)
+        for spec in found.project.webhooks
+        for ref in spec.secrets
+    ]
+    for target in found.project.notify:
+        references += [("config.toml: notify", target.url), ("config.toml: notify", target.secret)]
+    for agent in found.agents:
+        sources = [agent.work_source, *(schedule.work_source for schedule in agent.schedules)]
+        columns = [source.as_columns() for source in sources if source]
+        references += [(f"{agent.name}: work_source.auth", each.get("auth")) for each in columns]
+    return [
+        f"{place}: {ref} is not set: environment variables belong to the tenant default; "
+        "use a credential or file:PATH"
+        for place, ref in references
+        if ref and ref.startswith("env:")
+    ]
 
 
 def _columns(spec: WebhookSourceSpec) -> dict[str, Any]:

@@ -1,20 +1,27 @@
 """Synchronizes specs with rows; agents and schedules that were removed keep their history."""
 
 import hashlib
+import threading
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from agents_app.accounts import removal
+from agents_app.accounts import project_problem, removal
 from agents_app.budgets import holds
 from agents_app.clock import HOST_ZONE
 from agents_app.database import in_transaction
 from agents_app.formats import ProjectDiscovery, read_project
 from agents_app.models import DEFAULT_TENANT, SKILL_FILE, Agent, Schedule, Tenant
-from agents_app.project.config_rows import sync_notification_targets, sync_webhook_sources
+from agents_app.project.config_rows import (
+    environment_references,
+    sync_notification_targets,
+    sync_webhook_sources,
+)
 from agents_app.runs import AGENT_MISSING, dispatch, schedule_states
 from agents_app.schedules import next_fire_after_pause, parse_schedule_text, set_next_fire
 from agents_app.skills import (
@@ -40,14 +47,29 @@ ARMED_COLUMNS = ("interval_seconds", "next_fire_at")
 S = Schedule.State
 
 
+# Other writers wait for a transaction: a large project is written in several.
+AGENTS_IN_ONE_COMMIT = 50
+# The tenant's row is read with every request of its API clients.
+MOST_ERRORS = 200
+# Of threads that write at the same time, each with a connection to the database.
+_WRITERS = threading.BoundedSemaphore(8)
+
 # While a config.toml does not parse, the last valid one stays in force.
 _last_good: dict[Path, ProjectSpec] = {}
 
 
-def sync_project(project: Path, now: datetime) -> ProjectDiscovery:
-    """Read the directory, write the changes, and admit queued work if slots were added."""
-    discovery = read_project(project, _last_good.get(project))
-    changed = in_transaction(lambda: _sync(discovery, project in _last_good, now))
+def sync_project(
+    project: Path, now: datetime, tenant_name: str = DEFAULT_TENANT
+) -> ProjectDiscovery:
+    """Read the directory, write the changes, and admit queued work if slots were added.
+
+    Environment variables belong to the installation: files of other tenants than the default one
+    cannot refer to them. Writes nothing if the tenant has another project or is disabled by now.
+    """
+    server: dict[str, str] | None = None if tenant_name == DEFAULT_TENANT else {}
+    discovery = read_project(project, _last_good.get(project), server)
+    with _WRITERS:
+        changed = _write(tenant_name, project, discovery, now)
     if not discovery.config_is_broken:
         _last_good[project] = discovery.project
     if changed:
@@ -56,21 +78,88 @@ def sync_project(project: Path, now: datetime) -> ProjectDiscovery:
     return discovery
 
 
-def _sync(discovery: Discovery, has_last_good: bool, now: datetime) -> int | None:
-    """Write the changes; returns the tenant if queued work may be able to start."""
-    tenant, created = Tenant.objects.get_or_create(name=DEFAULT_TENANT)
-    _sync_errors(tenant, discovery)
-    if discovery.config_is_broken and not has_last_good and not created:
-        # Invalid since before this start: the rows contain the last valid settings.
+def sync_tenant(tenant: Tenant, now: datetime) -> ProjectDiscovery | None:
+    """Like `sync_project`, for the project of the tenant; None if it has none that can be read,
+    which is stored with the tenant. What was read before stays in force."""
+    directory = tenant.project_directory
+    if directory is None:
         return None
-    changed = [_sync_project_settings(tenant, discovery, now)]
-    changed += [_sync_agent(tenant, spec, now) for spec in discovery.agents]
+    if problem := project_problem(tenant):
+        store_problem(tenant.name, problem)
+        return None
+    return sync_project(directory, now, tenant.name)
+
+
+def store_problem(tenant_name: str, problem: str) -> None:
+    """Store why the project cannot be read, until it is read again."""
+    rows = Tenant.objects.filter(name=tenant_name)
+    if rows.exclude(definition_errors=[problem]).exists():
+        log.warning("project.invalid", tenant=tenant_name, error=problem)
+        in_transaction(lambda: rows.update(definition_errors=[problem]))
+
+
+def _write(tenant_name: str, project: Path, discovery: Discovery, now: datetime) -> int | None:
+    """Write the changes; returns the tenant if queued work may be able to start."""
+
+    def begin() -> tuple[Tenant, bool | None] | None:
+        found = _find_tenant(tenant_name, project)
+        if found is None:
+            return None
+        tenant, created = found
+        _sync_errors(tenant, discovery)
+        if discovery.config_is_broken and project not in _last_good and not created:
+            # Invalid since before this start: the rows contain the last valid settings.
+            return tenant, None
+        return tenant, _sync_project_settings(tenant, discovery, now)
+
+    begun = in_transaction(begin)
+    if begun is None:
+        return None
+    tenant, changed = begun
+    for name, problems in _changed_problems(tenant, discovery).items():
+        in_transaction(partial(_sync_broken_agent, tenant, name, problems))
+    if changed is None:
+        return None
+    changed |= _write_agents(tenant, project, discovery, now)
     if discovery.complete:
-        _remove_missing(tenant, discovery, now)
-    return tenant.pk if any(changed) else None
+        in_transaction(lambda: _remove_missing(tenant, project, discovery, now))
+    return tenant.pk if changed else None
 
 
-def _remove_missing(tenant: Tenant, discovery: Discovery, now: datetime) -> None:
+def _find_tenant(tenant_name: str, project: Path) -> tuple[Tenant, bool] | None:
+    """The tenant and whether its project was never read; None if it has another or is disabled.
+
+    Not locked: transactions of runs lock an agent before its tenant."""
+    if tenant_name == DEFAULT_TENANT:
+        return Tenant.objects.get_or_create(name=DEFAULT_TENANT)
+    same = Tenant.objects.filter(name=tenant_name, project=str(project), disabled_at__isnull=True)
+    tenant = same.first()
+    return (tenant, not tenant.settings) if tenant else None
+
+
+def _write_agents(tenant: Tenant, project: Path, discovery: Discovery, now: datetime) -> bool:
+    """Write the agents that differ from their rows; True if there is one."""
+    known: dict[str, tuple[str, str]] = {
+        name: (fingerprint, error)
+        for name, fingerprint, error in tenant.agents.values_list(
+            "name", "definition_hash", "definition_error"
+        )
+    }
+    new = [spec for spec in discovery.agents if known.get(spec.name) != (_fingerprint(spec), "")]
+
+    def write(specs: Sequence[AgentSpec]) -> bool:
+        if _find_tenant(tenant.name, project) is None:
+            return False
+        return sum(_sync_agent(tenant, spec, now) for spec in specs) > 0
+
+    parts = range(0, len(new), AGENTS_IN_ONE_COMMIT)
+    written = [in_transaction(partial(write, new[at : at + AGENTS_IN_ONE_COMMIT])) for at in parts]
+    return any(written)
+
+
+def _remove_missing(tenant: Tenant, project: Path, discovery: Discovery, now: datetime) -> None:
+    if _find_tenant(tenant.name, project) is None:
+        return
     present = {spec.name for spec in discovery.agents} | set(discovery.broken)
     for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
         if _was_never_used(agent):
@@ -103,11 +192,13 @@ def _sync_project_settings(tenant: Tenant, discovery: Discovery, now: datetime) 
 
 def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
     errors = [str(one) for error in discovery.errors for one in error.each]
-    for name, problems in discovery.broken.items():
-        _sync_broken_agent(tenant, name, problems)
+    if tenant.name != DEFAULT_TENANT:
+        errors += environment_references(discovery)
+    if more := len(errors[MOST_ERRORS:]):
+        errors[MOST_ERRORS:] = [f"{more} more errors: manage.py discover lists them"]
     if errors != tenant.definition_errors:
         for error in errors:
-            log.warning("project.invalid", error=error)
+            log.warning("project.invalid", tenant=tenant.name, error=error)
         tenant.definition_errors = errors
         tenant.save(update_fields=["definition_errors"])
 
@@ -181,6 +272,13 @@ def _columns(spec: AgentSpec) -> dict[str, object]:
         "webhooks": [asdict(webhook) for webhook in spec.webhooks],
         "work_source": spec.work_source.as_columns() if spec.work_source else None,
     }
+
+
+def _changed_problems(tenant: Tenant, discovery: Discovery) -> dict[str, str]:
+    """The broken agents whose rows have other errors, or do not exist."""
+    present = tenant.agents.filter(removed_at__isnull=True)
+    known = dict(present.values_list("name", "definition_error"))
+    return {name: text for name, text in discovery.broken.items() if known.get(name) != text}
 
 
 def _sync_broken_agent(tenant: Tenant, name: str, problems: str) -> None:

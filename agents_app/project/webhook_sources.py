@@ -11,12 +11,14 @@ from agents_app.skills import Discovery, SkillError, SourcePlace
 ADVICE = "add [webhooks.{name}] to config.toml, or create the source in the dashboard"
 
 
-def find_missing_sources(found: Discovery, project: Path) -> tuple[SkillError, ...]:
+def find_missing_sources(
+    found: Discovery, project: Path, tenant_name: str = DEFAULT_TENANT
+) -> tuple[SkillError, ...]:
     """An error for each `webhooks` entry whose source neither config.toml nor the database has.
 
     The definition of the agent stays in force: the source may be created later.
     """
-    known = {source.name for source in found.project.webhooks} | _created_by_people()
+    known = {source.name for source in found.project.webhooks} | _created_by_people(tenant_name)
     errors = []
     for agent in found.agents:
         path = agent.source_path.relative_to(project.resolve()).as_posix()
@@ -34,10 +36,10 @@ def missing_source(name: str, known: set[str]) -> str:
     return f"there is no webhook source {name!r}: {remedy}"
 
 
-def _created_by_people() -> set[str]:
-    """The sources of the project's tenant that are not in its file; empty without a database."""
+def _created_by_people(tenant_name: str) -> set[str]:
+    """The sources of the tenant that are not in its file; empty without a database."""
     rows = WebhookSource.objects.filter(
-        tenant__name=DEFAULT_TENANT, origin=WebhookSource.Origin.PERSON, removed_at__isnull=True
+        tenant__name=tenant_name, origin=WebhookSource.Origin.PERSON, removed_at__isnull=True
     )
     try:
         return set(rows.values_list("name", flat=True))

@@ -4,7 +4,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import Count, Min, Model, OuterRef, Q, QuerySet, Subquery
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Min,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Concat
 
 from agents_app.clock import local
 from agents_app.conf import CONF
@@ -112,9 +125,14 @@ def in_project(rows: QuerySet[M], agent: str = "") -> QuerySet[M]:
 
     For rows of agents, or of a table whose field `agent` names the agent of each row."""
     at = f"{agent}__" if agent else ""
-    elsewhere = ~Q(**{f"{at}directory__startswith": f"{CONF.project}/"})
+    here = Case(
+        When(Q(**{f"{at}tenant__name": DEFAULT_TENANT}), then=Value(f"{CONF.project}/")),
+        default=Concat(f"{at}tenant__project", Value("/")),
+        output_field=CharField(),
+    )
+    elsewhere = ~Q(**{f"{at}directory__startswith": here})
     known = ~Q(**{f"{at}directory": ""})
-    gone = Q(**{f"{at}removed_at__isnull": False, f"{at}tenant__name": DEFAULT_TENANT})
+    gone = Q(**{f"{at}removed_at__isnull": False})
     return rows.exclude(gone & elsewhere & known)
 
 

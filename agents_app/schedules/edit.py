@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from agents_app.clock import HOST_ZONE
-from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
@@ -193,8 +192,9 @@ def _refuse_if_defined_in_file(schedule: Schedule, verb: str) -> None:
     if not is_defined_in_file(schedule):
         return
     file = schedule.agent.definition_file
-    if file.is_relative_to(CONF.project):
-        file = file.relative_to(CONF.project)
+    project = schedule.agent.tenant.project_directory
+    if project and file.is_relative_to(project):
+        file = file.relative_to(project)
     of_skill = schedule.agent.file_name == SKILL_FILE
     other = "the config.toml beside it" if of_skill else "the fleet file that names it"
     raise Refused(

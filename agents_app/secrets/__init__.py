@@ -13,7 +13,6 @@ from agents_app.secrets.credentials import (
     set_credential,
 )
 from agents_app.secrets.key_rotation import Resealed, reseal_all
-from agents_app.secrets.references import read_secret
 from agents_app.secrets.sealing import BrokenSeal, keys, reload_keys, seal, unseal
 from agents_app.secrets.store import (
     NO_SECRETS,
@@ -23,6 +22,7 @@ from agents_app.secrets.store import (
     how_to_set,
     missing_of,
     name_of,
+    read_secret,
     redactor_for,
     redactor_of_tenant,
     value_of,

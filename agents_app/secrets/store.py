@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents_app.errors import DroverError, Refused
-from agents_app.models import Credential, Tenant
+from agents_app.models import DEFAULT_TENANT, Credential, Tenant
 from agents_app.redaction import Redactor
+from agents_app.secrets.references import read_reference
 from agents_app.secrets.sealing import unseal_stored
 from agents_app.secrets.types import (
     VALUE,
@@ -152,3 +153,11 @@ def values_of(tenant_id: int, text: str) -> dict[str, str]:
 def value_of(tenant_id: int, text: str) -> str:
     """The value of a credential with a single text; empty if it is not set."""
     return values_of(tenant_id, text).get(VALUE, "")
+
+
+def read_secret(ref: str, tenant: Tenant) -> str:
+    """The secret of `env:NAME` or `file:path` below the tenant's project; empty if there is none.
+
+    The variables of the installation belong to the default tenant."""
+    is_default = tenant.name == DEFAULT_TENANT
+    return read_reference(ref, tenant.project_directory, is_trusted=is_default)

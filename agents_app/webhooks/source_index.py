@@ -46,8 +46,13 @@ class SourceIndex:
     _most_work: dict[str, Counter[str]] = field(default_factory=dict, repr=False, compare=False)
 
     def find(self, kind: str, name: str = "") -> tuple[IndexedSource, ...]:
-        """The source with the name, or all sources of the provider, those without secrets last."""
+        """The source with the name, or all sources of the provider, those without secrets last.
+
+        Of several tenants at one address, only the oldest may accept unsigned deliveries:
+        another tenant must not get its deliveries by a source of the same name."""
         found = [s for s in self.sources if s.kind == kind and name in ("", s.name)]
+        oldest = min((s.tenant_id for s in found), default=0)
+        found = [s for s in found if s.tenant_id == oldest or not s.allow_unsigned]
         return tuple(sorted(found, key=lambda source: not source.secrets))
 
     def most_work(self, kind: str) -> Counter[str]:
@@ -68,7 +73,7 @@ class SourceIndex:
 def read_source_index() -> SourceIndex:
     """Leaves out disabled sources and sources of disabled tenants: senders get the
     same answer as for sources that do not exist."""
-    rows = WebhookSource.objects.filter(
+    rows = WebhookSource.objects.select_related("tenant").filter(
         disabled_at__isnull=True, removed_at__isnull=True, tenant__disabled_at__isnull=True
     )
     secrets = list(WebhookSecret.objects.filter(revoked_at__isnull=True).order_by("-pk"))
@@ -128,7 +133,7 @@ def _provider(kind: str, options: str) -> Provider:
 
 def _secrets(row: WebhookSource, stored: Iterable[WebhookSecret]) -> dict[str, str]:
     """All valid secrets by their labels; the value is empty if a secret cannot be read."""
-    found = {ref: _referenced_secret(ref, row.name) for ref in row.secret_refs}
+    found = {ref: _referenced_secret(ref, row) for ref in row.secret_refs}
     for secret in stored:
         own = secret.source_id == row.pk
         shared = secret.tenant_id == row.tenant_id and secret.name == row.credential
@@ -149,10 +154,10 @@ def _credential_value(row: WebhookSource) -> str:
         return ""
 
 
-def _referenced_secret(ref: str, source: str) -> str:
-    text = read_secret(ref)
+def _referenced_secret(ref: str, row: WebhookSource) -> str:
+    text = read_secret(ref, row.tenant)
     if not text:
-        _warn_once("webhook.secret_missing", source, f"{ref} is missing or empty")
+        _warn_once("webhook.secret_missing", row.name, f"{ref} is missing or empty")
     return text
 
 

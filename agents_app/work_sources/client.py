@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from agents_app.conf import CONF
-from agents_app.models import WorkSource
+from agents_app.models import Tenant, WorkSource
 from agents_app.notifications import OutgoingRequest, Unreachable, send_and_wait
 from agents_app.secrets import how_to_set, parse_name, read_secret, values_of
 from agents_app.work_sources.kinds import (
@@ -33,21 +33,22 @@ def open_client(
         send=_guarded(before_request),
         now=clock,
         sleep=sleep,
-        secret=_secret(source.tenant_id, settings),
-        project=CONF.project,
+        secret=_secret(source.tenant, settings),
+        # A tenant without a project has no work source of a file.
+        project=source.tenant.project_directory or CONF.project,
     )
     return kind.open(settings, access)
 
 
-def _secret(tenant_id: int, settings: Any) -> dict[str, str]:
+def _secret(tenant: Tenant, settings: Any) -> dict[str, str]:
     reference: str = getattr(settings, "auth", "")
     if not reference:
         return {}
     if reference.startswith(("env:", "file:")):
-        found = {"value": secret} if (secret := read_secret(reference)) else {}
+        found = {"value": secret} if (secret := read_secret(reference, tenant)) else {}
         remedy = "set it"
     else:
-        found = values_of(tenant_id, reference)
+        found = values_of(tenant.pk, reference)
         remedy = how_to_set(parse_name(reference))
     if not found:
         raise WorkSourceError(f"the secret {reference} of the work source is not set: {remedy}")

@@ -2,13 +2,17 @@
 
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, shortened
+from agents_app.accounts import project_problem
+from agents_app.cli import DroverCommand, find_tenant, shortened
 from agents_app.conf import CONF
+from agents_app.errors import Refused
 from agents_app.formats import ProjectDiscovery, ReportLine, read_project
+from agents_app.models import DEFAULT_TENANT
 from agents_app.project import find_missing_sources, sync_project
 from agents_app.rules.language import rules_file_label
 from agents_app.skills import AgentSpec, SkillError
@@ -27,6 +31,7 @@ class Command(DroverCommand):
     examples = (
         ("discover", "Agents and errors of the files, and what is not honoured."),
         ("discover --sync", "Write the definitions to the database now."),
+        ("discover --tenant acme", "Read the project of another tenant."),
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,25 +40,33 @@ class Command(DroverCommand):
             "--sync", action="store_true", help="Write the definitions to the database."
         )
 
-    def handle(self, *, sync: bool, json: bool, **_: Any) -> None:
-        found = sync_project(CONF.project, self.now) if sync else read_project(CONF.project)
+    def handle(self, *, tenant: str, sync: bool, json: bool, **_: Any) -> None:
+        project = _project_of(tenant)
+        found = self._read(tenant, project, sync=sync)
         # After the synchronization, and without effect on it: the agents stay defined.
-        missing = find_missing_sources(found, CONF.project)
+        missing = find_missing_sources(found, project, tenant)
         found = replace(found, errors=(*found.errors, *missing))
         if json:
-            self.screen.json(described(found) | {"synced": sync})
+            about = {"tenant": tenant, "project": project, "rules": _rules_label(project)}
+            self.screen.json(about | described(found) | {"synced": sync})
         else:
-            self._print(found)
+            self._print(found, project)
         if found.errors:
             sys.exit(1)
 
-    def _print(self, found: ProjectDiscovery) -> None:
+    def _read(self, tenant: str, project: Path, *, sync: bool) -> ProjectDiscovery:
+        if sync:
+            return sync_project(project, self.now, tenant)
+        # The environment variables belong to the default tenant.
+        return read_project(project, server=None if tenant == DEFAULT_TENANT else {})
+
+    def _print(self, found: ProjectDiscovery, project: Path) -> None:
         count = len(found.agents)
         agents = f"{count} agent{'' if count == 1 else 's'}"
-        self.screen.say(f"project {CONF.project} (format {FORMATS[found.format]}): {agents}")
+        self.screen.say(f"project {project} (format {FORMATS[found.format]}): {agents}")
         if found.agents:
             self.screen.table(COLUMNS, [agent_row(spec) for spec in found.agents])
-        if rules := _rules_label():
+        if rules := _rules_label(project):
             self.screen.say(f"rules: {rules}")
         if found.report:
             self.screen.say(f"not honoured ({len(found.report)}):")
@@ -63,10 +76,26 @@ class Command(DroverCommand):
             self.remark(str(error))
 
 
-def _rules_label() -> str | None:
+def _rules_label(project: Path) -> str | None:
     """The rules file of the project, if there is one."""
-    label = rules_file_label(CONF.project)
-    return label if (CONF.project / label).exists() else None
+    label = rules_file_label(project)
+    return label if (project / label).exists() else None
+
+
+def _project_of(tenant_name: str) -> Path:
+    """Raises Refused if the tenant has no project that can be read. The project of the default
+    tenant is read without a database, too."""
+    if tenant_name == DEFAULT_TENANT:
+        return CONF.project
+    tenant = find_tenant(tenant_name)
+    project = tenant.project_directory
+    if project is None:
+        raise Refused(
+            f"{tenant} has no project: set one with manage.py tenant project {tenant} DIR"
+        )
+    if problem := project_problem(tenant):
+        raise Refused(problem)
+    return project
 
 
 def report_text(line: ReportLine) -> str:
@@ -82,9 +111,7 @@ def agent_row(spec: AgentSpec) -> tuple[object, ...]:
 
 def described(found: ProjectDiscovery) -> dict[str, object]:
     return {
-        "project": CONF.project,
         "format": found.format,
-        "rules": _rules_label(),
         "agents": [agent_described(spec) for spec in found.agents],
         "errors": [
             {"agent": e.agent, "path": e.path, "line": e.line, "reason": e.reason}

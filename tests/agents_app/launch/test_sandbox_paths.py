@@ -11,6 +11,7 @@ from agents_app.conf import CONF
 from agents_app.launch import sandbox
 from agents_app.launch.sandbox import SandboxChoice, sandbox_choice, sandbox_of
 from agents_app.launch.toolchains import tool_paths, tool_variables
+from agents_app.models import Tenant
 from agents_app.runners import Mount
 from agents_app.runners.base import is_below
 
@@ -244,3 +245,27 @@ def test_a_home_in_a_declared_path_is_that_of_the_user(monkeypatch, tmp_path):
         assert str(tmp_path / "share") in made(read=("~/share",)).read
     finally:
         sandbox.user_home.cache_clear()
+
+
+@pytest.mark.django_db
+def test_the_projects_of_other_tenants_are_in_no_rule(tmp_path):
+    """Whatever an agent declares: `sandbox.read` is a line in a file of its own tenant."""
+    for name in ("acme", "other"):
+        (tmp_path / name).mkdir()
+        Tenant.objects.create(name=name, project=str(tmp_path / name))
+    (tmp_path / "free").mkdir()
+    choice = SandboxChoice(read=(str(tmp_path),), write=(str(tmp_path / "other"),))
+    sandbox._other_projects.cache_clear()
+    try:
+        of_acme = sandbox_of(choice, (), "/bin", "true", project=str(tmp_path / "acme"))
+        of_default = sandbox_of(choice, (), "/bin", "true", project=str(CONF.project))
+    finally:
+        sandbox._other_projects.cache_clear()
+
+    def below(box) -> set[str]:
+        paths = (*box.read, *box.write)
+        return {path for path in paths if is_below(path, (str(tmp_path),))}
+
+    assert below(of_acme) == {str(tmp_path / "acme"), str(tmp_path / "free")}
+    assert below(of_default) == {str(tmp_path / "free")}
+    assert str(CONF.project) in of_acme.hidden

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.conf import CONF
-from agents_app.launch import prepare
+from agents_app.models import tenant
 from agents_app.runners import RUNNERS
 from agents_app.runners.base import Mount, Outcome, RunSpec
 from agents_app.worker.execute import Host
@@ -16,7 +16,7 @@ from tests.agents_app.fleet import Fleet
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(prepare, "CONF", replace(CONF, project=tmp_path))
+    monkeypatch.setattr(tenant, "CONF", replace(CONF, project=tmp_path))
     return tmp_path
 
 
@@ -60,3 +60,20 @@ def test_a_link_out_of_the_project_is_not_followed(
     (root / "shared").symlink_to(outside)
     paths = [mount.path for mount in mounts(fleet, host, monkeypatch)]
     assert root / "shared" not in paths
+
+
+def test_runs_of_another_tenant_find_the_shared_directory_of_their_own_project(
+    fleet: Fleet, host: Host, root: Path, tmp_path_factory: pytest.TempPathFactory
+):
+    theirs = tmp_path_factory.mktemp("acme")
+    for project, text in ((root, "be brief"), (theirs, "be kind")):
+        (project / "shared").mkdir()
+        (project / "shared" / "style.md").write_text(text)
+    acme = Fleet(tenant.Tenant.objects.create(name="acme", project=str(theirs)))
+    command = shell("cat $DROVER_SHARED_DIR/style.md; echo; echo $DROVER_STATE_DIR")
+    own, other = (do(each, host, each.agent(command=command)) for each in (fleet, acme))
+    brief, state = printed(own.pk).splitlines()
+    kind, other_state = printed(other.pk).splitlines()
+    assert (brief, kind) == ("be brief", "be kind")
+    # Agents of the same name have different directories.
+    assert state != other_state

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agents_app.accounts import logins, removal, tenants, tokens
+from agents_app.accounts import change_project, logins, removal, tenants, tokens
+from agents_app.conf import ROOT
 from agents_app.models import (
     Agent,
     ApiToken,
@@ -151,6 +152,10 @@ def enable_tenant(_stage: Stage, by: str) -> None:
     tenants.enable_tenant(other, by, NOON)
 
 
+def change_directory(_stage: Stage, by: str) -> None:
+    change_project(another_tenant(), f"{ROOT}/docs", by, NOON)
+
+
 def fail_to_log_in(_stage: Stage, by: str) -> None:
     for number in range(logins.MAX_FAILURES_OF_NAME):
         logins.record_failure(logins.begin_attempt(by, "203.0.113.7", at(number)), at(number))
@@ -197,6 +202,7 @@ ACTIONS: dict[str, Action] = {
     "tenant.deleted": lambda _, by: tenants.delete_tenant(another_tenant(), by, NOON),
     "tenant.disabled": lambda _, by: tenants.disable_tenant(another_tenant(), by, NOON),
     "tenant.enabled": enable_tenant,
+    "tenant.project_changed": change_directory,
     "token.created": lambda s, by: tokens.create_token(s.tenant, FORGED, "read", by, NOON),
     "token.revoked": lambda s, by: tokens.revoke_token(s.token, by, NOON),
     "token.rotated": lambda s, by: tokens.rotate_tokens(s.tenant, by, NOON),

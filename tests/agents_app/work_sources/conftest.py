@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents_app.conf import CONF
-from agents_app.secrets import references
+from agents_app.models import tenant
 from agents_app.work_sources import client, report
 from tests.agents_app.work_sources.github_server import TOKEN, GitHubServer, serving_github
 from tests.agents_app.work_sources.polling import WAITED
@@ -28,6 +28,6 @@ def _settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         project=tmp_path,
         public_url="https://drover.test",
     )
-    for module in (client, report, references):
+    for module in (client, report, tenant):
         monkeypatch.setattr(module, "CONF", conf)
     WAITED.clear()

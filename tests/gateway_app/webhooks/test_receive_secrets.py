@@ -115,6 +115,18 @@ def test_unsigned_deliveries_are_accepted_only_with_allow_unsigned(tenant):
     assert WebhookClient().one(Post(body=json.dumps(ISSUE).encode())).status == 200
 
 
+def test_an_unsigned_source_of_another_tenant_gets_no_deliveries_of_the_first(tenant):
+    """Whatever a tenant writes into its config.toml, also while the secret of the first is gone."""
+    acme = Tenant.objects.create(name="acme")
+    source(acme, secret_refs=[], allow_unsigned=True)
+    body = json.dumps(ISSUE).encode()
+    assert WebhookClient().one(Post(body=body)).status == 200
+    source(tenant, secret_refs=["env:NOT_THERE"])
+    for path in ("/webhooks/github/gh", "/webhooks/github"):
+        assert WebhookClient().one(Post(path, body)).status == 401
+    assert Delivery.objects.filter(tenant=acme).count() == 1
+
+
 def test_unsigned_deliveries_are_refused_if_a_secret_is_missing(tenant):
     source(tenant, secret_refs=["env:NOT_THERE"], allow_unsigned=True)
     assert WebhookClient().one(Post(body=json.dumps(ISSUE).encode())).status == 401
