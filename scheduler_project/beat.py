@@ -2,10 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -14,11 +13,10 @@ from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from agents_app import work_sources
-from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.events import relay
 from agents_app.maintenance import DUTIES, POLL_WORK_SOURCES, RULES, BeatStatus
-from agents_app.project import sync_project, watch_project
+from agents_app.project import ProjectWatcher
 from agents_app.runs import control, shutdown
 from agents_app.schedules import due, firings
 
@@ -124,10 +122,7 @@ def _is_due(moment: datetime | None, now: datetime) -> bool:
 
 
 def _watch() -> None:
-    def changed() -> Collection[Path]:
-        return sync_project(CONF.project, utc_now()).files
-
-    watch_project(CONF.project, changed, threading.Event())
+    ProjectWatcher(utc_now).run(threading.Event())
 
 
 def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from agents_app.accounts import project_problem
 from agents_app.conf import CONF
 from agents_app.maintenance.reconcile import reconcile
 from agents_app.maintenance.retention import remove_old_rows
 from agents_app.maintenance.snapshots import take_snapshot
+from agents_app.maintenance.tenant_turns import TenantTurns
 from agents_app.maintenance.totals import count_totals
+from agents_app.models import DEFAULT_TENANT, Tenant
 from agents_app.notifications import notify
 from agents_app.rules.engine import ActionExecutor, evaluate_rules
 from agents_app.work_sources import serve_work_sources
@@ -22,7 +25,21 @@ def _reconcile(now: datetime) -> None:
 
 
 def _evaluate_rules(now: datetime) -> None:
+    """Evaluate the rules of the default tenant, and begin to evaluate those of the others."""
+    others = Tenant.objects.filter(disabled_at__isnull=True).exclude(project="")
+    for name in others.exclude(name=DEFAULT_TENANT).values_list("name", flat=True):
+        _RULES_OF_TENANTS.submit(name, now)
     evaluate_rules(now, CONF.project, RULES.submit)
+
+
+def _evaluate_rules_of_tenant(tenant_name: str, now: datetime) -> None:
+    tenant = Tenant.objects.filter(name=tenant_name, disabled_at__isnull=True).first()
+    if tenant is None or not (project := tenant.project_directory) or project_problem(tenant):
+        return
+    evaluate_rules(now, project, RULES.submit, tenant_name)
+
+
+_RULES_OF_TENANTS = TenantTurns(_evaluate_rules_of_tenant)
 
 
 DUTIES: Mapping[str, Callable[[datetime], object]] = {

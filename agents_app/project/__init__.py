@@ -5,13 +5,13 @@ Does not belong here: parsing files (skills).
 """
 
 from agents_app.project.sync import sync_project, sync_tenant
-from agents_app.project.watch import watch_project
+from agents_app.project.watch_all import ProjectWatcher
 from agents_app.project.webhook_sources import find_missing_sources, missing_source
 
 __all__ = [
+    "ProjectWatcher",
     "find_missing_sources",
     "missing_source",
     "sync_project",
     "sync_tenant",
-    "watch_project",
 ]

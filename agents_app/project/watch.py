@@ -1,5 +1,6 @@
 """Watches the files of a project, so that a saved file takes effect without a restart."""
 
+import os
 import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -11,16 +12,26 @@ log = structlog.get_logger("drover.skills")
 SETTLE_MILLISECONDS = 300
 # Rescan also without a notification: some file systems send none.
 RESCAN_MILLISECONDS = 30_000
+RETRY_SECONDS = 5.0
 
 # Reads the project, and returns files of it that a watch of the directory alone may miss.
 Changed = Callable[[], Collection[Path] | None]
 
 
-def watch_project(project: Path, changed: Changed, stop: threading.Event) -> None:
-    """Call `changed` at the start, after every change, and every 30 seconds; never raises."""
+def watch_project(
+    project: Path, changed: Changed, stop: threading.Event, most_directories: int | None = None
+) -> None:
+    """Call `changed` at the start, after every change, and every 30 seconds; never raises.
+
+    A project with more directories is read every 30 seconds only: to begin a watch of a large
+    tree stops the other threads of the process, and uses up watches of the whole host."""
     files = _ReadFiles(project)
     files.note(_call(changed))
     while not stop.is_set():
+        if most_directories is not None and has_more_directories(project, most_directories):
+            stop.wait(RESCAN_MILLISECONDS / 1000)
+            files.note(None if stop.is_set() else _call(changed))
+            continue
         directories = files.directories
         try:
             for _ in watch(
@@ -38,7 +49,15 @@ def watch_project(project: Path, changed: Changed, stop: threading.Event) -> Non
                     break  # watch the others, too
         except (OSError, RuntimeError) as error:
             log.warning("project.not_watched", project=str(project), error=str(error))
-            stop.wait(5)
+            stop.wait(RETRY_SECONDS)
+            if not stop.is_set():
+                files.note(_call(changed))
+
+
+def has_more_directories(project: Path, most: int) -> bool:
+    """Whether there are more than so many directories below the project; links not followed."""
+    below = iter(os.walk(project))
+    return all(next(below, None) is not None for _ in range(most + 1))
 
 
 class _ReadFiles(DefaultFilter):

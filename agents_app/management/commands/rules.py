@@ -11,7 +11,6 @@ from django.core.management.base import CommandParser
 from agents_app.cli import DroverCommand, find_tenant, seconds_of
 from agents_app.cli import rules as screens
 from agents_app.clock import HOST_ZONE, local
-from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import Tenant
 from agents_app.rules.engine import (
@@ -19,6 +18,7 @@ from agents_app.rules.engine import (
     book_of,
     dry_run_rules,
     end_silence,
+    file_label,
     indicator,
     rule_lines,
     silence_as_dict,
@@ -27,13 +27,7 @@ from agents_app.rules.engine import (
     start_silence,
     unread_file_notice,
 )
-from agents_app.rules.language import (
-    FILE_NAME,
-    parse_source,
-    read_source,
-    rules_file,
-    rules_file_label,
-)
+from agents_app.rules.language import FILE_NAME, parse_source, read_source, rules_file
 from agents_app.triggers import moment_of
 
 
@@ -90,7 +84,7 @@ class Command(DroverCommand):
             self.screen.table(
                 screens.STATE_COLUMNS, [screens.state_row(line, now) for line in lines]
             )
-        self._errors(book.errors, rules_file_label(CONF.project))
+        self._errors(book.errors, file_label(tenant))
         if book.disabled_at:
             self.screen.say(f"rules disabled: {book.crash}; save the file again, or restart Drover")
         if book.is_silent(now):
@@ -101,7 +95,7 @@ class Command(DroverCommand):
     # --- test -------------------------------------------------------------------------------
 
     def _test(self, tenant: Tenant, path: str | None, *, json: bool) -> None:
-        now, place = self.now, Path(path) if path else rules_file(CONF.project)
+        now, place = self.now, Path(path) if path else _rules_file(tenant)
         source = read_source(place) if path else source_of(tenant)
         if path and not source.fingerprint:
             raise Refused(f"there is no file {place}")
@@ -145,6 +139,11 @@ class Command(DroverCommand):
             end_silence(tenant, self.by, now)
         book = book_of(tenant)
         self.result(_silence_text(book, now), silence_as_dict(book, now), json=json)
+
+
+def _rules_file(tenant: Tenant) -> Path:
+    project = tenant.project_directory
+    return rules_file(project) if project else Path(FILE_NAME)
 
 
 def _end(span: str, until: str, now: datetime) -> datetime | None:

@@ -9,6 +9,7 @@ from agents_app.rules.engine.executor import ActionExecutor
 from agents_app.rules.engine.listing import (
     RuleLine,
     book_of,
+    file_label,
     indicator,
     line_of,
     rule_lines,
@@ -31,6 +32,7 @@ __all__ = [
     "dry_run_rules",
     "end_silence",
     "evaluate_rules",
+    "file_label",
     "indicator",
     "line_of",
     "rule_lines",

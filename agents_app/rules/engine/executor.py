@@ -11,6 +11,7 @@ from queue import SimpleQueue
 import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
 
+from agents_app.models import Tenant
 from agents_app.rules.engine.commands import run_command
 from agents_app.rules.engine.decide import RuleAction
 from agents_app.rules.engine.outcome import ActionOutcome, record_outcome
@@ -26,12 +27,15 @@ RETRY_SECONDS = 1.0
 
 class ActionExecutor:
     """Performs actions on agents on one thread, in the order of the file, and each shell command
-    on a thread of its own. The threads and their child processes end with the process."""
+    on a thread of its own, in the project of its tenant. The threads and their child processes end
+    with the process."""
 
     def __init__(self, project: Path, clock: Callable[[], datetime]) -> None:
+        """`project` is the directory of tenants whose row names none."""
         self.project, self.clock = project, clock
         self._agent_actions: SimpleQueue[tuple[RuleAction, int]] = SimpleQueue()
-        self._command_slots = threading.Semaphore(MAX_COMMANDS)
+        # Of each tenant: long commands of one must not keep another waiting.
+        self._command_slots: dict[int, threading.Semaphore] = {}
         self._commands: dict[threading.Thread, RunControl] = {}
         self._lock = threading.Lock()
         self._thread_started = False
@@ -73,15 +77,24 @@ class ActionExecutor:
 
     def _run_command(self, action: RuleAction, tenant_id: int, control: RunControl) -> None:
         try:
-            with self._command_slots:
+            with self._slots_of(tenant_id):
                 self._perform_and_record(
                     action,
-                    lambda: run_command(action, tenant_id, self.project, control),
+                    lambda: run_command(action, tenant_id, self._directory(tenant_id), control),
                     self.clock,
                 )
         finally:
             with self._lock:
                 self._commands.pop(threading.current_thread(), None)
+
+    def _slots_of(self, tenant_id: int) -> threading.Semaphore:
+        with self._lock:
+            return self._command_slots.setdefault(tenant_id, threading.Semaphore(MAX_COMMANDS))
+
+    def _directory(self, tenant_id: int) -> Path:
+        paths = Tenant.objects.filter(pk=tenant_id).values_list("project", flat=True)
+        project = paths.first()
+        return Path(project) if project else self.project
 
     def _perform_and_record(
         self,

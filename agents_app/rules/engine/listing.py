@@ -5,17 +5,19 @@ from typing import Any, Literal
 
 from django.db.models import Count, Q
 
-from agents_app.conf import CONF
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
 from agents_app.rules.language import (
+    FILE_NAME,
     Rule,
     RulesSource,
     action_text,
     conditions_text,
     parse_source,
     parse_stored,
+    read_project_rules,
     read_source,
     rules_file,
+    rules_file_label,
     trigger_text,
 )
 
@@ -80,9 +82,19 @@ def book_of(tenant: Tenant) -> RuleBook:
 
 
 def source_of(tenant: Tenant) -> RulesSource:
-    """The rules file of the project belongs to the default tenant; other tenants have none."""
-    of_project = tenant.name == DEFAULT_TENANT
-    return read_source(rules_file(CONF.project)) if of_project else RulesSource()
+    """The rules file of the tenant's project; empty without a project."""
+    project = tenant.project_directory
+    if project is None:
+        return RulesSource()
+    if tenant.name == DEFAULT_TENANT:
+        return read_source(rules_file(project))
+    return read_project_rules(project)
+
+
+def file_label(tenant: Tenant) -> str:
+    """The name of the tenant's rules file in messages."""
+    project = tenant.project_directory
+    return rules_file_label(project) if project else FILE_NAME
 
 
 def unread_file_notice(tenant: Tenant, book: RuleBook) -> str:

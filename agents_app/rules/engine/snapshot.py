@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agents_app.budgets import day_of, month_window, percent_used
-from agents_app.conf import CONF
 from agents_app.database import ENGINE, fetch_each, from_database_time, to_database_time
 from agents_app.models import Run, Tenant
 from agents_app.rules.language import AgentState, RequiredData, Snapshot
@@ -91,7 +90,13 @@ def read_fleet(tenant: Tenant, needs: RequiredData, now: datetime) -> FleetView:
         name: AgentState(idle.get(pk), queued.get(pk, 0), failed.get(pk, _NONE), spent.get(pk))
         for pk, name, *_ in agents
     }
-    return FleetView(Snapshot(now, CONF.project.name, states), agents)
+    return FleetView(Snapshot(now, _project_name(tenant), states), agents)
+
+
+def _project_name(tenant: Tenant) -> str:
+    """The name of the directory; a tenant without a project has its own name."""
+    directory = tenant.project_directory
+    return directory.name if directory else tenant.name
 
 
 # --- queries --------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from agents_app.rules.language import (
     RulesSource,
     parse_stored,
     printable_line,
+    read_project_rules,
     read_source,
     required_data,
     rules_file,
@@ -56,14 +57,17 @@ _SQL_TYPES = {
 _COLUMN_TYPES = {name: _SQL_TYPES.get(name, "text") for name in _COLUMNS}
 
 
-def evaluate_rules(now: datetime, project: Path, submit: Submit) -> int:
-    """Evaluate the rules and return how many fired.
+def evaluate_rules(
+    now: datetime, project: Path, submit: Submit, tenant_name: str = DEFAULT_TENANT
+) -> int:
+    """Evaluate the rules of a tenant with this project, and return how many fired.
 
     Raises only database errors. After repeated crashes the evaluation is disabled until the file
     changes or Drover is started again.
     """
-    source = read_source(rules_file(project))
-    book = _book(source)
+    is_own = tenant_name == DEFAULT_TENANT
+    source = read_source(rules_file(project)) if is_own else read_project_rules(project)
+    book = _book(source, tenant_name)
     if book is None:
         return 0
     started_at = Scheduler.objects.filter(pk=1).values_list("started_at", flat=True).first()
@@ -82,12 +86,12 @@ def evaluate_rules(now: datetime, project: Path, submit: Submit) -> int:
     return fired
 
 
-def _book(source: RulesSource) -> RuleBook | None:
+def _book(source: RulesSource, tenant_name: str) -> RuleBook | None:
     """The book with its tenant; None for a project that never had a rules file."""
-    found = RuleBook.objects.filter(tenant__name=DEFAULT_TENANT).select_related("tenant").first()
+    found = RuleBook.objects.filter(tenant__name=tenant_name).select_related("tenant").first()
     if found or not source.fingerprint:
         return found
-    tenant = Tenant.objects.filter(name=DEFAULT_TENANT).first()
+    tenant = Tenant.objects.filter(name=tenant_name).first()
     if tenant is None:
         return None
     return in_transaction(lambda: RuleBook.objects.get_or_create(tenant=tenant)[0])

@@ -55,12 +55,21 @@ def rules_file_label(project: Path) -> str:
     return rules_file(project).relative_to(project).as_posix()
 
 
+def read_project_rules(project: Path) -> RulesSource:
+    """The rules of a project; a file that is a link out of the project is not read."""
+    path = rules_file(project)
+    try:
+        inside = path.resolve().is_relative_to(project.resolve())
+    except (OSError, RuntimeError):  # RuntimeError: a loop, in Python 3.11 and 3.12
+        inside = False
+    if not inside:
+        return _unreadable("the file is a symlink out of the project: copy the file instead")
+    return read_source(path)
+
+
 def read_source(path: Path) -> RulesSource:
     try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return _unreadable("it is not a regular file")
-            data = file.read(MAX_FILE_BYTES + 1)
+        data = _read_regular(path)
     except FileNotFoundError:
         return RulesSource()
     except OSError as error:
@@ -69,9 +78,14 @@ def read_source(path: Path) -> RulesSource:
     return source_of_text(data)
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Opening a FIFO must not wait for a program that writes to it."""
-    return os.open(path, flags | os.O_NONBLOCK)
+def _read_regular(path: Path) -> bytes:
+    """The beginning of the file; raises an OSError for a file that is not regular."""
+    # O_NONBLOCK: opening a FIFO must not wait for a writer.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(0, "it is not a regular file")
+        return file.read(MAX_FILE_BYTES + 1)
 
 
 def source_of_text(data: bytes) -> RulesSource:
