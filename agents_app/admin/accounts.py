@@ -48,12 +48,12 @@ def state_of(tenant: Tenant) -> str:
 @admin.register(Tenant)
 class TenantAdmin(RecordAdmin):
     verbs = (PAUSE, RESUME)
-    list_display = ["name", "state", "agent_count", "scale", "created_at"]
+    list_display = ["name", "state", "agent_count", "scale", "directory", "created_at"]
     search_fields = ["name"]
     ordering = ["name"]
-    readonly_fields = ["settings", "definition_errors"]
+    readonly_fields = ["directory", "settings", "definition_errors"]
     fields = [
-        *("name", "scale", "paused_at", "pause_note", "disabled_at", "created_at"),
+        *("name", "directory", "scale", "paused_at", "pause_note", "disabled_at", "created_at"),
         *("settings", "definition_errors"),
     ]
 
@@ -63,6 +63,10 @@ class TenantAdmin(RecordAdmin):
 
     def state(self, tenant: Tenant) -> SafeString:
         return badge(state_of(tenant), tenant.pause_note)
+
+    @admin.display(description="Project", ordering="project")
+    def directory(self, tenant: Tenant) -> str:
+        return str(tenant.project_directory or "-")
 
     @admin.display(description="Agents", ordering="n")
     def agent_count(self, tenant: Any) -> int:

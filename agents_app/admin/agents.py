@@ -103,7 +103,7 @@ class AgentAdmin(RecordAdmin):
     verbs = (RUN, PAUSE, RESUME, STOP, SCALE, FORGET)
     page_template = "drover/agent.html"
     list_display = ["agent", "state", "slots", "queue", "last_outcome", "next_fire"]
-    list_filter = [StateFilter, ProjectFilter, "tenant"]
+    list_filter = [StateFilter, ProjectFilter]
     search_fields = ["name", "description"]
     ordering = ["name"]
     fieldsets = [

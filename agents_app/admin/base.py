@@ -18,6 +18,7 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from agents_app.admin.empty_lists import empty_list
+from agents_app.admin.filters import TenantFilter
 from agents_app.admin.formatting import page_of
 from agents_app.errors import DroverError
 
@@ -152,6 +153,13 @@ class DroverAdmin(NamedPages):
         self.actions = [_list_action(verb) for verb in self.verbs if verb.in_list]
         super().__init__(model, admin_site)
 
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """The list's own filters, and one by tenant in each list of rows that belong to one."""
+        own = list(super().get_list_filter(request))
+        if not _belongs_to_tenant(self.model):
+            return own
+        return [*own, ("tenant", TenantFilter)]
+
     def get_changelist(self, _request: HttpRequest, **_: Any) -> type[ChangeList]:
         return EntryList
 
@@ -232,6 +240,10 @@ class RecordAdmin(DroverAdmin):
 
     def has_change_permission(self, _request: HttpRequest, _obj: Model | None = None) -> bool:
         return False
+
+
+def _belongs_to_tenant(model: type[Model]) -> bool:
+    return any(field.name == "tenant" for field in model._meta.fields)
 
 
 def act_url(row: Model, verb: Verb) -> str:

@@ -103,7 +103,7 @@ class CredentialAdmin(DroverAdmin):
     verbs = (REMOVE,)
     form = CredentialForm
     list_display = ["name", "tenant", "changed", "changed_by"]
-    list_filter = ["tenant", "type"]
+    list_filter = ["type"]
     list_select_related = ["tenant"]
     search_fields = ["type", "instance"]
     ordering = ["type", "instance"]

@@ -1,4 +1,4 @@
-"""Filters that several lists have: by agent and by project directory."""
+"""Filters that several lists have: by tenant, by agent and by project directory."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from agents_app.models import Agent
+from agents_app.models import DEFAULT_TENANT, Agent, Tenant
 from agents_app.reports import in_project
 
 # A thousand agents would add half a megabyte to each page.
@@ -17,19 +17,33 @@ class AgentFilter(admin.RelatedFieldListFilter):
     """A link for each agent of a small fleet; in a large fleet use the search field."""
 
     def field_choices(self, _field: Any, _request: HttpRequest, _model_admin: Any) -> Any:
-        agents = Agent.objects.order_by("name")
-        few = list(agents.values_list("pk", "name")[: MOST_AGENTS + 1])
-        if len(few) <= MOST_AGENTS:
-            return few
-        # A filter set by a link of another page is shown, so that it can be removed.
-        chosen = [key for key in self.lookup_val or [] if str(key).isdecimal()]
-        return list(agents.filter(pk__in=chosen).values_list("pk", "name"))
+        agents = Agent.objects.order_by("name", "tenant__name")
+        few = list(agents.values_list("pk", "name", "tenant__name")[: MOST_AGENTS + 1])
+        if len(few) > MOST_AGENTS:
+            # A filter set by a link of another page is shown, so that it can be removed.
+            chosen = [key for key in self.lookup_val or [] if str(key).isdecimal()]
+            few = list(agents.filter(pk__in=chosen).values_list("pk", "name", "tenant__name"))
+        return [(key, _label(name, tenant)) for key, name, tenant in few]
 
     def has_output(self) -> bool:
         return len(self.lookup_choices) > 1 or bool(self.lookup_val)
 
 
+def _label(name: str, tenant: str) -> str:
+    return name if tenant == DEFAULT_TENANT else f"{name} ({tenant})"
+
+
 AGENT = ("agent", AgentFilter)
+
+
+class TenantFilter(admin.RelatedFieldListFilter):
+    """Shown where there is more than one tenant."""
+
+    def field_choices(self, _field: Any, _request: HttpRequest, _model_admin: Any) -> Any:
+        return list(Tenant.objects.order_by("name").values_list("pk", "name"))
+
+    def has_output(self) -> bool:
+        return len(self.lookup_choices) > 1 or bool(self.lookup_val)
 
 
 class ProjectFilter(admin.SimpleListFilter):

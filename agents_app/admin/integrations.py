@@ -111,7 +111,7 @@ class WebhookSourceAdmin(DroverAdmin):
     form = SourceForm
     page_template = "drover/webhook_source.html"
     list_display = ["name", "type", "address", "shown_state", "origin", "refused"]
-    list_filter = ["type", "origin", "tenant"]
+    list_filter = ["type", "origin"]
     search_fields = ["name", "type"]
     ordering = ["name"]
     settings = ["tenant", "name", "type", "options", "credential", "allow_unsigned"]

@@ -126,7 +126,7 @@ def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], boo
         texts += _first([_paused(tenant) for tenant in tenants if tenant.paused_at])
         texts += _first([_spent(tenant) for tenant in tenants if tenant.over_budget_until])
     if sees("agent"):
-        texts += _first([error for tenant in tenants for error in tenant.definition_errors])
+        texts += _first([text for tenant in tenants for text in _project_errors(tenant)])
     if sees("rulestate"):
         texts += _first([each for book in RuleBook.objects.all() for each in book.problems])
     return texts
@@ -136,6 +136,12 @@ def _first(problems: list[str]) -> list[str]:
     """Limits the list: a file with errors in every line must not fill the page."""
     more = len(problems) - MOST_OF_A_KIND
     return problems[:MOST_OF_A_KIND] + ([f"{more} more errors of this kind."] if more > 0 else [])
+
+
+def _project_errors(tenant: Tenant) -> list[str]:
+    """Errors in the project of another tenant than the default one begin with its name."""
+    whose = "" if tenant.name == DEFAULT_TENANT else f"{tenant}: "
+    return [f"{whose}{error}" for error in tenant.definition_errors]
 
 
 def _spent(tenant: Tenant) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.contrib import admin
@@ -18,7 +19,6 @@ from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.formatting import exact, when
 from agents_app.admin.schedule_verbs import parse_moment
 from agents_app.clock import HOST_ZONE
-from agents_app.conf import CONF
 from agents_app.errors import Refused
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
 from agents_app.rules.engine import (
@@ -27,6 +27,7 @@ from agents_app.rules.engine import (
     book_of,
     dry_run_rules,
     end_silence,
+    file_label,
     indicator,
     line_of,
     rule_lines,
@@ -34,7 +35,6 @@ from agents_app.rules.engine import (
     start_silence,
     unread_file_notice,
 )
-from agents_app.rules.language import rules_file_label
 
 LIST = "admin:agents_app_rulestate_changelist"
 
@@ -112,7 +112,7 @@ class RuleStateAdmin(RecordAdmin):
         """Shows all rules in the order of the file, without pages and filters."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        now, tenant = utc_now(), _tenant()
+        now, tenant = utc_now(), _chosen_tenant(request)
         book, lines = book_of(tenant), rule_lines(tenant)
         context = {
             **self.admin_site.each_context(request),
@@ -124,7 +124,10 @@ class RuleStateAdmin(RecordAdmin):
             "loaded": when(book.loaded_at, now),
             "silence": _silence_text(book, now) if book.is_silent(now) else "",
             "buttons": self._file_buttons(request, book),
-            "file": rules_file_label(CONF.project),
+            "file": file_label(tenant),
+            "tenant": tenant,
+            "tenants": _tenant_links(tenant),
+            "here": _list_url(tenant),
         }
         return TemplateResponse(request, "drover/rules.html", context)
 
@@ -146,19 +149,43 @@ class RuleStateAdmin(RecordAdmin):
         verb = next((verb for verb in FILE_VERBS if verb.name == verb_name), None)
         if verb is None:
             raise Http404
-        self.perform(request, verb, [book_of(_tenant())])
-        return redirect(LIST)
+        tenant = _chosen_tenant(request)
+        self.perform(request, verb, [book_of(tenant)])
+        return redirect(_list_url(tenant))
 
     def _file_buttons(self, request: HttpRequest, book: RuleBook) -> list[tuple[Verb, str]]:
         if not self.has_act_permission(request) or book.tenant.pk is None:
             return []
-        name = "admin:agents_app_rulestate_file_act"
-        return [(verb, reverse(name, args=[verb.name])) for verb in FILE_VERBS if verb.fits(book)]
+        name, of = "admin:agents_app_rulestate_file_act", _query(book.tenant)
+        return [
+            (verb, f"{reverse(name, args=[verb.name])}{of}")
+            for verb in FILE_VERBS
+            if verb.fits(book)
+        ]
 
 
-def _tenant() -> Tenant:
-    """The default tenant; unsaved before the first start."""
-    return Tenant.objects.filter(name=DEFAULT_TENANT).first() or Tenant(name=DEFAULT_TENANT)
+def _chosen_tenant(request: HttpRequest) -> Tenant:
+    """The tenant in the address, or the default one, which is unsaved before the first start."""
+    name = request.GET.get("tenant", DEFAULT_TENANT)
+    found = Tenant.objects.filter(name=name).first() if "\0" not in name else None
+    if found is None and name != DEFAULT_TENANT:
+        raise Http404
+    return found or Tenant(name=DEFAULT_TENANT)
+
+
+def _query(tenant: Tenant) -> str:
+    return "" if tenant.name == DEFAULT_TENANT else f"?{urlencode({'tenant': tenant.name})}"
+
+
+def _list_url(tenant: Tenant) -> str:
+    return f"{reverse(LIST)}{_query(tenant)}"
+
+
+def _tenant_links(chosen: Tenant) -> list[tuple[str, str, bool]]:
+    """Name, address and whether it is the chosen one, for each tenant; empty for a single one."""
+    found = list(Tenant.objects.order_by("name"))
+    links = [(tenant.name, _list_url(tenant), tenant.pk == chosen.pk) for tenant in found]
+    return links if len(links) > 1 else []
 
 
 def _silence_text(book: RuleBook, now: datetime) -> str:

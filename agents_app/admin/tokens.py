@@ -75,7 +75,7 @@ class ApiTokenAdmin(RecordAdmin):
     verbs = (REVOKE,)
     form = TokenForm
     list_display = ["name", "tenant", "scope", "shown_state", "expires", "places", "created_at"]
-    list_filter = ["scope", "tenant"]
+    list_filter = ["scope"]
     list_select_related = ["tenant"]
     search_fields = ["name"]
     ordering = ["-pk"]

@@ -13,6 +13,7 @@ from django.db.models import Count, Q
 from agents_app.conf import CONF
 from agents_app.errors import DroverError
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, CheckResults, one_line
+from agents_app.maintenance.tenant_checks import check_tenants
 from agents_app.models import (
     DEFAULT_TENANT,
     Agent,
@@ -211,17 +212,22 @@ def check_rules(now: datetime) -> CheckResults:
     for book in RuleBook.objects.select_related("tenant"):
         if book.disabled_at:
             advice = f"save {name} again, or restart Drover"
-            yield WRONG, f"no rule is evaluated: {book.crash}", advice
+            yield WRONG, f"no rule{_of(book.tenant)} is evaluated: {book.crash}", advice
         if book.is_silent(now):
             until = (
                 f"{book.silent_until:%Y-%m-%d %H:%M %Z}" if book.silent_until else "further notice"
             )
-            detail = f"{book.silenced_by} silenced the messages of rules until {until}"
+            who = f"{book.silenced_by} silenced the messages of rules{_of(book.tenant)}"
+            detail = f"{who} until {until}"
             yield WARNING, detail, "manage.py rules silence off"
     rules = parse_source(source).rules
     yield from _list_some(list(_rule_warnings(rules)), f"fix {name}, or add the agent")
     yield from _list_some(list(_failing_rules()), "manage.py rules list shows the next attempts")
     yield OK, f"{len(rules)} in {name}", ""
+
+
+def _of(tenant: Tenant) -> str:
+    return "" if tenant.name == DEFAULT_TENANT else f" of {tenant}"
 
 
 def _rule_warnings(rules: Iterable[Rule]) -> Iterator[str]:
@@ -258,4 +264,5 @@ FLEET_CHECKS: Mapping[str, Check] = {
     "work sources": check_work_sources,
     "budgets": check_budgets,
     "rules": check_rules,
+    "tenants": check_tenants,
 }

@@ -1,13 +1,18 @@
 """`tenant` and `token`: made, listed, switched off, deleted; a secret is shown once."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from agents_app.accounts.tokens import create_token, find_token
-from agents_app.models import ApiToken, RunEvent, Tenant, WorkItem
+from agents_app.conf import CONF
+from agents_app.maintenance.tenant_checks import check_tenants
+from agents_app.models import Agent, ApiToken, RunEvent, Tenant, WorkItem
 from tests.agents_app.fleet import NOON, Fleet
 from tests.agents_app.management.calling import call
+from tests.agents_app.management.conftest import write_agent
 
 
 def test_a_tenant_is_made_with_a_token_to_keep(durable_fleet: Fleet):
@@ -65,6 +70,88 @@ def test_deleting_must_be_meant(durable_fleet: Fleet):
 def test_a_tenant_that_does_not_exist_is_guessed(durable_fleet: Fleet):
     call("tenant", "create", "acme")
     assert call("tenant", "disable", "acmee").err.endswith("did you mean 'acme'?\n")
+
+
+# --- projects -------------------------------------------------------------------------------
+
+SKILL = "---\ndescription: Says hello\ncommand: [echo, hello]\n---\nSay hello.\n"
+
+
+@pytest.fixture
+def fleet_of_acme(tmp_path: Path) -> Path:
+    write_agent(tmp_path / "acme", "greeter", SKILL)
+    return tmp_path / "acme"
+
+
+def test_the_agents_of_a_new_tenant_are_read_at_once(durable_fleet: Fleet, fleet_of_acme: Path):
+    said = call("tenant", "create", "acme", "--project", str(fleet_of_acme))
+    assert said.code == 0
+    assert f"{fleet_of_acme}: 1 agents, 0 errors" in said.err
+    assert find_token(said.out.split()[-1], NOON) is not None
+    (agent,) = Tenant.objects.get(name="acme").agents.all()
+    assert agent.directory == str(fleet_of_acme / "agents" / "greeter")
+    listed = {each["name"]: each["project"] for each in call("tenant", "list", "--json").json}
+    assert listed == {"acme": str(fleet_of_acme), "default": str(CONF.project)}
+    assert str(fleet_of_acme) in call("tenant", "list").out
+
+
+def test_a_project_that_cannot_be_used_creates_no_tenant(durable_fleet: Fleet, tmp_path: Path):
+    said = call("tenant", "create", "acme", "--project", str(tmp_path / "gone"))
+    assert said.code == 1
+    assert said.err == f"the project directory {tmp_path / 'gone'} does not exist: create it\n"
+    assert not Tenant.objects.filter(name="acme").exists()
+
+
+def test_the_project_is_shown_and_changed(
+    durable_fleet: Fleet, fleet_of_acme: Path, tmp_path: Path
+):
+    call("tenant", "create", "acme")
+    assert call("tenant", "project", "acme").out == "acme: no project directory\n"
+    said = call("tenant", "project", "acme", str(fleet_of_acme), "--json")
+    assert said.json == {"tenant": "acme", "project": str(fleet_of_acme)}
+    assert Tenant.objects.get(name="acme").agents.get().name == "greeter"
+    assert call("tenant", "project", "acme").out == f"acme: {fleet_of_acme}\n"
+    assert call("tenant", "project", "acme", "").code == 1
+    assert "DROVER_PROJECT" in call("tenant", "project", "default", str(tmp_path)).err
+
+
+def test_discover_reads_the_project_of_a_tenant(durable_fleet: Fleet, fleet_of_acme: Path):
+    call("tenant", "create", "acme")
+    assert "acme has no project: set one with" in call("discover", "--tenant", "acme").err
+    call("tenant", "project", "acme", str(fleet_of_acme))
+    write_agent(fleet_of_acme, "second", SKILL)
+    found = call("discover", "--tenant", "acme", "--json").json
+    assert (found["tenant"], found["project"]) == ("acme", str(fleet_of_acme))
+    assert [agent["name"] for agent in found["agents"]] == ["greeter", "second"]
+    assert Agent.objects.count() == 1
+    assert call("discover", "--tenant", "acme", "--sync").code == 0
+    assert Agent.objects.filter(tenant__name="acme").count() == 2
+
+
+def test_rules_of_a_tenant_are_tested_against_its_own_agents(
+    durable_fleet: Fleet, fleet_of_acme: Path
+):
+    durable_fleet.agent("forge")
+    call("tenant", "create", "acme", "--project", str(fleet_of_acme))
+    (fleet_of_acme / "scheduler.rules").write_text("[a] every 1m => summon forge\n")
+    tested = call("rules", "test", "--tenant", "acme", "--json").json
+    assert tested["file"] == str(fleet_of_acme / "scheduler.rules")
+    assert tested["rules"][0]["warnings"] == ["there is no agent forge"]
+    assert call("rules", "test", "--json").json["rules"] == []
+
+
+def test_doctor_checks_the_projects_of_all_tenants(durable_fleet: Fleet, fleet_of_acme: Path):
+    write_agent(fleet_of_acme, "broken", "---\nscal: 2\n---\nx\n")
+    (fleet_of_acme / "scheduler.rules").write_text("every 5x => pause greeter\n")
+    call("tenant", "create", "acme", "--project", str(fleet_of_acme))
+    call("tenant", "create", "empty")
+    found = [(verdict, detail) for verdict, detail, _ in check_tenants(NOON)]
+    assert [verdict for verdict, _ in found] == ["wrong", "wrong", "ok", "ok"]
+    assert found[0][1].startswith("acme: agents/broken/SKILL.md:2")
+    assert 'acme: line 1, column 7: "5x" is not a valid duration' in found[1][1]
+    assert found[2:] == [("ok", "empty: no project directory"), ("ok", "2 beside default")]
+    shutil.rmtree(fleet_of_acme)
+    assert "does not exist: create it" in next(iter(check_tenants(NOON)))[1]
 
 
 # --- tokens ---------------------------------------------------------------------------------
