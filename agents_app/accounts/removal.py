@@ -17,7 +17,11 @@ from agents_app.conf import CONF
 from agents_app.database import ENGINE, in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
-from agents_app.installation import remove_state_directory
+from agents_app.installation import (
+    remove_run_directory,
+    remove_state_directory,
+    run_directories,
+)
 from agents_app.models import Agent, Firing, Run, RunEvent, Schedule, Tenant, WorkItem
 from agents_app.runs import dispatch
 from agents_app.schedules import edit
@@ -139,10 +143,12 @@ def _lock_removed_agent(agent_id: int, name: str) -> None:
 
 
 def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) -> None:
-    """Delete the tenant and all its rows; the event is recorded in the journal of `journal_of`."""
+    """Delete the tenant with all its rows, state directories and directories of runs, but not its
+    project directory; the event is recorded in the journal of `journal_of`."""
     _refuse_unfinished(Run.objects.filter(tenant=tenant, slot__isnull=False))
     # Agent by agent, because the tables are indexed by agent.
     agents = list(Agent.objects.filter(tenant=tenant))
+    left = _run_directories_of(tenant)
     for agent in agents:
         _delete_in_batches(WorkItem.objects.filter(agent=agent))
     for schedule in tenant.schedules.all():
@@ -161,6 +167,21 @@ def remove_tenant(tenant: Tenant, by: str, now: datetime, journal_of: Tenant) ->
     in_transaction(change)
     for agent in agents:
         remove_state_directory(CONF.data, agent.pk)
+    for run_id in left:
+        remove_run_directory(CONF.data, run_id)
+
+
+def _run_directories_of(tenant: Tenant) -> list[int]:
+    """The runs of the tenant that have a directory: those whose worker died, or could not remove
+    it."""
+    directory = run_directories(CONF.data)
+    names = [path.name for path in directory.iterdir()] if directory.is_dir() else []
+    numbers = [int(name) for name in names if name.isdecimal()]
+    found: list[int] = []
+    for start in range(0, len(numbers), ROWS_IN_ONE_COMMIT):
+        some = Run.objects.filter(pk__in=numbers[start : start + ROWS_IN_ONE_COMMIT])
+        found += some.filter(tenant=tenant).values_list("pk", flat=True)
+    return found
 
 
 # --- shared by all removals -----------------------------------------------------------------

@@ -36,7 +36,12 @@ from agents_app.installation.redis_server import (
     server_argv,
 )
 from agents_app.installation.secret_key import read_secret_key
-from agents_app.installation.state_directories import remove_state_directory, state_directory
+from agents_app.installation.state_directories import (
+    remove_run_directory,
+    remove_state_directory,
+    run_directories,
+    state_directory,
+)
 from agents_app.installation.up_lock import DRAIN_SIGNAL, drain_up, hold_lock, running_up
 
 __all__ = [
@@ -62,8 +67,10 @@ __all__ = [
     "redis_password",
     "redis_socket_path",
     "redis_url",
+    "remove_run_directory",
     "remove_state_directory",
     "repair_permissions",
+    "run_directories",
     "running_up",
     "server_argv",
     "socket_directory",

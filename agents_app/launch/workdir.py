@@ -10,11 +10,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agents_app.conf import CONF
-from agents_app.installation import create_private_directory, create_private_file
+from agents_app.installation import (
+    create_private_directory,
+    create_private_file,
+    run_directories,
+)
 
 # System calls instead of pathlib: this is done for every run, and pathlib costs as much as the
 # start of a process.
-_RUNS = str(CONF.data / "runs")
+_RUNS = str(run_directories(CONF.data))
 _PROMPT = "prompt.md"
 _SECRETS = ".credentials"
 _SIGNALS = "signals"

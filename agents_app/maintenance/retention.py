@@ -37,18 +37,23 @@ OnProgress = Callable[[int], None]
 def remove_old_rows(now: datetime, on_progress: OnProgress = lambda _removed: None) -> int:
     """The number of deleted rows; `on_progress` is called with the number so far."""
     removed = 0
-    for rows in old_rows(now):
-        for deleted in _delete_in_batches(rows):
-            removed += deleted
-            on_progress(removed)
+    tenants = Tenant.objects.order_by("pk")
+    groups = [_delete_group(_old_rows_of_tenant(tenant, now)) for tenant in tenants]
+    for deleted in _in_turns([*groups, _delete_group(_old_rows_of_installation(now))]):
+        removed += deleted
+        on_progress(removed)
     if removed:
         log.info("retention.removed", rows=removed)
     return removed
 
 
 def old_rows(now: datetime) -> Iterator[QuerySet[Any]]:
-    for tenant in Tenant.objects.all():
+    for tenant in Tenant.objects.order_by("pk"):
         yield from _old_rows_of_tenant(tenant, now)
+    yield from _old_rows_of_installation(now)
+
+
+def _old_rows_of_installation(now: datetime) -> Iterator[QuerySet[Any]]:
     yield Heartbeat.objects.filter(at__lt=now - timedelta(days=HEARTBEAT_DAYS))
     yield MachineSnapshot.objects.filter(at__lt=now - timedelta(days=SNAPSHOT_DAYS))
     yield Worker.objects.filter(ended_at__lt=now - timedelta(days=WORKER_DAYS))
@@ -68,6 +73,22 @@ def _old_rows_of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]
     yield WorkClaim.objects.filter(tenant=tenant, ended_at__lt=before)
     yield RunEvent.objects.filter(tenant=tenant, run__isnull=True, at__lt=before)
     yield Message.objects.filter(tenant=tenant, created_at__lt=before, read_at__lt=before)
+
+
+def _in_turns(groups: list[Iterator[int]]) -> Iterator[int]:
+    """One batch of each group after the other: many old rows of a tenant do not delay others."""
+    while groups:
+        for group in list(groups):
+            deleted = next(group, None)
+            if deleted is None:
+                groups.remove(group)
+            else:
+                yield deleted
+
+
+def _delete_group(tables: Iterator[QuerySet[Any]]) -> Iterator[int]:
+    for rows in tables:
+        yield from _delete_in_batches(rows)
 
 
 def _delete_in_batches(rows: QuerySet[Any]) -> Iterator[int]:

@@ -1,11 +1,15 @@
 """Disabled tenants fire no schedule; enabled ones continue; deleted ones leave no rows."""
 
+import shutil
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from agents_app.accounts import tenants, tokens
+from agents_app.conf import CONF
 from agents_app.errors import Refused
+from agents_app.installation import run_directories, state_directory
 from agents_app.models import Firing, Run, RunEvent, Schedule, Tenant, WorkItem
 from agents_app.schedules import due
 from tests.agents_app.fleet import NOON, Fleet, at, run_states, work_states
@@ -167,3 +171,28 @@ def test_a_tenant_is_deleted_in_bites_when_its_runs_have_ended(
     assert not WorkItem.objects.exists() and not Run.objects.exists()
     assert not Firing.objects.exists()
     assert RunEvent.objects.get().name == "tenant.deleted"
+
+
+def test_the_files_of_a_deleted_tenant_are_removed_and_its_project_stays(
+    fleet: Fleet, tmp_path: Path
+):
+    (tmp_path / "agents").mkdir()
+    acme = Fleet(tenants.create_tenant("acme", "ann", NOON, str(tmp_path))[0])
+    kept, removed = list[Path](), list[Path]()
+    for each, paths in ((fleet, kept), (acme, removed)):
+        agent = each.agent("reporter")
+        job = each.start(each.enqueue(agent))
+        each.finish(job)
+        workdir = run_directories(CONF.data) / str(job.run_id)
+        paths += [state_directory(CONF.data, agent.pk), workdir]
+    for path in (*kept, *removed):
+        path.mkdir(parents=True)
+        (path / "file").write_text("x")
+    try:
+        tenants.delete_tenant(acme.tenant, "ann", NOON)
+        assert [path.exists() for path in kept] == [True, True]
+        assert [path.exists() for path in removed] == [False, False]
+        assert (tmp_path / "agents").is_dir()
+    finally:
+        for path in (*kept, *removed):
+            shutil.rmtree(path, ignore_errors=True)

@@ -54,6 +54,24 @@ def test_each_tenant_has_its_own_retention_days(fleet: Fleet):
     assert list(Run.objects.all()) == [kept]
 
 
+def test_tenants_take_turns(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
+    """Many old rows of one tenant do not delay the removal of those of another."""
+    monkeypatch.setattr(module, "ROWS_IN_ONE_COMMIT", 1)
+    other = Fleet(Tenant.objects.create(name="other"))
+    for _ in range(5):
+        fleet.finish(fleet.start(fleet.enqueue(fleet.tenant.agents.first() or fleet.agent())))
+    _finished_run(other)
+    left: list[tuple[int, int]] = []
+
+    def note(_removed: int) -> None:
+        counts = [WorkItem.objects.filter(tenant=each.tenant).count() for each in (fleet, other)]
+        left.append((counts[0], counts[1]))
+
+    remove_old_rows(at(days=15), note)
+    assert left[1] == (4, 0)
+    assert left[-1] == (0, 0)
+
+
 def test_unfinished_work_is_never_deleted(fleet: Fleet):
     agent = fleet.agent()
     fleet.start(fleet.enqueue(agent))
