@@ -1,5 +1,6 @@
 """The pages of the admin in a real Chromium on a real gateway."""
 
+import re
 from typing import Literal
 
 import pytest
@@ -9,6 +10,21 @@ from tests.browser.accessibility import assert_accessible, findings
 from tests.browser.chromium import log_in
 from tests.browser.watch import Watch
 from tests.parts.stack_part import PrivateStack
+
+# Toasts disappear after a while; their texts are kept.
+KEEP_TOASTS = """() => {
+    window.shownToasts = [];
+    new MutationObserver(all => all.forEach(one => one.addedNodes.forEach(
+        toast => window.shownToasts.push(toast.textContent)
+    ))).observe(document.querySelector(".dv-toasts"), {childList: true});
+}"""
+# Red, green and blue from 0 to 255, in whatever notation the style has them.
+COLOUR = """element => {
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+    canvas.fillStyle = getComputedStyle(element).color;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+}"""
 
 
 def test_the_overview_is_updated_without_a_reload(page: Page, stack: PrivateStack):
@@ -86,11 +102,20 @@ def test_the_state_of_rules_is_updated_on_every_page(page: Page, stack: PrivateS
     page.goto("/admin/")
     expect(page.locator("#dv-sch")).to_have_text("SCH --")
     rules = stack.project / "scheduler.rules"
-    rules.write_text('[oh-no] every 1s => run "echo oh no; exit 3"\nevery 5x => pause greeter\n')
+    rules.write_text(
+        '[fine] every 1s => run "true"\n'
+        '[oh-no] every 1s => run "echo oh no; exit 3"\n'
+        "every 5x => pause greeter\n"
+    )
+    page.evaluate(KEEP_TOASTS)
     toasts = page.locator(".dv-toasts")
     expect(toasts).to_contain_text("scheduler.rules has lines with errors", timeout=25_000)
     expect(toasts).to_contain_text("A rule failed", timeout=25_000)
-    expect(page.locator("#dv-sch")).to_have_text("SCH 1 !2")
+    expect(page.locator("#dv-sch")).to_have_text("SCH 2 !2")
+    expect(page.locator("#dv-sch")).to_have_class(re.compile("dv-sch-wait"))
+    # A rule that succeeds is silent.
+    stack.wait_for_rows("SELECT id FROM drover_rule WHERE name = 'fine' AND status = 'ok'")
+    assert [text for text in page.evaluate("window.shownToasts") if "fine" in text] == []
     page.locator("#dv-sch").click()
     expect(page.locator("#dv-rule-errors")).to_contain_text("every 5x => pause greeter")
     expect(page.locator(".dv-rules tr", has_text="oh-no")).to_contain_text("!1 bk")
@@ -101,6 +126,26 @@ def test_the_state_of_rules_is_updated_on_every_page(page: Page, stack: PrivateS
     page.get_by_role("link", name="oh-no").click()
     expect(page.locator(".dv-output")).to_contain_text("oh no")
     assert_accessible(page)
+    rules.unlink()
+
+
+def test_disabled_rules_are_announced_and_shown_in_red(page: Page, stack: PrivateStack):
+    """Beat really fails to read the damaged row; four of the five allowed failures are set."""
+    rules = stack.project / "scheduler.rules"
+    rules.write_text('[calm] every 1s => run "true"\n')
+    stack.wait_for_rows("SELECT id FROM drover_rule WHERE name = 'calm'")
+    page.goto("/admin/tenants/")
+    label = page.locator("#dv-sch")
+    expect(label).to_have_text("SCH 1")
+    stack.rows("UPDATE drover_rule_book SET crashes = 4, crash_fingerprint = fingerprint")
+    stack.rows("UPDATE drover_rule SET evaluated_at = 'yesterday'")
+    toast = page.locator(".dv-toast", has_text="Rules disabled")
+    expect(toast).to_contain_text("after 5 failed evaluations in a row", timeout=25_000)
+    expect(label).to_have_text("SCH X")
+    red, green, blue = label.evaluate(COLOUR)
+    assert red > 2 * max(green, blue)
+    expect(label).to_have_attribute("title", re.compile("disabled, because"))
+    stack.rows("UPDATE drover_rule SET evaluated_at = NULL")
     rules.unlink()
 
 

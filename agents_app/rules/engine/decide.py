@@ -1,6 +1,5 @@
 """Decides at one tick what happens to one rule: nothing, a new due time, or an action."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -10,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from agents_app.models import RuleState
 from agents_app.rules.engine.evaluate import ConditionResult, evaluate_conditions, fill_template
-from agents_app.rules.engine.snapshot import AgentAvailability, FleetView
+from agents_app.rules.engine.snapshot import FleetView
 from agents_app.rules.language import (
     Action,
     Every,
@@ -103,7 +102,7 @@ class RuleAction(NamedTuple):
     @property
     def seen(self) -> str:
         """The availability of the rule's agents when it fired; computed only after a failure."""
-        return agents_fingerprint(self.rule, self.evaluation.fleet.availability)
+        return agents_fingerprint(self.rule, self.evaluation.fleet)
 
 
 Decision = tuple[RuleColumns, RuleAction | None]
@@ -160,7 +159,7 @@ def _retried_after_agents_changed(
     """End the backoff if the availability of the rule's agents has changed since it failed."""
     if not columns.failures or columns.held_by or not columns.seen:
         return columns
-    if columns.seen == agents_fingerprint(rule, evaluation.fleet.availability):
+    if columns.seen == agents_fingerprint(rule, evaluation.fleet):
         return columns
     fired_at = columns.fired_at or evaluation.last_tick_at
     if isinstance(rule.trigger, Every):
@@ -250,13 +249,16 @@ def _agents_of(targets: Targets, snapshot: Snapshot, result: ConditionResult) ->
     return result.idle if targets == "{idle}" else targets
 
 
-def agents_fingerprint(rule: Rule, availability: Mapping[str, AgentAvailability]) -> str:
+def agents_fingerprint(rule: Rule, fleet: FleetView) -> str:
     """A hash of the availability of the rule's agents.
 
-    Agents that the rule itself starts count as not alive, so its own effect is not a change.
+    Runs that a rule may have started do not count for the agents that the rule itself starts, so
+    its own effect is not a change.
     """
     names, started = named_agents(rule), started_agents(rule.action)
-    known = {name: availability[name] for name in names if name in availability}
-    known.update({name: known[name]._replace(alive=False) for name in started if name in known})
+    known = {name: fleet.availability[name] for name in names if name in fleet.availability}
+    for name in started:
+        if name in known:
+            known[name] = known[name]._replace(alive=name in fleet.alive_otherwise)
     described = ";".join(f"{name}={tuple(known.get(name, ()))}" for name in names)
     return sha256(described.encode()).hexdigest() if names else ""

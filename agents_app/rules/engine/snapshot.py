@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from agents_app.budgets import day_of, month_window, percent_used
 from agents_app.database import ENGINE, fetch_each, from_database_time, to_database_time
-from agents_app.models import Run, Tenant
+from agents_app.models import Run, Tenant, Trigger
 from agents_app.rules.language import AgentState, RequiredData, Snapshot
 
 Rows = Sequence[tuple[Any, ...]]
@@ -40,8 +40,10 @@ FROM drover_usage WHERE day BETWEEN %s AND %s AND tenant_id = %s GROUP BY agent_
 # Pieces of output are indexed by run and order, so the last one of a run is one index lookup.
 _PIECE = "SELECT o.at FROM drover_run_output o WHERE o.run_id = r.id ORDER BY o.seq DESC LIMIT 1"
 _ACTIVITY_COLUMNS = ("r.started_at", "r.signaled_at", "r.printed_at")
+# Runs of these triggers may be the effect of rules.
+_BY_RULES = ", ".join(f"'{trigger}'" for trigger in (Trigger.RULE, Trigger.MESSAGE))
 _LAST_ACTIVITY = """
-SELECT r.agent_id, max({latest})
+SELECT r.agent_id, max({latest}), max(CASE WHEN r.trigger IN ({by_rules}) THEN 0 ELSE 1 END)
 FROM drover_run r WHERE r.slot IS NOT NULL AND +r.tenant_id = %s GROUP BY r.agent_id"""
 _NONE: Mapping[int, int] = MappingProxyType({})
 # A query has no more than 1,600 columns in PostgreSQL and 2,000 in SQLite.
@@ -62,6 +64,8 @@ class FleetView:
 
     snapshot: Snapshot
     agents: Rows
+    # Ids of agents with an unfinished run that neither a rule nor a message started.
+    started_otherwise: frozenset[int] = frozenset()
 
     @cached_property
     def availability(self) -> Mapping[str, AgentAvailability]:
@@ -72,6 +76,11 @@ class FleetView:
             for _, name, paused, enabled, _ in self.agents
         }
 
+    @cached_property
+    def alive_otherwise(self) -> frozenset[str]:
+        """The names of the agents whose runs are not only the effect of rules; on demand, too."""
+        return frozenset(name for pk, name, *_ in self.agents if pk in self.started_otherwise)
+
 
 def read_fleet(tenant: Tenant, needs: RequiredData, now: datetime) -> FleetView:
     """Read the data that the rules need, and no more."""
@@ -81,7 +90,8 @@ def read_fleet(tenant: Tenant, needs: RequiredData, now: datetime) -> FleetView:
     ]
     queries = [*_queries(tenant, needs, now), *(_failed_runs(tenant, w, now) for w in windows)]
     agents, active, waiting, used, *ended = fetch_each(queries)
-    idle = {pk: max(0.0, (now - from_database_time(at)).total_seconds()) for pk, at in active}
+    idle = {pk: max(0.0, (now - from_database_time(at)).total_seconds()) for pk, at, _ in active}
+    started_otherwise = frozenset(pk for pk, _, otherwise in active if otherwise)
     queued: dict[int, int] = dict(waiting)
     failed = _failures(windows, ended)
     caps = {pk: json.loads(caps) for pk, name, _, _, caps in agents if name in needs.spent}
@@ -90,7 +100,7 @@ def read_fleet(tenant: Tenant, needs: RequiredData, now: datetime) -> FleetView:
         name: AgentState(idle.get(pk), queued.get(pk, 0), failed.get(pk, _NONE), spent.get(pk))
         for pk, name, *_ in agents
     }
-    return FleetView(Snapshot(now, _project_name(tenant), states), agents)
+    return FleetView(Snapshot(now, _project_name(tenant), states), agents, started_otherwise)
 
 
 def _project_name(tenant: Tenant) -> str:
@@ -113,7 +123,8 @@ def _last_activity(needs: RequiredData) -> str:
     """The time of the last activity of each agent with unfinished runs."""
     columns = (*_ACTIVITY_COLUMNS, f"({_PIECE})") if needs.idle else _ACTIVITY_COLUMNS
     times = (f"coalesce({column}, r.created_at)" for column in columns)
-    return _LAST_ACTIVITY.format(latest=ENGINE.greatest("r.created_at", *times))
+    latest = ENGINE.greatest("r.created_at", *times)
+    return _LAST_ACTIVITY.format(latest=latest, by_rules=_BY_RULES)
 
 
 def _days(tenant: Tenant, now: datetime) -> list[str]:

@@ -1,11 +1,15 @@
 """/v1/runs: list, show, stop, rerun."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from agents_app.events.tail import entries_between, newest_entry_id
 from agents_app.models import Run, WorkItem
+from gateway_app.streams.journal_filter import JournalFilter
+from tests.agents_app.calling import program
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.gateway_app.api.calling import Api
 
@@ -107,6 +111,24 @@ def test_the_cost_of_a_run_is_a_number(fleet: Fleet, reader: Api, cost: str):
     Run.objects.update(cost_usd=cost, tokens_in=5)
     shown = reader.get(f"/runs/{run.pk}").json
     assert (shown["cost_usd"], shown["tokens_in"]) == (float(cost), 5)
+
+
+def test_the_summary_of_a_long_result_is_cut_in_the_api_and_in_the_stream(
+    fleet: Fleet, reader: Api
+):
+    """As the program returned it by its signal; the whole text stays in the row."""
+    one = program(fleet, fleet.agent())
+    one.says("return", text="é" * 5000)
+    one.ends(now=at(3))
+    cut = "é" * 2048 + "\n…[truncated]"
+    assert reader.get(f"/runs/{one.job.run_id}").json["result_summary"] == cut
+    (listed,) = reader.get("/runs").json["runs"]
+    assert listed["result_summary"] == cut
+    *_, ended = entries_between(fleet.tenant.pk, 0, newest_entry_id())
+    _, data, *_ = JournalFilter(fleet.tenant.pk).events([ended]).decode().splitlines()
+    sent = json.loads(data.removeprefix("data: "))
+    assert (sent["kind"], sent["result_summary"]) == ("run.completed", cut)
+    assert one.run.return_value == "é" * 5000
 
 
 def test_a_run_that_has_not_begun_has_no_times(fleet: Fleet, reader: Api):

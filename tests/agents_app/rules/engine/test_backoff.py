@@ -5,10 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from agents_app.models import Agent, RuleBook, Run, WorkItem
+from agents_app.models import Agent, RuleBook, Run, Tenant, WorkItem
 from agents_app.rules.engine import tick
 from agents_app.rules.engine.commands import run_command
 from agents_app.rules.engine.decide import COMMAND_GRACE_SECONDS, COMMAND_SECONDS
+from agents_app.rules.engine.listing import indicator
 from agents_app.rules.engine.outcome import ActionOutcome
 from agents_app.runners.base import Outcome as Ended
 from agents_app.runners.base import RunControl, RunSpec
@@ -108,6 +109,30 @@ def test_an_interval_that_is_over_when_the_agent_changes_fires_at_once(rules: Ru
     control.pause_agent(agent, "ann", at("12:10"))
     assert rules.tick(at("12:10:10")) == ["a"]
     assert row("a").failures == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[a] every 1m if not alive(forge) => run "false"',
+        "[a] every 1m if not alive(forge) => summon forge",
+    ],
+)
+def test_a_run_that_the_rule_did_not_start_ends_its_backoff(rules: Rules, fleet: Fleet, line: str):
+    """A person has started the agent: its later absence is a new reason to act."""
+    agent = fleet.agent("forge")
+    rules.save(line)
+    rules.outcome = FAILS
+    rules.ticks(at("12:00"), at("12:08"))
+    assert row("a").failures == 4
+    item = fleet.enqueue(agent, at("12:08"))
+    rules.tick(at("12:08:10"))
+    assert (row("a").failures, row("a").backoff_until) == (0, None)
+    assert row("a").reason == "its agents have changed since it failed"
+    assert rules.ticks(at("12:08:20"), at("12:09:30")) == []
+    assert status("a") == ("skip", "forge is alive")
+    fleet.finish(fleet.start(item, at("12:09")), now=at("12:09:30"))
+    assert rules.ticks(at("12:09:40"), at("12:10")) == [("a", at("12:10"))]
 
 
 def test_a_change_of_other_agents_does_not_end_the_backoff(rules: Rules, fleet: Fleet):
@@ -238,6 +263,29 @@ def test_an_edit_of_the_file_or_a_start_of_drover_enables_the_evaluation_again(
     rules.ticks(at("12:05:10"), at("12:05:20"))
     assert book().disabled_at is None
     assert rules.fired != []
+
+
+def test_an_evaluation_that_cannot_read_its_project_is_shown_as_disabled(rules: Rules):
+    """Without a scripted error: a time zone that does not exist was stored by other means."""
+    rules.save("[a] every 10s => resume all")
+    assert rules.ticks(at("12:00"), at("12:00:10")) == [("a", at("12:00:10"))]
+    Tenant.objects.update(settings={"timezone": "Mars/Olympus"})
+    for crashes, second in enumerate(range(20, 60, 10), 1):
+        rules.tick(at(f"12:00:{second}"))
+        assert (book().crashes, indicator("default").text) == (crashes, "SCH 1")
+    rules.tick(at("12:01"))
+    shown = indicator("default")
+    assert (shown.text, shown.tone) == ("SCH X", "bad")
+    assert shown.meaning == (
+        "Scheduler rules: disabled, because their evaluation failed repeatedly"
+    )
+    (detail,) = event_details("rules.disabled")
+    assert "Mars/Olympus" in detail
+    Tenant.objects.update(settings={"timezone": "UTC"})
+    assert rules.ticks(at("12:01:10"), at("12:02")) == []
+    rules.save("[a] every 10s => resume all", "# saved again")
+    rules.tick(at("12:02:10"))
+    assert indicator("default").text == "SCH 1"
 
 
 @pytest.mark.usefixtures("broken")

@@ -2,11 +2,17 @@
 
 from datetime import timedelta
 
-from agents_app.models import RuleState, Tenant
+import pytest
+
+from agents_app.models import RuleState, Run, Tenant
+from agents_app.rules.engine import tick
+from agents_app.rules.engine.decide import Decision, Evaluation, RuleColumns, decide
 from agents_app.rules.engine.outcome import ActionOutcome
+from agents_app.rules.engine.perform import perform
+from agents_app.rules.language.rule import Rule
 from agents_app.rules.language.source import FILE_NAME
 from agents_app.runs import control
-from tests.agents_app.fleet import Fleet
+from tests.agents_app.fleet import Fleet, running
 from tests.agents_app.rules.engine.rules_clock import Rules, at, row, status
 
 
@@ -98,6 +104,49 @@ def test_rules_of_one_tick_are_evaluated_against_one_snapshot_in_the_order_of_th
     assert rules.ticks(at("12:00"), at("12:01")) == [("z", at("12:01")), ("a", at("12:01"))]
     assert status("z") == ("ok", "released: forge")
     assert status("a")[0] == "ok"
+
+
+def test_a_run_that_ends_between_two_rules_of_a_tick_is_alive_for_both(
+    rules: Rules, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    """The run ends after the first rule was decided; only the next tick finds the agent without."""
+    run = running(fleet, fleet.agent("forge"))
+    rules.save(*(f"[{name}] every 1m if alive(forge) => resume all" for name in ("z", "a")))
+    rules.tick(at("12:00"))
+
+    def decide_and_end(rule: Rule, read: RuleColumns, evaluation: Evaluation) -> Decision:
+        decision = decide(rule, read, evaluation)
+        Run.objects.filter(pk=run.pk).update(state="succeeded", slot=None, finished_at=at("12:01"))
+        return decision
+
+    monkeypatch.setattr(tick, "decide", decide_and_end)
+    assert rules.ticks(at("12:00:10"), at("12:01")) == [("z", at("12:01")), ("a", at("12:01"))]
+    assert rules.ticks(at("12:01:10"), at("12:02")) == []
+    assert status("a") == ("skip", "forge is not alive")
+
+
+def test_an_action_acts_on_the_agents_that_were_idle_at_the_tick_of_its_rule(
+    rules: Rules, fleet: Fleet
+):
+    """The executor performs the action later, when other agents are idle."""
+    idle = running(fleet, fleet.agent("forge"), at("08:00"))
+    busy = running(fleet, fleet.agent("beacon"), at("12:00"))
+    rules.save("[a] every 1m if idle(any) > 2h => release {idle}")
+    rules.holding = True
+    rules.ticks(at("12:00"), at("12:01"))
+    Run.objects.filter(pk=idle.pk).update(printed_at=at("12:01:05"))
+    Run.objects.filter(pk=busy.pk).update(started_at=at("08:00"), created_at=at("08:00"))
+    ((action, tenant_id),) = rules.held
+    assert perform(action, tenant_id).done == "released: forge"
+    assert list(Run.objects.exclude(stop_requested_at=None)) == [idle]
+
+
+def test_rules_are_evaluated_in_the_order_of_the_file_after_every_edit(rules: Rules):
+    """Neither in the order of their names nor of their rows, of which the newest is the last."""
+    for order, minute in (("mb", "01"), ("zmba", "02"), ("bzm", "03")):
+        rules.save(*(f"[{name}] at * * * * * => resume all" for name in order))
+        rules.tick(at(f"12:{minute}") - timedelta(seconds=10))
+        assert rules.tick(at(f"12:{minute}")) == list(order)
 
 
 def test_no_rule_fires_while_the_scheduler_is_paused(rules: Rules, fleet: Fleet):
