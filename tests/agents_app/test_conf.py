@@ -13,6 +13,7 @@ def test_an_empty_environment_is_a_working_one():
     assert (conf.project, conf.data) == (ROOT / "examples", ROOT / "var")
     assert (conf.port, conf.workers, conf.concurrency) == (8080, 1, 16)
     assert (conf.heartbeat_seconds, conf.missed_heartbeats, conf.lease_seconds) == (10, 3, 30)
+    assert conf.stream_heartbeat_seconds == 30
     assert conf.database_url == f"sqlite:///{ROOT}/var/drover.sqlite3"
     assert conf.host == "127.0.0.1"
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents_app.admin.summaries import ScheduleSummary
-from agents_app.models import Firing, Run, Schedule
+from agents_app.models import Firing, Run, Schedule, Tenant
 from tests.agents_app.admin.test_schedules import page_of
 from tests.agents_app.admin.test_verbs import act, act_on_selected, told, url_of
 from tests.agents_app.fleet import NOON, Fleet, at, live_run
@@ -75,6 +75,13 @@ def test_the_page_leads_to_all_firings_of_the_schedule_alone(boss: Client, fleet
 def test_the_list_shows_when_as_it_was_written(boss: Client, fleet: Fleet):
     fleet.schedule(fleet.agent(), "0 9 * * 1", text="every <monday> at 09:00")
     assert "every &lt;monday&gt; at 09:00" in boss.get(LIST).content.decode()
+
+
+def test_the_list_of_the_operator_has_the_schedules_of_all_tenants(boss: Client, fleet: Fleet):
+    fleet.schedule(fleet.agent(), name="mine")
+    acme = Fleet(Tenant.objects.create(name="acme"))
+    acme.schedule(acme.agent(), name="theirs")
+    assert sorted(listed(boss)) == ["mine", "theirs"]
 
 
 def test_the_list_is_filtered_by_state_source_and_whether_it_fires_once(boss: Client, fleet: Fleet):

@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.maintenance.snapshots import take_snapshot
-from agents_app.models import Heartbeat, MachineSnapshot, RunOutput, Scheduler
+from agents_app.models import Heartbeat, MachineSnapshot, Run, RunOutput, Scheduler
 from agents_app.runs.readiness import missing_processes, read_scheduler
 from tests.agents_app.fleet import NOON, Fleet, at
 
@@ -26,6 +26,7 @@ def test_a_snapshot_counts_runs_work_and_workers(fleet: Fleet):
     snapshot = MachineSnapshot.objects.get()
     assert (snapshot.active_runs, snapshot.queue_depth, snapshot.active_workers) == (1, 2, 1)
     assert snapshot.at == at(60)
+    assert 0 <= snapshot.cpu_percent <= 100
     assert 0 < snapshot.memory_used_mb < snapshot.memory_total_mb
     assert snapshot.disk_free_mb > 0
 
@@ -59,6 +60,15 @@ def test_a_heartbeat_shows_the_end_of_the_output(fleet: Fleet):
     assert "the end" in shown
     assert "\0" not in shown
     assert len(shown) <= 2_000
+
+
+def test_a_heartbeat_names_its_run_its_worker_and_the_status_of_the_run(fleet: Fleet):
+    run_id = _running_run(fleet)
+    Run.objects.update(status_text="halfway")
+    take_snapshot(at(60))
+    beat = Heartbeat.objects.get()
+    assert (beat.run_id, beat.worker, beat.tenant) == (run_id, fleet.workers[0], fleet.tenant)
+    assert (beat.status_text, beat.at) == ("halfway", at(60))
 
 
 def test_pending_runs_have_no_heartbeat(fleet: Fleet):

@@ -27,6 +27,14 @@ def test_work_is_queued_if_no_slot_is_free(fleet: Fleet):
     assert set(agent.runs.values_list("slot", flat=True)) == {0, 1}
 
 
+def test_agents_share_neither_slots_nor_queues(fleet: Fleet):
+    busy, other = (fleet.agent(name, work_queue_size=1) for name in ("busy", "other"))
+    for agent in (busy, busy, busy, other, other):
+        fleet.enqueue(agent)
+    assert work_states(busy) == ["admitted", "dropped", "queued"]
+    assert work_states(other) == ["admitted", "queued"]
+
+
 def test_the_oldest_work_item_is_admitted_first(fleet: Fleet):
     agent = fleet.agent()
     first, second, third = (fleet.enqueue(agent) for _ in range(3))

@@ -97,6 +97,16 @@ def _admitted(fleet: Fleet) -> WorkItem:
     return item
 
 
+def test_the_duties_are_periodic_tasks_with_the_documented_periods(scheduler: DroverScheduler):
+    for name, entry in app.conf.beat_schedule.items():
+        scheduler.Entry.from_entry(name, app=app, **entry)
+    found = PeriodicTask.objects.select_related("interval")
+    seconds = {task.task.rpartition(".")[2]: task.interval.every for task in found}
+    assert {task.interval.period for task in found} == {"seconds"}
+    assert (seconds["take_snapshot"], seconds["obey_rules"]) == (60, 10)
+    assert seconds["reconcile"] == CONF.reconcile_seconds
+
+
 def test_of_several_beats_one_performs_a_duty(duty: PeriodicTask):
     assert [claim_duty("a duty", 10, at(second)) for second in (0, 0.1, 3)] == [True, False, False]
     assert claim_duty("a duty", 10, at(10))

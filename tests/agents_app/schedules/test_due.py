@@ -1,10 +1,12 @@
 """Due instants become firings: one per instant, caught up by policy, with a next fire time."""
 
+import tracemalloc
 from datetime import datetime, timedelta
 
 import pytest
+from django.db import connection
 
-from agents_app.models import Firing, Schedule
+from agents_app.models import Firing, Run, Schedule
 from agents_app.schedules import due, plan
 from agents_app.triggers.fires import _next_cron_fire
 from tests.agents_app.fleet import NOON, Fleet, at
@@ -56,6 +58,32 @@ def test_nothing_is_due_before_its_time(fleet: Fleet):
     assert due.claim_due_schedules(NOON - timedelta(microseconds=1)) == 0
 
 
+def test_a_tick_holds_no_schedule_that_is_not_due(fleet: Fleet):
+    """Its memory does not grow with the number of schedules."""
+    agent = fleet.agent()
+    Schedule.objects.bulk_create(
+        (
+            Schedule(
+                tenant=fleet.tenant,
+                agent=agent,
+                name=f"number {number}",
+                expression=EVERY_MINUTE,
+                next_fire_at=at(days=1),
+            )
+            for number in range(2000)
+        ),
+        batch_size=500,
+    )
+    due.claim_due_schedules(NOON)  # what the first call loads is not counted
+    tracemalloc.start()
+    try:
+        assert due.claim_due_schedules(at(1)) == 0
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
+
+
 @pytest.mark.parametrize("state", [s for s in Schedule.State.values if s != "active"])
 def test_only_active_schedules_fire(fleet: Fleet, state):
     schedule = fleet.schedule(fleet.agent(), EVERY_MINUTE, state=state)
@@ -100,6 +128,21 @@ def test_the_next_due_time_is_the_earliest_of_all_active_schedules(fleet: Fleet)
     fleet.schedule(agent, name="paused", next_fire_at=at(60), state="paused")
     fleet.schedule(agent, name="never", next_fire_at=None)
     assert due.next_due_at() == at(120)
+
+
+def test_due_times_and_runs_are_found_by_indexes(fleet: Fleet):
+    with connection.cursor() as cursor:
+        is_postgres = connection.vendor == "postgresql"
+        if is_postgres:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"{'EXPLAIN' if is_postgres else 'EXPLAIN QUERY PLAN'} {due._NEXT}")
+        plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
+        of_schedule = Run.objects.filter(schedule=1).order_by("-id").explain()
+        of_tenant = Run.objects.filter(tenant=1).order_by("-id").explain()
+    for name in ("schedule_due", "schedule_paused_until", "firing_undecided"):
+        assert name in plan
+    assert "run_of_schedule" in of_schedule
+    assert "run_of_tenant" in of_tenant
 
 
 def test_an_unreadable_schedule_does_not_delay_other_schedules(fleet: Fleet):

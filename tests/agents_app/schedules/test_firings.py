@@ -84,12 +84,16 @@ def lines_of(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any
     return [r.msg for r in caplog.records if isinstance(r.msg, dict) and r.msg["event"] == event]
 
 
-def test_a_skipped_firing_is_logged_with_its_reason(fleet: Fleet, caplog):
-    schedule = fleet.schedule(fleet.agent(scale=0))
+@pytest.mark.parametrize(("scale", "reason"), [(0, "disabled"), (1, "at_capacity")])
+def test_a_skipped_firing_is_logged_with_its_reason(fleet: Fleet, caplog, scale, reason):
+    agent = fleet.agent(scale=scale)
+    if scale:
+        fleet.enqueue(agent)
+    schedule = fleet.schedule(agent)
     firing = fleet.fire(schedule)
     (line,) = lines_of(caplog, "firing.skipped")
     assert (line["schedule_id"], line["firing_id"]) == (schedule.pk, firing.pk)
-    assert (line["agent"], line["reason"], line["level"]) == ("reporter", "disabled", "warning")
+    assert (line["agent"], line["reason"], line["level"]) == ("reporter", reason, "warning")
 
 
 def test_a_firing_is_followed_from_its_claim_to_its_run_by_one_trace(durable_fleet: Fleet, caplog):
@@ -151,6 +155,16 @@ def test_a_schedule_paused_or_canceled_before_the_decision_starts_no_run(
     firing.refresh_from_db()
     assert (firing.outcome, firing.reason) == ("skipped", reason)
     assert not agent.work_items.exists()
+
+
+def test_firings_are_decided_in_the_order_of_their_due_times(fleet: Fleet):
+    agent = fleet.agent()
+    schedule = fleet.schedule(agent, overlap="queue")
+    for second in (30, 0, 15):
+        fleet.firing(schedule, at(second))
+    firings.decide_firings(at(60))
+    items = agent.work_items.order_by("pk").select_related("firing")
+    assert [item.firing.due_at for item in items] == [at(0), at(15), at(30)]
 
 
 def test_undecided_firings_of_several_batches_are_all_decided(fleet: Fleet, monkeypatch):

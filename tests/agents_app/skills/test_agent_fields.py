@@ -184,6 +184,14 @@ def test_fields_that_the_agent_leaves_out_come_from_the_project():
     assert spec.schedules[0].timezone == "Asia/Tokyo"
 
 
+def test_the_time_limit_of_an_agent_wins_over_that_of_the_project():
+    defaults = project("[local]\ntimeout = 3600\n")
+    assert agent("", project=defaults).timeout_seconds == 3600
+    assert agent("timeout: 5m", project=defaults).timeout_seconds == 300
+    spec = agent("timeout: 5m", config="timeout = 7200", project=defaults)
+    assert spec.timeout_seconds == 7200
+
+
 def test_the_agent_wins_over_the_project():
     defaults = ProjectSpec(command=("claude",), image="acme", timezone="Asia/Tokyo", max_reruns=1)
     spec = agent(

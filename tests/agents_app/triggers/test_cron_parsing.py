@@ -89,6 +89,22 @@ def test_the_error_of_an_unknown_macro_lists_the_known_ones():
         parse_cron("@fortnightly")
 
 
+@pytest.mark.parametrize(
+    ("macro", "fields"),
+    [
+        ("@hourly", "0 * * * *"),
+        ("@daily", "0 0 * * *"),
+        ("@midnight", "0 0 * * *"),
+        ("@weekly", "0 0 * * 0"),
+        ("@monthly", "0 0 1 * *"),
+        ("@yearly", "0 0 1 1 *"),
+        ("@annually", "0 0 1 1 *"),
+    ],
+)
+def test_a_macro_stands_for_its_five_fields(macro, fields):
+    assert parse_cron(macro).expression == fields
+
+
 def test_a_macro_is_taken_in_any_case_and_expanded():
     trigger = parse_cron(" @Weekly ")
     assert (trigger.expression, trigger.is_shorthand) == ("0 0 * * 0", True)

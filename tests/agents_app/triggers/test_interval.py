@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agents_app
-from agents_app.errors import DroverError, IntervalParseError, SchedulerError
+from agents_app.errors import DroverError, IntervalParseError
 from agents_app.triggers import (
     calculate_next_trigger,
     is_schedule_due,
@@ -43,9 +43,18 @@ def test_a_bad_interval_is_refused_by_kind_and_in_words(text, kind, message):
     assert caught.value.interval == text
 
 
-def test_the_error_can_be_caught_as_a_scheduler_error():
-    assert issubclass(IntervalParseError, SchedulerError)
-    assert issubclass(SchedulerError, DroverError)
+def test_the_errors_of_the_library_have_one_base_and_carry_their_context():
+    for error in (
+        agents_app.IntervalParseError("no", interval="5x", kind="invalid_unit"),
+        agents_app.ScheduleTriggerError("no", {"agent": "reporter"}),
+        agents_app.SchedulerShutdownError("late", timed_out=True, running_job_count=2),
+    ):
+        assert isinstance(error, agents_app.SchedulerError) and isinstance(error, DroverError)
+    assert agents_app.ScheduleTriggerError("no", {"agent": "reporter"}).context == {
+        "agent": "reporter"
+    }
+    late = agents_app.SchedulerShutdownError("late", timed_out=True, running_job_count=2)
+    assert (late.timed_out, late.running_job_count) == (True, 2)
 
 
 @given(st.integers(1, 10**6), st.sampled_from("smhdSMHD"))

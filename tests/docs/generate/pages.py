@@ -10,6 +10,7 @@ from tests.docs.generate import (
     faults,
     fields,
     metrics,
+    origins,
     packages,
     signals,
 )
@@ -23,6 +24,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/configuration.md": configuration.render,
     "reference/events.md": events.render,
     "reference/metrics.md": metrics.render,
+    "reference/origins.md": origins.render,
     "reference/run-environment.md": configuration.render_run_environment,
     "reference/signals.md": signals.render,
     "reference/skill.md": fields.render_skill,
