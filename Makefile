@@ -13,7 +13,7 @@ run: $(VENV)/.installed
 # The second database gets the tests of rows, races, and its own faults. Pages, commands, containers
 # and Redis do the same on any database.
 ON_ROWS := $(addprefix tests/agents_app/,accounts admin/test_admin.py admin/test_scale.py budgets \
-  database events maintenance notifications output project reports runs schedules secrets signals \
+  database events maintenance notifications output project reports runs scheduler schedules secrets signals \
   webhooks work_sources/test_directory.py work_sources/test_interrupted.py worker rules/engine) \
   $(addprefix tests/gateway_app/,api signals streams webhooks) tests/races tests/simulation/test_downtime.py \
   $(addprefix tests/faults/test_,gateway_killed.py gateway_postgres.py postgres_away.py) \

@@ -10,6 +10,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from agents_app.errors import ConfigError
 
+# The value of DROVER_GATEWAY_URL for runs that have no gateway.
+NO_GATEWAY = "none"
 ROOT = Path(__file__).resolve().parent.parent
 _YES, _NO = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
@@ -49,7 +51,9 @@ class Conf:
 
     @property
     def gateway_url(self) -> str:
-        """The address of the gateway for runs on this host."""
+        """The address of the gateway for runs on this host; empty: there is no gateway."""
+        if self.gateway_address == NO_GATEWAY:
+            return ""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104
         host = f"[{host}]" if ":" in host else host
         return self.gateway_address or f"http://{host}:{self.port}"

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,10 +14,10 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from agents_app import work_sources
 from agents_app.database import in_transaction
 from agents_app.events import relay
-from agents_app.maintenance import DUTIES, POLL_WORK_SOURCES, RULES, BeatStatus
+from agents_app.maintenance import DUTIES, POLL_WORK_SOURCES, RULES, BeatStatus, DutyRunner
 from agents_app.project import ProjectWatcher
 from agents_app.runs import control, shutdown
-from agents_app.schedules import due, firings
+from agents_app.schedules import due
 
 log = structlog.get_logger("drover.beat")
 LONGEST_SLEEP_SECONDS = 1.0
@@ -88,9 +87,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         self._heap = None
 
     def _fire(self, now: datetime) -> int:
-        due.resume_expired_pauses(now)
-        claimed = due.claim_due_schedules(now)
-        firings.decide_firings(self.clock())
+        claimed = due.fire_due_schedules(now, self.clock)
         if work_sources.has_polling_firings():
             self.duties.submit(POLL_WORK_SOURCES)
         return claimed
@@ -135,26 +132,3 @@ def claim_duty(name: str, every_seconds: float, now: datetime) -> bool:
         last_run_at__gt=stale, last_run_at__lt=future
     )
     return bool(in_transaction(lambda: idle.update(last_run_at=now)))
-
-
-class DutyRunner:
-    """Runs duties in threads, so that they never delay a tick; none overlaps itself."""
-
-    def __init__(self) -> None:
-        self.pool = ThreadPoolExecutor(max_workers=len(DUTIES), thread_name_prefix="duty")
-        self.running: dict[str, Future[None]] = {}
-
-    def submit(self, task: str) -> None:
-        last = self.running.get(task)
-        if last is None or last.done():
-            self.running[task] = self.pool.submit(_perform, task)
-
-
-def _perform(task: str) -> None:
-    try:
-        DUTIES[task](utc_now())
-    except DatabaseError as error:
-        log.warning("duty.database_unreachable", duty=task, error=str(error))
-        connection.close()
-    except Exception:
-        log.exception("duty.failed", duty=task)

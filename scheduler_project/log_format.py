@@ -22,6 +22,10 @@ _SHARED: list[Any] = [
 ]
 
 
+# The roles of a program that uses agents_app.scheduler, and of the worker process below it.
+EMBEDDED, EMBEDDED_WORKER = "embedded", "worker-embedded"
+
+
 class PrivateLogFile(logging.handlers.RotatingFileHandler):
     """A log file that only this user may read, whatever the umask."""
 
@@ -32,6 +36,9 @@ class PrivateLogFile(logging.handlers.RotatingFileHandler):
 
 def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
     """Configures structlog and logging; returns the settings of logging."""
+    if role == EMBEDDED:
+        _configure_embedded()
+        return {}
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -47,8 +54,28 @@ def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
     settings = _settings(conf.log_format, conf.log_level.upper())
     if role:
         _add_file(settings, conf.data / "logs" / f"{role}.log")
+    if role == EMBEDDED_WORKER:
+        # Its standard error is a file for messages that come before this configuration.
+        settings["root"]["handlers"] = ["file"]
     logging.config.dictConfig(settings)
     return settings
+
+
+def _configure_embedded() -> None:
+    """Log lines are texts of the loggers `drover.*`; handlers and levels are the program's."""
+    processors: list[Any] = [
+        structlog.stdlib.filter_by_level,
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.format_exc_info,
+        structlog.processors.KeyValueRenderer(key_order=["event"]),
+        _without_secrets,
+    ]
+    structlog.configure(
+        processors=processors,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
 
 
 def _settings(log_format: str, level: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from agents_app.installation import (
     transport_options,
 )
 from scheduler_project.admin_site import UNFOLD as UNFOLD
-from scheduler_project.log_format import logging_settings
+from scheduler_project.log_format import EMBEDDED, logging_settings
 
 DEBUG = CONF.debug
 SECRET_KEY = read_secret_key(CONF.data)
@@ -44,8 +44,9 @@ _PAGES = {
     *("unfold", "scheduler_project.pages.PagesConfig", "django.contrib.sessions"),
     *("django.contrib.messages", "django.contrib.staticfiles", "gateway_app"),
 }
-if os.environ.get("DROVER_ROLE", "").partition("-")[0] in {"worker", "beat"}:
-    # Workers and beat have no pages; loading them costs 10 MB and 0.1 s per process.
+if os.environ.get("DROVER_ROLE", "").partition("-")[0] in {"worker", "beat", EMBEDDED}:
+    # Workers, beat and programs with a scheduler of their own (agents_app.scheduler) have no pages;
+    # loading them costs 10 MB and 0.1 s per process.
     INSTALLED_APPS = [app for app in INSTALLED_APPS if app not in _PAGES]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -128,6 +129,8 @@ LOGGING_CONFIG = None
 LOGGING = logging_settings(CONF, os.environ.get("DROVER_ROLE", ""))
 
 DROVER_HINT_TRANSPORT = "scheduler_project.hints.CeleryHints"
+if os.environ.get("DROVER_ROLE") == EMBEDDED:
+    DROVER_HINT_TRANSPORT = "agents_app.events.relay.NoHints"
 CELERY_BROKER_URL = redis_url(CONF)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(CONF)

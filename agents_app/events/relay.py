@@ -73,7 +73,7 @@ class Relay:
 
 
 class HintTransport(Protocol):
-    """Carries hints to Redis. `settings.DROVER_HINT_TRANSPORT` names the class."""
+    """Carries hints to workers. `settings.DROVER_HINT_TRANSPORT` names the class."""
 
     def connect(self) -> None:
         """Open the connection that `publish` uses."""
@@ -86,11 +86,37 @@ class HintTransport(Protocol):
         ...
 
 
+class NoHints:
+    """For a process without Redis that executes no runs: the sweep of the next start hints them."""
+
+    def connect(self) -> None:
+        """Nothing is to be connected."""
+
+    def publish(self, run_id: int, queue: str) -> None:
+        log.debug("relay.no_receiver", run_id=run_id, queue=queue)
+
+    def waiting(self, queues: Iterable[str]) -> dict[str, int]:
+        return dict.fromkeys(queues, 0)
+
+
 @cache
-def _transport() -> HintTransport:
+def _transport_of_settings() -> HintTransport:
     """Loaded at the first hint: to import Celery costs a tenth of a second."""
     transport: HintTransport = import_string(settings.DROVER_HINT_TRANSPORT)()
     return transport
+
+
+_replacement: HintTransport | None = None
+
+
+def use_transport(transport: HintTransport | None) -> None:
+    """Send the hints of this process without Redis; None: with the transport of the settings."""
+    global _replacement
+    _replacement = transport
+
+
+def _transport() -> HintTransport:
+    return _replacement or _transport_of_settings()
 
 
 def connect_early() -> None:

@@ -25,6 +25,7 @@ from agents_app.launch.hooks import (
 from agents_app.launch.injection import has_commands, inject
 from agents_app.launch.metadata_file import read_metadata_file
 from agents_app.launch.prepare import prepare_run
+from agents_app.launch.prompt import build_prompt
 from agents_app.launch.workdir import (
     leftover_workdirs,
     remove_workdir,
@@ -44,6 +45,7 @@ __all__ = [
     "TimedRunner",
     "applies",
     "build_context",
+    "build_prompt",
     "command_output",
     "definition_of",
     "has_commands",

@@ -122,7 +122,7 @@ def _environment(
         prompt_file=prompt_file,
         trace_id=job.trace_id,
         gateway_url=CONF.gateway_url,
-        gateway_socket=gateway_socket_path(CONF.data),
+        gateway_socket=gateway_socket_path(CONF.data) if CONF.gateway_url else None,
         signal_dir=signal_directory(job.run_id),
         token=job.token,
     )

@@ -7,7 +7,7 @@ Does not belong here: rules of other packages; duties call their functions.
 from agents_app.maintenance import doctor
 from agents_app.maintenance.beat_status import BeatStatus
 from agents_app.maintenance.doctor import examine, examine_rows
-from agents_app.maintenance.duties import DUTIES, POLL_WORK_SOURCES, RULES
+from agents_app.maintenance.duties import DUTIES, POLL_WORK_SOURCES, RULES, DutyRunner
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Finding
 from agents_app.maintenance.metrics import Histogram, ValueMetric, read_metrics
 from agents_app.maintenance.retention import old_rows, remove_old_rows
@@ -20,6 +20,7 @@ __all__ = [
     "WARNING",
     "WRONG",
     "BeatStatus",
+    "DutyRunner",
     "Finding",
     "Histogram",
     "ValueMetric",

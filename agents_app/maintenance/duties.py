@@ -1,7 +1,11 @@
 """The system duties by task name; each is a PeriodicTask row that the admin shows."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
+
+import structlog
+from django.db import DatabaseError, connection
 
 from agents_app.accounts import project_problem
 from agents_app.conf import CONF
@@ -16,6 +20,7 @@ from agents_app.rules.engine import ActionExecutor, evaluate_rules
 from agents_app.work_sources import serve_work_sources
 from agents_app.worker import this_host, utc_now
 
+log = structlog.get_logger("drover.beat")
 RULES = ActionExecutor(CONF.project, utc_now)
 POLL_WORK_SOURCES = "agents_app.tasks.poll_work_sources"
 
@@ -51,3 +56,26 @@ DUTIES: Mapping[str, Callable[[datetime], object]] = {
     "agents_app.tasks.obey_rules": _evaluate_rules,
     POLL_WORK_SOURCES: serve_work_sources,
 }
+
+
+class DutyRunner:
+    """Runs duties in threads, so that they never delay a tick; none overlaps itself."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(max_workers=len(DUTIES), thread_name_prefix="duty")
+        self.running: dict[str, Future[None]] = {}
+
+    def submit(self, task: str) -> None:
+        last = self.running.get(task)
+        if last is None or last.done():
+            self.running[task] = self.pool.submit(_perform, task)
+
+
+def _perform(task: str) -> None:
+    try:
+        DUTIES[task](utc_now())
+    except DatabaseError as error:
+        log.warning("duty.database_unreachable", duty=task, error=str(error))
+        connection.close()
+    except Exception:
+        log.exception("duty.failed", duty=task)

@@ -14,6 +14,7 @@ import structlog
 from agents_app.accounts import project_problem, removal
 from agents_app.budgets import holds
 from agents_app.clock import HOST_ZONE
+from agents_app.conf import CONF
 from agents_app.database import in_transaction
 from agents_app.formats import ProjectDiscovery, read_project
 from agents_app.models import DEFAULT_TENANT, SKILL_FILE, Agent, Schedule, Tenant
@@ -68,14 +69,23 @@ def sync_project(
     """
     server: dict[str, str] | None = None if tenant_name == DEFAULT_TENANT else {}
     discovery = read_project(project, _last_good.get(project), server)
-    with _WRITERS:
-        changed = _write(tenant_name, project, discovery, now)
+    _write_and_admit(tenant_name, project, discovery, now)
     if not discovery.config_is_broken:
         _last_good[project] = discovery.project
+    return discovery
+
+
+def sync_discovery(discovery: Discovery, now: datetime) -> None:
+    """Like `sync_project`, for agents that a program defines; the default tenant owns them."""
+    _write_and_admit(DEFAULT_TENANT, CONF.project, discovery, now)
+
+
+def _write_and_admit(tenant_name: str, project: Path, discovery: Discovery, now: datetime) -> None:
+    with _WRITERS:
+        changed = _write(tenant_name, project, discovery, now)
     if changed:
         holds.reevaluate_all(changed, now)
         dispatch.admit_tenant(changed, now)
-    return discovery
 
 
 def sync_tenant(tenant: Tenant, now: datetime) -> ProjectDiscovery | None:

@@ -31,7 +31,7 @@ def run_environment(
     prompt_file: Path,
     trace_id: str,
     gateway_url: str,
-    gateway_socket: Path,
+    gateway_socket: Path | None,
     signal_dir: str,
     token: str,
 ) -> dict[str, str]:
@@ -47,7 +47,7 @@ def run_environment(
         "DROVER_ATTEMPT": str(attempt),
         "DROVER_PROMPT_FILE": str(prompt_file),
         "DROVER_GATEWAY_URL": gateway_url,
-        "DROVER_GATEWAY_SOCKET": str(gateway_socket),
+        "DROVER_GATEWAY_SOCKET": str(gateway_socket or ""),
         "DROVER_RUN_TOKEN": token,
         "DROVER_TRACE_ID": trace_id,
         "TRACEPARENT": f"00-{trace_id}-{run_id:016x}-01",

@@ -22,7 +22,7 @@ from agents_app.errors import TriggerParseError
 from agents_app.models import Firing, Schedule, Tenant
 from agents_app.runs import TENANT_DISABLED, lock_agent, schedule_states
 from agents_app.schedules.firing_log import LoggedFiring, log_claimed, log_decided
-from agents_app.schedules.firings import read_live_states
+from agents_app.schedules.firings import decide_firings, read_live_states
 from agents_app.schedules.plan import (
     LATE,
     Plan,
@@ -40,6 +40,27 @@ AHEAD = timedelta(seconds=1.5)
 MOST_AHEAD = 2000
 MARGIN_BEFORE_FIRST = timedelta(milliseconds=50)
 FIRED_BEFORE = "the schedule had already fired at this time"
+
+
+def fire_due_schedules(now: datetime, clock: Callable[[], datetime]) -> int:
+    """Resume, claim and decide everything that is due; returns the number of due schedules."""
+    resume_expired_pauses(now)
+    claimed = claim_due_schedules(now)
+    decide_firings(clock())
+    return claimed
+
+
+def fire_now(schedule_id: int, now: datetime) -> int | None:
+    """Commit and decide a firing in addition to those of the schedule's trigger; returns its id.
+
+    None: the schedule has fired at this instant already.
+    """
+    known = Schedule.objects.annotate(agent_name=F("agent__name")).get(pk=schedule_id)
+    new = _NewFiring(known, now, now)
+    firings = in_transaction(lambda: _insert_firings([new], now))
+    log_claimed(firings)
+    decide_firings(now)
+    return firings[0].firing_id if firings else None
 
 
 def claim_due_schedules(now: datetime) -> int:

@@ -16,7 +16,7 @@ from agents_app.skills.errors import Problems, SkillError, SourcePlace
 from agents_app.skills.fields import OWN_HEADERS, WORD, did_you_mean
 from agents_app.skills.files import read_source
 from agents_app.skills.hooks import MAX_REQUEST_SECONDS, is_valid_hook
-from agents_app.skills.parse import build_agent, parse_skill
+from agents_app.skills.parse import build_agent, parse_agent_table, parse_skill
 from agents_app.skills.specs import (
     AgentSpec,
     BudgetSpec,
@@ -64,6 +64,7 @@ __all__ = [
     "excerpt",
     "find_agent_directories",
     "is_valid_hook",
+    "parse_agent_table",
     "parse_skill",
     "read_config",
     "read_source",

@@ -75,6 +75,23 @@ def build_agent(
     return spec
 
 
+def parse_agent_table(
+    name: str, table: dict[str, Any], instructions: str, path: Path, *, label: str
+) -> AgentSpec:
+    """The agent of a table with the fields of a SKILL.md; raises a SkillError with all errors.
+
+    `label` names the table in errors; the agent is in the directory of `path`.
+    """
+    problems = Problems(name)
+    if reason := agent_name_problem(name):
+        problems.add(SourcePlace(label), reason)
+    fields = _fields(Document(label, table), problems, None)
+    spec = _build_agent(name, instructions, path, fields, ProjectSpec(), problems)
+    problems.raise_any()
+    assert spec is not None
+    return spec
+
+
 def parse_project(source: SourceText, dialect: Dialect | None = None) -> ProjectSpec:
     problems = Problems()
     layer = Layer(read_toml(source), problems)

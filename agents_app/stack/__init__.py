@@ -5,7 +5,8 @@ Does not belong here: rules about agents or runs.
 """
 
 from agents_app.stack.banner import STARTED_AT
-from agents_app.stack.environment import ONLY_FOR_UP
+from agents_app.stack.environment import ONLY_FOR_UP, role_environment
+from agents_app.stack.roles import guard_argv
 from agents_app.stack.supervisor import HANDLED_SIGNALS
 
 __all__ = [
@@ -13,5 +14,7 @@ __all__ = [
     "ONLY_FOR_UP",
     "STARTED_AT",
     "first_start",
+    "guard_argv",
     "preflight",
+    "role_environment",
 ]  # `first_start` and `preflight` need Django: they are imported by name

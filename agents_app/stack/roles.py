@@ -12,6 +12,7 @@ from agents_app.installation import (
     redis_socket_path,
     server_argv,
 )
+from agents_app.runners import GUARD
 from agents_app.stack.environment import Environment, role_environment
 from agents_app.stack.ready import READY_FILE, http_answers, redis_answers
 from agents_app.stack.role import Role
@@ -49,21 +50,20 @@ def redis_role(conf: Conf, env: Environment) -> Role:
     )
 
 
+def guard_argv(conf: Conf) -> tuple[str, ...]:
+    """The start of the command line of a worker: the guard, which kills a worker that is silent.
+
+    Such a worker has not renewed its lease: runs end before the lease."""
+    silence = f"{conf.lease_seconds * 5 / 6:g}"
+    return sys.executable, "-IS", GUARD, "--silence", silence, "--"
+
+
 def worker_role(conf: Conf, env: Environment, number: int) -> Role:
     name = f"worker-{number}"
     ready_file = conf.data / f"{name}.ready"
-    # A worker that is silent for this long has not renewed its lease: runs end before the lease.
-    silence = f"{conf.lease_seconds * 5 / 6:g}"
-    guard = (
-        sys.executable,
-        "-IS",
-        str(ROOT / "agents_app" / "runners" / "guard.py"),
-        "--silence",
-        silence,
-    )
     return Role(
         name=name,
-        argv=(*guard, "--", *_serve("worker", name, str(conf.concurrency))),
+        argv=(*guard_argv(conf), *_serve("worker", name, str(conf.concurrency))),
         env=_child_env(conf, env, name) | {READY_FILE: str(ready_file)},
         directory=ROOT,
         ready_file=ready_file,

@@ -7,8 +7,9 @@ Does not belong here: state changes (runs.lifecycle).
 from agents_app.worker import execute
 from agents_app.worker.adoption import Adopter
 from agents_app.worker.consumer_watch import ConsumerWatch
-from agents_app.worker.execute import remove_leftover_workdirs
+from agents_app.worker.execute import Host, Performer, remove_leftover_workdirs
 from agents_app.worker.lease import (
+    Lease,
     boot_id,
     current_host,
     is_alive,
@@ -21,6 +22,9 @@ from agents_app.worker.lease import (
 __all__ = [
     "Adopter",
     "ConsumerWatch",
+    "Host",
+    "Lease",
+    "Performer",
     "boot_id",
     "current_host",
     "execute",

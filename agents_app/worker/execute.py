@@ -37,6 +37,10 @@ class ReceivedHints:
     claim_noops: deque[int] = field(default_factory=deque)
 
 
+# Runs the program of a started run, or what replaces it, and returns the ending.
+Performer = Callable[[Job, RunControl, Transcript, Callable[[], datetime], Runner | None], Ending]
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The worker process that executes runs; `live` has the control of each."""
@@ -46,6 +50,7 @@ class Host:
     live: dict[int, RunControl] = field(default_factory=dict)
     draining: threading.Event = field(default_factory=threading.Event)
     hints: ReceivedHints = field(default_factory=ReceivedHints)
+    perform: Performer = perform
 
 
 def execute(run_id: int, host: Host) -> int:
@@ -85,7 +90,7 @@ def _run(job: Job, host: Host, *, hand_over: bool, adopted: Runner | None = None
     transcript = Transcript(job.tenant_id, job.run_id, host.worker_id)
     control = host.live.setdefault(job.run_id, RunControl())
     try:
-        ending = perform(job, control, transcript, host.clock, adopted)
+        ending = host.perform(job, control, transcript, host.clock, adopted)
         hand_over = hand_over and not host.draining.is_set()
         next_job = _finish(job, ending, transcript, host, hand_over)
     finally:

@@ -26,8 +26,9 @@ from agents_app.runners import (
 )
 from agents_app.runs import lifecycle
 from agents_app.signals import messages
-from agents_app.worker.execute import Host
+from agents_app.worker.execute import Host, Performer
 from agents_app.worker.extra_threads import ExtraThreads
+from agents_app.worker.perform import perform
 
 log = structlog.get_logger("drover.lease")
 CHECK_EVERY_SECONDS = 0.5
@@ -75,14 +76,25 @@ def this_host() -> str:
 
 class Lease:
     """Renews the lease on its own thread, from the start of the worker to its end. The thread also
-    passes stop requests and messages to the runs."""
+    passes stop requests and messages to the runs.
 
-    def __init__(self, name: str, concurrency: int, clock: Callable[[], datetime] = utc_now):
+    With `performer` the runs have no programs, and the process is not Drover's: it is not killed
+    when the lease is lost, but starts no further runs."""
+
+    def __init__(
+        self,
+        name: str,
+        concurrency: int,
+        clock: Callable[[], datetime] = utc_now,
+        performer: Performer | None = None,
+    ):
         self.clock = clock
+        self.owns_process = performer is None
         self.guard_pipe = open_guard_pipe()
-        become_subreaper()
+        if self.owns_process:
+            become_subreaper()
         worker = in_transaction(lambda: self._register(name, concurrency))
-        self.host = Host(worker.pk, clock)
+        self.host = Host(worker.pk, clock, perform=performer or perform)
         self.extra_threads = ExtraThreads(self.host, concurrency)
         self.guard_pipe.lease_renewed()
         self._stopped = threading.Event()
@@ -155,7 +167,10 @@ class Lease:
         # The worker was declared dead, and its runs may belong to other workers: end at once.
         # The guard kills the remaining processes.
         log.error("lease.fenced", worker_id=self.host.worker_id)
-        os.kill(os.getpid(), 9)
+        if self.owns_process:
+            os.kill(os.getpid(), 9)
+        self.host.draining.set()
+        self._stopped.set()
 
     def _count_claim_noops(self) -> None:
         """Add the hints without effect to the totals; they are kept if the database fails."""

@@ -43,6 +43,7 @@ def test_where_runs_find_the_gateway_is_said_or_follows_from_where_it_listens():
     assert read_conf({}).gateway_url == "http://127.0.0.1:8080"
     assert read_conf({"DROVER_HOST": "::", "DROVER_PORT": "1"}).gateway_url == "http://127.0.0.1:1"
     assert read_conf({"DROVER_HOST": "::1"}).gateway_url == "http://[::1]:8080"
+    assert read_conf({"DROVER_GATEWAY_URL": "none"}).gateway_url == ""
     said = {"DROVER_GATEWAY_URL": "https://drover.lan", "DROVER_PORT": "1"}
     assert read_conf(said).gateway_url == "https://drover.lan"
 

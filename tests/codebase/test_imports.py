@@ -51,6 +51,7 @@ ORDER = (
     "agents_app.checks",
     "agents_app.apps",
     "agents_app.tasks",
+    "agents_app.scheduler",
     "agents_app.cli",
     "agents_app.management",
     "agents_app.admin",
@@ -97,6 +98,7 @@ EDGE_PAIRS = {
     ("agents_app.management", "agents_app.stack"),  # `up`
     ("agents_app.management", "agents_app.checks"),  # `up` checks the settings
     ("agents_app.apps", "agents_app.checks"),
+    ("agents_app.scheduler", "agents_app.stack"),  # its database and its worker process
 }
 ENTRY_POINTS = {
     ("agents_app.stack.serve", "scheduler_project.celery"),  # `python -m agents_app.stack.serve`

@@ -15,7 +15,7 @@ from agents_app.skills.parse import parse_project, parse_skill
 from tests.docs.pages import Sample, samples
 
 FILE = Path("sample")
-LANGUAGES = {"sh", "markdown", "yaml", "toml", "rules", "json", "ini", "text", "mermaid"}
+LANGUAGES = {"sh", "markdown", "yaml", "toml", "rules", "json", "ini", "text", "mermaid", "python"}
 NOTES = ("not run: ", "inside a run", "stops after ", "Generated from ")
 
 

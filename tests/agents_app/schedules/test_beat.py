@@ -9,10 +9,10 @@ from django.db import connection
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from agents_app.conf import CONF
+from agents_app.maintenance import DutyRunner, duties
 from agents_app.maintenance.beat_status import BeatStatus
 from agents_app.models import RunEvent, Scheduler, WorkItem
-from scheduler_project import beat
-from scheduler_project.beat import DroverScheduler, DutyRunner, claim_duty
+from scheduler_project.beat import DroverScheduler, claim_duty
 from scheduler_project.celery import app
 from tests.agents_app.fleet import NOON, Fleet, at, run_states
 from tests.parts.waiting import wait_for
@@ -143,7 +143,7 @@ def test_a_duty_does_not_overlap_with_itself(monkeypatch):
         begun.append(1)
         going.wait(5)
 
-    monkeypatch.setattr(beat, "DUTIES", {"slow": slow})
+    monkeypatch.setattr(duties, "DUTIES", {"slow": slow})
     runner = DutyRunner()
     for _ in range(3):
         runner.submit("slow")
@@ -155,7 +155,7 @@ def test_a_duty_does_not_overlap_with_itself(monkeypatch):
 
 
 def test_a_duty_that_fails_is_logged_and_performed_again_after_its_period(monkeypatch, caplog):
-    monkeypatch.setattr(beat, "DUTIES", {"bad": lambda _: 1 / 0})
+    monkeypatch.setattr(duties, "DUTIES", {"bad": lambda _: 1 / 0})
     runner = DutyRunner()
     for _ in range(2):
         runner.submit("bad")

@@ -1,0 +1,53 @@
+"""Functions of the Python API that need no running scheduler; each names the state it is about."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents_app.scheduler.setup import open_state
+from agents_app.scheduler.values import (
+    RunScheduleOptions,
+    ScheduleCheckResult,
+    ScheduleRunResult,
+    ScheduleState,
+    ScheduleStateUpdates,
+    State,
+)
+
+
+def get_schedule_state(state: State, agent: str, schedule: str) -> ScheduleState:
+    """The state of a schedule; raises SchedulerError if there is no such agent or schedule."""
+    return open_state(state).schedule_state(agent, schedule)
+
+
+def get_agent_schedule_states(state: State, agent: str) -> dict[str, ScheduleState]:
+    """The states of all schedules of an agent by their names."""
+    return open_state(state).agent_schedule_states(agent)
+
+
+def update_schedule_state(
+    state: State, agent: str, schedule: str, updates: ScheduleStateUpdates
+) -> ScheduleState:
+    """Change the given values and return the new state."""
+    return open_state(state).update_schedule_state(agent, schedule, updates)
+
+
+def check_schedule(state: State, agent: str, schedule: str) -> ScheduleCheckResult:
+    """Whether the schedule would start a run at this moment, or why not."""
+    return open_state(state).check_schedule(agent, schedule)
+
+
+def run_schedule(
+    state: State, agent: str, schedule: str, options: RunScheduleOptions | None = None
+) -> ScheduleRunResult:
+    """Run a schedule at once and wait for the end; its next fire time by the clock stays.
+
+    Raises ScheduleTriggerError if the run has not ended after `options.timeout`.
+    """
+    return open_state(state).run_schedule(agent, schedule, options or RunScheduleOptions())
+
+
+def build_schedule_prompt(
+    state: State, agent: str, schedule: str, work_item: str | Mapping[str, Any] | None = None
+) -> str:
+    """The prompt that a run of the schedule gets, with an item of a work source as marked data."""
+    return open_state(state).prompt_of_schedule(agent, schedule, work_item)
