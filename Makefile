@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test suite lint docs bench bench-compare soak openapi screenshots agent-command lock clean
+.PHONY: run test suite lint docs bench bench-compare soak openapi client screenshots agent-command lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -56,6 +56,10 @@ soak: $(VENV)/.installed-dev
 openapi: $(VENV)/.installed
 	@$(BIN)/python -m scheduler_project.openapi > $(VENV)/openapi.json
 	@mv $(VENV)/openapi.json docs/reference/openapi.json
+
+# The typed client of the API as a wheel in dist/.
+client: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.gateway_app.client.generate dist
 
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.browser.take_screenshots
