@@ -17,7 +17,7 @@ from agents_app.formats.imported import (
     OldFires,
     no_fires,
 )
-from agents_app.formats.json_items import Fields, json_objects, looks_like_json
+from agents_app.formats.json_items import JsonFields, json_objects, looks_like_json
 from agents_app.formats.old_fires import IntervalFires, SingleFire
 from agents_app.formats.report import ReportLine
 from agents_app.names import agent_name_problem
@@ -61,7 +61,7 @@ class _ArbiterReader:
         return Imported(tuple(self._agents.values()), tuple(self._report), tuple(self.errors))
 
     def read_row(self, line: int, row: dict[str, Any]) -> None:
-        fields = Fields(self._file, line, row, self.errors)
+        fields = JsonFields(self._file, line, row, self.errors)
         phrase, message = fields.text("schedule_phrase", "schedule"), fields.text("message")
         agent = fields.text("agent_id", "agent", needed=False) or "index"
         status = fields.text("status", needed=False) or "active"
@@ -94,7 +94,7 @@ class _ArbiterReader:
             schedule = replace(schedule, name=f"{schedule.name}-{len(taken) + 1}")
         self._agents[name] = replace(agent, schedules=(*agent.schedules, schedule))
 
-    def _schedule(self, fields: Fields, phrase: str) -> ImportedSchedule | None:
+    def _schedule(self, fields: JsonFields, phrase: str) -> ImportedSchedule | None:
         at = _instant(fields.epoch("next_fire_at", "fire_at"))
         name = f"arbiter-{fields.data.get('id', fields.line)}"[:100]
         area = self._context.host_zone
@@ -117,7 +117,7 @@ class _ArbiterReader:
         )
 
     def _once(
-        self, fields: Fields, name: str, phrase: str, at: datetime | None
+        self, fields: JsonFields, name: str, phrase: str, at: datetime | None
     ) -> ImportedSchedule | None:
         if at is None or at <= self._context.now:
             why = f"{phrase[:60]!r} is over, or its time is not in the export; not imported"

@@ -16,7 +16,7 @@ from agents_app.formats.imported import (
     ImportedSchedule,
     no_fires,
 )
-from agents_app.formats.json_items import Fields, json_objects, looks_like_json
+from agents_app.formats.json_items import JsonFields, json_objects, looks_like_json
 from agents_app.formats.old_cron import (
     OldCronError,
     clock_change_settings,
@@ -62,7 +62,7 @@ class _GenieReader:
         return Imported(tuple(self._agents.values()), tuple(self._report), tuple(self.errors))
 
     def read_row(self, line: int, row: dict[str, Any]) -> None:
-        fields = Fields(self._file, line, row, self.errors)
+        fields = JsonFields(self._file, line, row, self.errors)
         name, command = fields.text("name"), fields.text("command")
         cron, status = fields.text("cron_expression"), fields.text("status", needed=False)
         if not fields.is_valid:
@@ -102,7 +102,7 @@ class _GenieReader:
 
     # --- times ------------------------------------------------------------------------------
 
-    def _schedule(self, fields: Fields, name: str, cron: str) -> ImportedSchedule | None:
+    def _schedule(self, fields: JsonFields, name: str, cron: str) -> ImportedSchedule | None:
         name = slug(name, "genie")
         try:
             if cron == "@once":
@@ -115,7 +115,7 @@ class _GenieReader:
             fields.refuse(where, f"{cron[:60]!r}: {error}", "correct it in Genie")
         return None
 
-    def _cron(self, fields: Fields, name: str, text: str) -> ImportedSchedule:
+    def _cron(self, fields: JsonFields, name: str, text: str) -> ImportedSchedule:
         if len(text.split()) == 6:
             why = "Genie reads only the first five fields of six"
             self._remark(fields.line, "cron_expression", why, "nothing: the fires are the same")
@@ -134,7 +134,7 @@ class _GenieReader:
             old_fires=CronFires(cron, area),
         )
 
-    def _interval(self, fields: Fields, name: str, text: str) -> ImportedSchedule:
+    def _interval(self, fields: JsonFields, name: str, text: str) -> ImportedSchedule:
         every = parse_duration(text.removeprefix("@every"))
         if every % timedelta(seconds=1):
             raise TriggerParseError("give whole seconds", text=text)
@@ -144,7 +144,7 @@ class _GenieReader:
             name=name, old=text, expression=expression, old_fires=IntervalFires(every, first)
         )
 
-    def _once(self, fields: Fields, name: str) -> ImportedSchedule | None:
+    def _once(self, fields: JsonFields, name: str) -> ImportedSchedule | None:
         metadata = fields.data.get("metadata")
         spec = metadata.get("original_spec") if isinstance(metadata, Mapping) else None
         at = _instant(fields.data.get("next_due") or fields.data.get("due_at") or spec)
@@ -157,7 +157,7 @@ class _GenieReader:
             name=name, old="@once", expression=expression, old_fires=SingleFire(at)
         )
 
-    def _zone(self, fields: Fields) -> str:
+    def _zone(self, fields: JsonFields) -> str:
         metadata = fields.data.get("metadata")
         inner = metadata.get("timezone") if isinstance(metadata, Mapping) else None
         name = fields.text("timezone", needed=False) or (inner if isinstance(inner, str) else "")

@@ -65,7 +65,7 @@ def _kind(value: object) -> str:
     return "null" if value is None else repr(value)[:60]
 
 
-class Fields:
+class JsonFields:
     """Reads the fields of one object; a wrong type is an error, and reads as nothing."""
 
     def __init__(self, file: str, line: int, data: JsonObject, errors: list[ReportLine]) -> None:
