@@ -162,6 +162,46 @@ def test_a_broken_layer_is_an_error_of_the_project(tmp_path):
     assert errors_of(found)[0].startswith(".env.toml:1:")
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\x89PNG\r\n\x00", ":1: is not UTF-8"),
+        (b"a = 'x\x00'\n", ":1"),
+        (b"# " + b"x" * 10_000_000, ": has 10000002 bytes; at most 65536 (64 KiB) are read"),
+        (b"a = " + b"[" * 20_000 + b"]" * 20_000, ""),
+        (b"models = [1]\n", ":1: models: must be a table of models, not a list"),
+        (b"[models]\nm = 3\n", ":2: models.m: must be a table, not 3"),
+    ],
+)
+@pytest.mark.parametrize(
+    "layer", [".env.toml", "config.toml", "~/.action-llama/environments/e.toml"]
+)
+def test_any_layer_may_be_broken_and_the_agents_stay(tmp_path, layer, content, reason):
+    """Guard: the last valid settings are used, and the error names the file that is broken."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    files: dict[str, str | bytes] = {"config.toml": "", ".env.toml": "environment = 'e'\n"}
+    if layer.startswith("~"):
+        write(home, {layer[2:]: content})
+    else:
+        files[layer] = content
+    skill = "---\ndescription: x\ncommand: 'true'\n---\nWork.\n"
+    write(project, {**files, "agents/a/SKILL.md": skill})
+    found = read_project(project, server={"HOME": str(home)})
+    assert ([agent.name for agent in found.agents], found.config_is_broken) == (["a"], True)
+    assert errors_of(found)[0].startswith(f"{layer}{reason}")
+
+
+def test_a_layer_that_is_a_symlink_out_of_the_project_is_refused(tmp_path):
+    outside = write(tmp_path / "outside", {"x.toml": "scale = 9\n"})
+    project = write(tmp_path / "project", {"config.toml": MODELS})
+    (project / ".env.toml").symlink_to(outside / "x.toml")
+    found = read_project(project, server=NO_VARIABLES)
+    assert errors_of(found) == [
+        ".env.toml: is a symlink out of the project; copy the file instead",
+    ]
+    assert found.project.scale is None
+
+
 @pytest.mark.parametrize("name", ["'../x'", "''", "3", "'a/b'"])
 def test_the_name_of_an_environment_is_not_a_path(tmp_path, name):
     write(tmp_path, {".env.toml": f"environment = {name}\n"})
