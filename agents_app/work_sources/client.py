@@ -7,7 +7,13 @@ from typing import Any
 from agents_app.conf import CONF
 from agents_app.models import Tenant, WorkSource
 from agents_app.notifications import OutgoingRequest, Unreachable, send_and_wait
-from agents_app.secrets import how_to_set, parse_name, read_secret, values_of
+from agents_app.secrets import (
+    credential_providing,
+    how_to_set,
+    parse_name,
+    read_secret,
+    values_of,
+)
 from agents_app.work_sources.kinds import (
     HttpReply,
     Send,
@@ -47,6 +53,11 @@ def _secret(tenant: Tenant, settings: Any) -> dict[str, str]:
     if reference.startswith(("env:", "file:")):
         found = {"value": secret} if (secret := read_secret(reference, tenant)) else {}
         remedy = "set it"
+        # The variables of the environment belong to the default tenant only.
+        other = credential_providing(reference[4:]) if reference.startswith("env:") else None
+        if other and not found:
+            found = values_of(tenant.pk, other)
+            remedy = f"set the variable, or {how_to_set(parse_name(other), tenant.name)}"
     else:
         found = values_of(tenant.pk, reference)
         remedy = how_to_set(parse_name(reference))
