@@ -36,7 +36,7 @@ Keep the door.
 # Tries to read what belongs to the other tenant, which its own file asks for.
 SPY = """---
 description: reads what is not its own
-command: [sh, -c, 'cat {project}/agents/reporter/SKILL.md {state}/note; echo end']
+command: [sh, -c, 'cat {project}/agents/reporter/SKILL.md {state}/note 2>&1; true']
 sandbox: {{read: ["{project}", "{state}"]}}
 ---
 Look.
@@ -174,7 +174,8 @@ def test_a_run_of_the_first_tenant_cannot_read_files_of_the_second(
     stack.start("worker-1")
     assert stack.manage("discover", "--sync").returncode == 0
     run = finished_run(stack, "spy", "default")
-    assert "end" in run["output"] and MARK not in run["output"]
+    assert run["output"].count("Permission denied") == 2
+    assert MARK not in run["output"]
 
 
 def test_a_broken_project_is_reported_with_its_tenant_alone(

@@ -56,7 +56,7 @@ def test_the_file_of_the_project_is_tried_for_its_own_tenant_only(fleet: Fleet, 
     (project / FILE).write_text(COMPLETE)
     assert call("rules", "test", "--tenant", "other", "--json").json["rules"] == []
     said = call("rules", "test", "--tenant", "other")
-    assert said.out.strip() == f"no rules in {project / FILE} for other"
+    assert said.out.strip() == f"no rules in {FILE} for other"
 
 
 def test_a_complete_file_is_tried_although_its_agents_do_not_exist(fleet: Fleet, project: Path):
