@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,6 @@ class EmbeddedScheduler:
         self._lock = threading.RLock()
         self._engine: SchedulerEngine | None = None
         self._status: SchedulerStatus = "stopped"
-        self._started_at: datetime | None = None
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -59,7 +57,6 @@ class EmbeddedScheduler:
                 raise SchedulerError(f"the scheduler is {self._status}: stop it before it starts")
             operations = open_state(self.options.state)
             self._engine = operations.start_engine(agents, self.options)
-            self._started_at = datetime.now(UTC)
             self._status = "running"
 
     def stop(self, wait_for_jobs: bool = True, timeout: float = 30.0) -> None:
@@ -106,7 +103,7 @@ class EmbeddedScheduler:
         engine = self._engine
         return SchedulerState(
             status=self._status,
-            started_at=self._started_at,
+            started_at=engine.started_at if engine else None,
             check_count=engine.check_count if engine else 0,
             trigger_count=engine.trigger_count if engine else 0,
             last_check_at=engine.last_check_at if engine else None,

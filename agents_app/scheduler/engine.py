@@ -42,6 +42,7 @@ class SchedulerEngine:
         self.check_interval = check_interval
         self.on_trigger = on_trigger
         self.check_count = self.trigger_count = 0
+        self.started_at: datetime | None = None
         self.last_check_at: datetime | None = None
         # Names the worker of this scheduler in its row.
         self.name = f"embedded-{uuid4().hex[:12]}"
@@ -66,6 +67,7 @@ class SchedulerEngine:
         except BaseException:
             relay.use_transport(None)
             raise
+        self.started_at = utc_now()
         self._thread.start()
 
     def set_agents(self, agents: Agents) -> None:

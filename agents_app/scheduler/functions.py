@@ -7,28 +7,49 @@ from agents_app.scheduler.setup import open_state
 from agents_app.scheduler.values import (
     RunScheduleOptions,
     ScheduleCheckResult,
+    SchedulerLogger,
     ScheduleRunResult,
     ScheduleState,
+    ScheduleStateOptions,
     ScheduleStateUpdates,
     State,
+    default_logger,
 )
 
 
-def get_schedule_state(state: State, agent: str, schedule: str) -> ScheduleState:
+def get_schedule_state(
+    state: State, agent: str, schedule: str, options: ScheduleStateOptions | None = None
+) -> ScheduleState:
     """The state of a schedule; raises SchedulerError if there is no such agent or schedule."""
-    return open_state(state).schedule_state(agent, schedule)
+    found = open_state(state).schedule_state(agent, schedule)
+    _logger(options).debug(f"{agent}/{schedule}: the state is {found}")
+    return found
 
 
-def get_agent_schedule_states(state: State, agent: str) -> dict[str, ScheduleState]:
+def get_agent_schedule_states(
+    state: State, agent: str, options: ScheduleStateOptions | None = None
+) -> dict[str, ScheduleState]:
     """The states of all schedules of an agent by their names."""
-    return open_state(state).agent_schedule_states(agent)
+    found = open_state(state).agent_schedule_states(agent)
+    _logger(options).debug(f"{agent}: the states of {len(found)} schedules were read")
+    return found
 
 
 def update_schedule_state(
-    state: State, agent: str, schedule: str, updates: ScheduleStateUpdates
+    state: State,
+    agent: str,
+    schedule: str,
+    updates: ScheduleStateUpdates,
+    options: ScheduleStateOptions | None = None,
 ) -> ScheduleState:
     """Change the given values and return the new state."""
-    return open_state(state).update_schedule_state(agent, schedule, updates)
+    changed = open_state(state).update_schedule_state(agent, schedule, updates)
+    _logger(options).info(f"{agent}/{schedule}: the state was changed to {changed}")
+    return changed
+
+
+def _logger(options: ScheduleStateOptions | None) -> SchedulerLogger:
+    return (options.logger if options else None) or default_logger()
 
 
 def check_schedule(state: State, agent: str, schedule: str) -> ScheduleCheckResult:

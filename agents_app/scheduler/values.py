@@ -43,6 +43,10 @@ class SchedulerLogger(Protocol):
     def error(self, message: str, /) -> object: ...
 
 
+# One kind of logger for the scheduler, for states of schedules and for single runs.
+ScheduleStateLogger = ScheduleRunnerLogger = SchedulerLogger
+
+
 def default_logger() -> SchedulerLogger:
     return logging.getLogger("drover.scheduler")
 
@@ -127,6 +131,16 @@ class RunScheduleOptions:
         if self.timeout is not None:
             check_seconds("timeout", self.timeout)
         check_callback(self.on_trigger)
+        check_logger(self.logger)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleStateOptions:
+    """`logger` gets a line for each state that is read (debug) or changed (info)."""
+
+    logger: SchedulerLogger | None = None
+
+    def __post_init__(self) -> None:
         check_logger(self.logger)
 
 

@@ -1,5 +1,6 @@
 """A scheduler in this process: it fires, calls `on_trigger` and stops; states of schedules."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from agents_app.scheduler import (
     Scheduler,
     SchedulerError,
     SchedulerShutdownError,
+    ScheduleStateOptions,
     ScheduleTriggerError,
     TriggerInfo,
     build_schedule_prompt,
@@ -254,7 +256,9 @@ def test_the_state_of_a_schedule_follows_its_runs(new_scheduler: NewScheduler, g
     assert state.next_run_at - state.last_run_at == timedelta(days=1)
 
 
-def test_schedules_are_disabled_and_enabled_by_an_update(new_scheduler: NewScheduler):
+def test_schedules_are_disabled_and_enabled_by_an_update(
+    new_scheduler: NewScheduler, caplog: pytest.LogCaptureFixture
+):
     new_scheduler().start([agent(schedules={"yearly": FIRES_LATER, "hook": {"type": "webhook"}})])
     states = get_agent_schedule_states(None, "reporter")
     assert {name: state.status for name, state in states.items()} == {
@@ -262,7 +266,10 @@ def test_schedules_are_disabled_and_enabled_by_an_update(new_scheduler: NewSched
         "yearly": "idle",
     }
     names = (None, "reporter", "yearly")
-    assert update_schedule_state(*names, {"status": "disabled"}).status == "disabled"
+    options = ScheduleStateOptions(logger=logging.getLogger("of the program"))
+    changed = update_schedule_state(*names, {"status": "disabled"}, options)
+    assert changed.status == "disabled"
+    assert f"reporter/yearly: the state was changed to {changed}" in caplog.messages
     assert check_schedule(*names).skip_reason == "disabled"
     assert Schedule.objects.get(name="yearly").state == "paused"
     at = datetime(2030, 1, 2, 3, 4, tzinfo=UTC)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agents_app import scheduler
 from agents_app.scheduler import (
     SKIP_REASONS,
     RunScheduleOptions,
@@ -54,6 +55,19 @@ def test_a_state_that_is_no_directory_and_no_database_is_refused(tmp_path: Path)
     with pytest.raises(SchedulerError, match="state: a URL that starts with 'redis'") as refused:
         _variables("redis://:secret@host")
     assert "secret" not in str(refused.value)
+
+
+def test_every_export_of_herdctl_has_a_name_in_python():
+    values = "parse_interval calculate_next_trigger is_schedule_due get_schedule_state"
+    values += " update_schedule_state get_agent_schedule_states run_schedule build_schedule_prompt"
+    types = "Scheduler SchedulerOptions SchedulerStatus SchedulerState SchedulerLogger TriggerInfo"
+    types += " ScheduleCheckResult ScheduleSkipReason SchedulerTriggerCallback AgentScheduleInfo"
+    types += " StopOptions RunScheduleOptions ScheduleRunResult ScheduleRunnerLogger"
+    types += " TriggerMetadata ScheduleStateLogger ScheduleStateOptions ScheduleStateUpdates"
+    errors = "SchedulerError IntervalParseError ScheduleTriggerError SchedulerShutdownError"
+    names = f"{values} {types} {errors}".split()
+    assert set(names) <= set(scheduler.__all__)
+    assert all(hasattr(scheduler, name) for name in scheduler.__all__)
 
 
 def test_every_skip_reason_of_herdctl_is_one_of_the_scheduler():
