@@ -75,7 +75,9 @@ class _WorkflowReader:
         prompts: list[str],
         lines: list[str],
     ) -> ImportedAgent:
-        stem = self._file.name.rpartition("/")[2].rpartition(".")[0]
+        # Without directories: files that are written must not depend on where the user is.
+        base = self._file.name.rpartition("/")[2]
+        stem = base.rpartition(".")[0]
         title = root["name"] if isinstance(root.get("name"), str) else stem
         is_prompt = len(prompts) == 1 and "!`" not in prompts[0]
         return ImportedAgent(
@@ -85,7 +87,7 @@ class _WorkflowReader:
             line=self._document.place(("on", "schedule")).line or 0,
             description=f"Workflow {title}",
             harness="claude-code" if is_prompt else "shell",
-            body=prompts[0] if is_prompt else _skeleton(self._file.name, lines),
+            body=prompts[0] if is_prompt else _skeleton(base, lines),
             schedules=schedules,
             needs_work=True,
         )

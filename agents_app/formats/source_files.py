@@ -93,9 +93,9 @@ class Source:
         return SourceFile(self._label(name), text)
 
     def _label(self, name: str) -> str:
-        """Files of a directory are named from there; a single file as the user may find it."""
+        """Files of a directory are named from there; a single file as the user has named it."""
         is_single = not self.is_directory and self.path is not None and name == self.path.name
-        return printable(str(self.path) if is_single else name)
+        return self.title if is_single else printable(name)
 
     def _report(self, name: str, why: str, advice: str, line: int = 0) -> None:
         self.problems.append(ReportLine(self._label(name), line, "file", why, advice))

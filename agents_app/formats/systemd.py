@@ -89,6 +89,8 @@ class _TimerReader:
             body=script,
             fields=fields,
             schedules=schedules,
+            # A template: %i in its commands is the name of an instance.
+            needs_work=self._unit.endswith("@"),
         )
         return Imported((agent,), tuple(self._report), tuple(self._errors))
 

@@ -84,7 +84,7 @@ class Command(DroverCommand):
         )
         parser.add_argument(
             "--format",
-            choices=FORMATS,
+            choices=tuple(FORMATS),
             metavar="FORMAT",
             help="Default: recognised by its content.",
         )

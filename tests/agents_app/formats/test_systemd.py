@@ -175,6 +175,14 @@ def test_settings_of_a_timer_become_policies_or_report_lines():
         assert lines_of(found.report, name) == [line]
 
 
+def test_a_template_stays_disabled_until_its_instance_is_written():
+    services = {"backup@.service": SourceFile("backup@.service", SERVICE)}
+    timer = SourceFile("backup@.timer", "[Timer]\nOnCalendar=daily\n")
+    (agent,) = read_timers([timer], services.get, CONTEXT).agents
+    assert (agent.name, agent.needs_work) == ("backup", True)
+    assert not read("[Timer]\nOnCalendar=daily\n").agents[0].needs_work
+
+
 def test_a_timer_that_is_not_persistent_makes_up_for_nothing():
     (agent,) = read("[Timer]\nOnCalendar=daily\n").agents
     assert agent.schedules[0].settings["catch_up"] == "skip"

@@ -98,3 +98,14 @@ def test_an_edited_file_is_left_when_the_source_changes(
     assert [agent["state"] for agent in document["agents"]] == ["edited"]
     assert config.read_text() == before
     assert f"agents/{agent['name']}/config.toml" in [line["file"] for line in document["report"]]
+
+
+@pytest.mark.parametrize(("name", "files", "source"), CASES)
+def test_a_source_is_the_same_however_it_is_named(
+    tmp_path: Path, fleet: Path, monkeypatch: pytest.MonkeyPatch, name, files, source
+):
+    place = write(tmp_path / "source", files) / source
+    run_import(place, fleet)
+    monkeypatch.chdir(place.parent)
+    document = run_import(Path(place.name), fleet)
+    assert [agent["state"] for agent in document["agents"]] == ["unchanged"]
