@@ -25,6 +25,7 @@ from tests.docs.generate.events import recorded
 ALL = AuditPeriod()
 # What Drover and running programs do without being told.
 AUTOMATIC = {
+    *("claim.ended", "claim.started", "run.notified"),
     *("agent.over_budget", "agent.within_budget", "tenant.over_budget", "tenant.within_budget"),
     *("notify.given_up", "rule.failed", "rules.disabled", "rules.invalid", "work.overflowed"),
     *("run.admitted", "run.adopted", "run.called", "run.dead", "run.exit_requested", "run.failed"),
