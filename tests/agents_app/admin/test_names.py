@@ -27,6 +27,8 @@ NAMES = {
     "Lock waits": "/admin/lock-waits/",
     "Deliveries": "/admin/deliveries/",
     "Webhook sources": "/admin/webhook-sources/",
+    "Work sources": "/admin/work-sources/",
+    "Claims": "/admin/claims/",
     "Notifications": "/admin/notifications/",
     "Firings": "/admin/firings/",
     "Events": "/admin/events/",
