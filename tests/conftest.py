@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
@@ -17,6 +18,10 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+# Limits of time fail on a busy machine; tests/benchmarks measures speed.
+settings.register_profile("drover", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("drover")
 
 # Of these directories each file waits for real processes.
 TAKE_LONG = {"faults", "end_to_end", "browser", "races", "upgrade"}
