@@ -47,7 +47,8 @@ def test_the_files_that_a_forgotten_agent_kept_are_removed(fleet: Fleet):
     for name in ("reporter", "other"):
         agent = fleet.agent(name, removed_at=NOON)
         kept[name] = state_directory(CONF.data, agent.pk) / "memory.md"
-        kept[name].parent.mkdir(parents=True)
+        # A test before may have had an agent with this key.
+        kept[name].parent.mkdir(parents=True, exist_ok=True)
         kept[name].write_text("kept between runs")
     assert call("forget", "reporter", "--yes").code == 0
     assert not kept["reporter"].parent.exists()
