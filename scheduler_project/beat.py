@@ -18,6 +18,7 @@ from agents_app.maintenance import DUTIES, POLL_WORK_SOURCES, RULES, BeatStatus,
 from agents_app.project import ProjectWatcher
 from agents_app.runs import control, shutdown
 from agents_app.schedules import due
+from agents_app.worker import booted_at
 
 log = structlog.get_logger("drover.beat")
 LONGEST_SLEEP_SECONDS = 1.0
@@ -53,6 +54,7 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         super().setup_schedule()
         self._reset_future_times(self.clock())
         control.start_scheduler_if_stopped(self.clock())
+        due.arm_boot_schedules(booted_at(), self.clock())
         relay.connect_early()
         self.duties.submit("agents_app.tasks.reconcile")
         threading.Thread(target=_watch, name="watch", daemon=True).start()

@@ -25,7 +25,7 @@ from agents_app.formats.old_cron import (
 from agents_app.formats.old_fires import CronFires
 from agents_app.formats.report import ReportLine
 from agents_app.formats.source_files import MAX_LINE, TOO_LONG
-from agents_app.triggers import zone
+from agents_app.triggers import BOOT_EXPRESSION, zone
 
 SCHEDULE = "crontab"
 TIMEOUT = "1d"
@@ -207,10 +207,8 @@ class CrontabReader:
         self, number: int, when: str
     ) -> tuple[tuple[ImportedSchedule, ...], frozenset[int]]:
         if when.lower() == "@reboot":
-            why = "Drover has no schedule for the start of the machine; the agent has no schedule"
-            advice = "start it with `manage.py run NAME`, for example from a systemd unit"
-            self.remark(number, "@reboot", why, advice)
-            return (), frozenset()
+            boot = ImportedSchedule(name=SCHEDULE, old=when, expression=BOOT_EXPRESSION)
+            return (boot,), frozenset()
         if when.startswith("@") and when.lower() not in MACROS:
             raise OldCronError("macro", f"is not one of {', '.join(MACROS)}")
         cron = parse_old_cron(when, star_prefix_means_both=True)

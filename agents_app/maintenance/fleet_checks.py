@@ -48,7 +48,7 @@ from agents_app.runners import (
     base_environment,
 )
 from agents_app.secrets import how_to_set, missing_of, reload_keys
-from agents_app.triggers import next_fire, parse_trigger, zone
+from agents_app.triggers import BootTrigger, next_fire, parse_trigger, zone
 
 NEARLY_FULL = 0.8
 START_DOCKER = "start Docker, or set DOCKER_HOST; the work of these agents stays queued"
@@ -138,6 +138,8 @@ def check_schedules(now: datetime) -> CheckResults:
     for schedule in active.order_by("pk"):
         try:
             trigger, place = parse_trigger(schedule.expression), zone(schedule.timezone)
+            if isinstance(trigger, BootTrigger):
+                continue  # due when Drover starts after the next boot
             problem = "" if next_fire(trigger, now, place) else "it can never fire again"
         except (DroverError, ValueError) as error:
             problem = one_line(error)

@@ -23,6 +23,7 @@ from agents_app.models import (
     WorkItem,
 )
 from agents_app.runs import read_blocked_agents
+from agents_app.triggers import BOOT_EXPRESSION
 
 Rows = QuerySet[Any, Any]
 # Rows have the time of their transaction's start, and beat or the sweep may be a little late.
@@ -222,6 +223,7 @@ def work_of_a_firing_without_work(_: datetime) -> Rows:
 def active_schedule_without_a_next_fire_time(_: datetime) -> Rows:
     """Active schedules without a next fire time: they would never fire again."""
     idle = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__isnull=True)
+    idle = idle.exclude(expression=BOOT_EXPRESSION)
     # A one-shot that has fired is active until its work has ended; cleared work may be restored.
     unfinished = [WorkItem.State.QUEUED, WorkItem.State.ADMITTED, WorkItem.State.CLEARED]
     work = WorkItem.objects.filter(schedule=OuterRef("pk"), state__in=unfinished)

@@ -22,7 +22,7 @@ from agents_app.scheduler.agents import Agents, read_agents
 from agents_app.scheduler.executors import hint_pending_runs, new_executor
 from agents_app.scheduler.values import SchedulerLogger, SchedulerTriggerCallback
 from agents_app.schedules import due
-from agents_app.worker import utc_now
+from agents_app.worker import booted_at, utc_now
 
 # Rules are those of a project directory with `manage.py up`.
 NOT_PERFORMED = "agents_app.tasks.obey_rules"
@@ -63,6 +63,7 @@ class SchedulerEngine:
         relay.use_transport(self.executor)
         try:
             sync_discovery(self._discovery, utc_now())
+            due.arm_boot_schedules(booted_at(), utc_now())
             self._keep_executor_alive()
         except BaseException:
             relay.use_transport(None)

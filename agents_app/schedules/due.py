@@ -33,6 +33,7 @@ from agents_app.schedules.plan import (
     fraction,
     plan_firings,
 )
+from agents_app.triggers import BOOT_EXPRESSION
 
 log = structlog.get_logger("drover.due")
 SCHEDULES_IN_ONE_COMMIT = 500
@@ -61,6 +62,23 @@ def fire_now(schedule_id: int, now: datetime) -> int | None:
     log_claimed(firings)
     decide_firings(now)
     return firings[0].firing_id if firings else None
+
+
+def arm_boot_schedules(booted_at: datetime, now: datetime) -> int:
+    """Make `@reboot` schedules due that have not fired since the host booted; returns their number.
+
+    A schedule that was created after the boot waits for the next one, as in cron."""
+
+    def arm() -> int:
+        waiting = Schedule.objects.filter(state=Schedule.State.ACTIVE, next_fire_at__isnull=True)
+        waiting = waiting.filter(expression=BOOT_EXPRESSION, created_at__lt=booted_at)
+        keys = set(waiting.select_for_update(of=("self",)).values_list("pk", flat=True))
+        # Read after the lock: another beat may have fired them meanwhile.
+        fired = Firing.objects.filter(schedule__in=keys, recorded_at__gte=booted_at)
+        keys -= set(fired.values_list("schedule_id", flat=True))
+        return waiting.filter(pk__in=keys).update(next_fire_at=now, updated_at=now)
+
+    return in_transaction(arm)
 
 
 def claim_due_schedules(now: datetime) -> int:

@@ -5,6 +5,7 @@ Does not belong here: rows of schedules (schedules).
 """
 
 from agents_app.triggers.accepted import ACCEPTED
+from agents_app.triggers.boot import BOOT_EXPRESSION, BootTrigger
 from agents_app.triggers.clock_changes import Change, next_clock_change
 from agents_app.triggers.cron import CronTrigger, parse_cron
 from agents_app.triggers.cron_field import WEEKDAYS
@@ -46,12 +47,14 @@ from agents_app.triggers.zones import zone
 __all__ = [
     "ACCEPTED",
     "ANCHORS",
+    "BOOT_EXPRESSION",
     "GAPS",
     "OVERLAP_HOURS",
     "UNTIMED_TYPES",
     "WEEKDAYS",
     "WHITESPACE",
     "Anchor",
+    "BootTrigger",
     "Change",
     "CheckedSchedule",
     "CronTrigger",

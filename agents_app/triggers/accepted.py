@@ -13,7 +13,7 @@ ACCEPTED_FORMS: tuple[tuple[str, ...], ...] = (
     ("every week", "every week on monday at 09:00", "weekly on fri at 18:00"),
     ("every month on the 1st at 09:00", "every month on the last day"),
     ("15m", "1.5h"),
-    ("0 9 * * 1-5", "@daily"),
+    ("0 9 * * 1-5", "@daily", "@reboot"),
     ("every day at 09:00 UTC", "every day at 09:00 Europe/Berlin"),
 )
 ACCEPTED = "\n".join(" | ".join(forms) for forms in ACCEPTED_FORMS)

@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
+from agents_app.triggers.boot import BootTrigger
 from agents_app.triggers.cron import CronTrigger
 from agents_app.triggers.cron_matches import next_wall_match
 from agents_app.triggers.dst import GAPS, OVERLAP_HOURS, Gap, OverlapHour, next_instant
@@ -14,7 +15,9 @@ from agents_app.triggers.interval import IntervalTrigger
 from agents_app.triggers.once import OnceTrigger
 from agents_app.triggers.untimed import UntimedTrigger
 
-Trigger = CronTrigger | IntervalTrigger | OnceTrigger | UntimedTrigger
+# Triggers whose fires depend on other events than the clock.
+Clockless = UntimedTrigger | BootTrigger
+Trigger = CronTrigger | IntervalTrigger | OnceTrigger | Clockless
 
 _SECOND = timedelta(seconds=1)
 
@@ -33,7 +36,7 @@ def next_fire(
         return _next_interval_fire(trigger, after)
     if isinstance(trigger, OnceTrigger):
         return trigger.at if trigger.at > after else None
-    if isinstance(trigger, UntimedTrigger):
+    if isinstance(trigger, Clockless):
         return None
     # Fires are at whole seconds: a fraction has no effect and would make the cache useless.
     return _next_cron_fire(trigger, math.floor(after.timestamp()), zone, gap, overlap_hour)
@@ -75,7 +78,7 @@ def last_fire_between(
     """The latest fire of a period, found without computing all others."""
     if isinstance(trigger, OnceTrigger):
         return trigger.at if start_exclusive < trigger.at <= end_inclusive else None
-    if isinstance(trigger, UntimedTrigger):
+    if isinstance(trigger, Clockless):
         return None
     if isinstance(trigger, IntervalTrigger):
         count = (end_inclusive - start_exclusive) // trigger.every

@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 
 from agents_app.errors import TriggerParseError
 from agents_app.triggers.accepted import ACCEPTED, EXAMPLES
+from agents_app.triggers.boot import BootTrigger, read_boot
 from agents_app.triggers.cron import parse_cron
 from agents_app.triggers.dst import Gap, OverlapHour
 from agents_app.triggers.duration import parse_duration
-from agents_app.triggers.fires import Trigger, next_fire
+from agents_app.triggers.fires import Clockless, Trigger, next_fire
 from agents_app.triggers.interval import IntervalTrigger
 from agents_app.triggers.iso_time import is_date
 from agents_app.triggers.moments import IN_THE_PAST, Clock, Moment, NoInstantError
@@ -82,12 +83,12 @@ def check_phrase(text: str) -> None:
         _read(text)
 
 
-def _read(text: str) -> tuple[Reading | UntimedTrigger, ZoneInfo | None]:
+def _read(text: str) -> tuple[Reading | Clockless, ZoneInfo | None]:
     _check_text(text)
     rest, named_zone = split_zone(text)
     words = split_words(rest)
-    if untimed := read_untimed(rest):
-        return untimed, named_zone
+    if clockless := read_untimed(rest) or read_boot(rest):
+        return clockless, named_zone
     if _looks_like_cron(words):
         return parse_cron(rest), named_zone
     if words[0][0] in "+-.0123456789" and not is_date(words[0]):
@@ -115,7 +116,7 @@ def _looks_like_cron(words: list[str]) -> bool:
     return words[0][0].isdigit() and len(words) > 2 and not is_date(words[0])
 
 
-def _resolve(text: str, reading: Reading | UntimedTrigger, clock: Clock) -> Trigger:
+def _resolve(text: str, reading: Reading | Clockless, clock: Clock) -> Trigger:
     if not isinstance(reading, Moment):
         return reading
     try:
@@ -133,6 +134,8 @@ def _refuse_too_often(text: str, trigger: Trigger) -> None:
 def _refuse_past(text: str, trigger: Trigger, clock: Clock) -> None:
     if isinstance(trigger, UntimedTrigger):
         raise _no_instant(text, f"has no time: {trigger.refusal}")
+    if isinstance(trigger, BootTrigger):
+        return
     if next_fire(trigger, clock.now, clock.zone, clock.gap, clock.overlap_hour) is None:
         never = "can never fire before the year 9999; change the schedule"
         raise _no_instant(text, IN_THE_PAST if isinstance(trigger, OnceTrigger) else never)

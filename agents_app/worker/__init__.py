@@ -11,6 +11,7 @@ from agents_app.worker.execute import Host, Performer, remove_leftover_workdirs
 from agents_app.worker.lease import (
     Lease,
     boot_id,
+    booted_at,
     current_host,
     is_alive,
     process_started,
@@ -26,6 +27,7 @@ __all__ = [
     "Lease",
     "Performer",
     "boot_id",
+    "booted_at",
     "current_host",
     "execute",
     "is_alive",

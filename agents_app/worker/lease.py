@@ -48,6 +48,10 @@ def boot_id() -> str:
         return str(psutil.boot_time())
 
 
+def booted_at() -> datetime:
+    return datetime.fromtimestamp(psutil.boot_time(), UTC)
+
+
 def process_started(pid: int) -> float | None:
     """Start time in seconds since boot, independent of the clock; None if there is no such pid."""
     if (proc := read_process(pid)) is not None:

@@ -6,6 +6,7 @@ from typing import cast
 
 from agents_app.errors import DroverError, TriggerParseError
 from agents_app.triggers import (
+    BootTrigger,
     CronTrigger,
     Gap,
     IntervalTrigger,
@@ -26,6 +27,7 @@ from agents_app.triggers.preview.wall_clock import Fire, as_fire
 
 SHOWN = 5
 ONCE = "Fires once."
+AFTER_BOOT = "once after each boot of the host, when Drover starts"
 FROM_THE_END = "Counted from the end of each run."
 FROM_THE_START = "Counted as elapsed time, independent of clock changes."
 
@@ -121,6 +123,8 @@ def _said(rule: ClockRule, anchor: str, first: datetime | None) -> str:
         return f"{describe_interval(rule.trigger)}, counted from {since}"
     if isinstance(rule.trigger, UntimedTrigger):
         return rule.trigger.refusal
+    if isinstance(rule.trigger, BootTrigger):
+        return AFTER_BOOT
     return f"once, {as_fire(first, rule.zone).local}" if first else "once"
 
 
@@ -144,7 +148,7 @@ def _counts_from_the_end(trigger: Trigger, anchor: str) -> bool:
 
 def _has_times(trigger: Trigger, anchor: str) -> bool:
     """Whether the trigger recurs at times that are known in advance."""
-    timed = not isinstance(trigger, OnceTrigger | UntimedTrigger)
+    timed = not isinstance(trigger, OnceTrigger | UntimedTrigger | BootTrigger)
     return timed and not _counts_from_the_end(trigger, anchor)
 
 

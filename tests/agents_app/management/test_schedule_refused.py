@@ -108,7 +108,7 @@ def test_a_text_that_is_not_understood_is_answered_with_the_accepted_forms(
     assert refused(*arguments).startswith("cannot read ")
     lines = create(*arguments).err.splitlines()
     assert lines[1] == "Accepted:"
-    assert "  15m | 1.5h" in lines and "  0 9 * * 1-5 | @daily" in lines
+    assert "  15m | 1.5h" in lines and "  0 9 * * 1-5 | @daily | @reboot" in lines
 
 
 def test_a_policy_that_does_not_exist_is_refused_with_those_that_do(fleet: Fleet):
