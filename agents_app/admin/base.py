@@ -19,8 +19,9 @@ from unfold.views import ChangeList
 
 from agents_app.admin.empty_lists import empty_list
 from agents_app.admin.filters import TenantFilter
-from agents_app.admin.formatting import page_of
+from agents_app.admin.formatting import NOTHING, page_of
 from agents_app.errors import DroverError
+from agents_app.models import Tenant
 
 MOST_MESSAGES = 5
 
@@ -152,6 +153,20 @@ class DroverAdmin(NamedPages):
     def __init__(self, model: type[Model], admin_site: admin.AdminSite) -> None:
         self.actions = [_list_action(verb) for verb in self.verbs if verb.in_list]
         super().__init__(model, admin_site)
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """The list's own columns; with several tenants also the tenant, as rows of two of them may
+        have the same name."""
+        own = list(super().get_list_display(request))
+        if "tenant" in own or not _belongs_to_tenant(self.model):
+            return own
+        names = dict(Tenant.objects.values_list("pk", "name"))
+
+        @admin.display(description="tenant")
+        def tenant(row: Any) -> str:
+            return names.get(row.tenant_id, NOTHING)
+
+        return [*own, tenant] if len(names) > 1 else own
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         """The list's own filters, and one by tenant in each list of rows that belong to one."""

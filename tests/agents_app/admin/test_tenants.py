@@ -1,5 +1,6 @@
 """Every list of rows that belong to tenants can be filtered by tenant."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,39 @@ def test_a_list_has_a_filter_by_tenant_if_there_are_several(
 
 def test_a_list_of_a_single_tenant_has_no_filter_by_tenant(boss: Client, fleet: Fleet):
     assert "tenant__id__exact" not in listed(boss, "run")
+
+
+def columns(client: Client, noun: str) -> list[str]:
+    page = client.get(reverse(f"admin:agents_app_{noun}_changelist"))
+    return [getattr(each, "__name__", each) for each in page.context["cl"].list_display]
+
+
+@pytest.mark.parametrize("noun", sorted(set(OWNED) - {"rulestate"}))
+def test_a_list_has_one_column_with_the_tenant_if_there_are_several(
+    noun: str, boss: Client, fleet: Fleet
+):
+    fill(fleet)
+    alone = columns(boss, noun)
+    Tenant.objects.create(name="acme")
+    assert columns(boss, noun) == [*alone, *(["tenant"] if "tenant" not in alone else [])]
+
+
+def test_a_list_of_a_single_tenant_has_no_column_with_the_tenant(boss: Client, fleet: Fleet):
+    assert "tenant" not in columns(boss, "agent")
+
+
+def test_agents_of_two_tenants_with_one_name_are_told_apart(
+    boss: Client, fleet: Fleet, others: Fleet
+):
+    fleet.agent("reporter")
+    others.agent("reporter")
+    rows = re.findall(r"<tr.*?</tr>", listed(boss, "agent", project="all"), re.DOTALL)
+    named = [text_in(row) for row in rows if "reporter" in row]
+    assert sorted("acme" in row.split() for row in named) == [False, True]
+
+
+def text_in(row: str) -> str:
+    return re.sub(r"<[^>]*>", " ", row)
 
 
 def test_there_are_lists_with_a_tenant():
