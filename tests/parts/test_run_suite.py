@@ -14,6 +14,7 @@ from tests.parts.run_suite import (
     SuiteResult,
     closing_lines,
     exit_status,
+    may_mount,
     parse,
 )
 
@@ -93,6 +94,18 @@ def test_a_suite_that_passes_is_run_once_and_says_what_took_longest(suite):
     assert suite.output.count("test session starts") == 1
     assert "slowest 15 durations" in suite.output
     assert "test_c.py::test_slow" in suite.output
+
+
+def test_temporary_files_are_in_memory_where_the_runner_may_mount(suite):
+    mounted = f"""
+import tempfile
+from pathlib import Path
+
+def test_mounted(tmp_path):
+    assert Path(tempfile.gettempdir()).is_mount() is {may_mount()}
+    assert tmp_path.is_relative_to(tempfile.gettempdir())
+"""
+    assert suite.run(test_a=mounted)[0] == 0, suite.output
 
 
 def test_a_test_that_passes_when_repeated_is_named_and_counted_and_passes(suite):
