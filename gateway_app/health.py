@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
 
+from agents_app.database import schema_problem
 from agents_app.runs import missing_processes, read_scheduler
 
 
@@ -14,8 +15,12 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 
 
 def readyz(_request: HttpRequest) -> JsonResponse:
-    """503 with the names of the missing processes, or of the database."""
+    """503 with the names of the missing processes, of the database, or what is wrong with its
+    schema."""
     try:
+        if problem := schema_problem():
+            answer = {"ready": False, "missing": ["schema"], "problem": problem}
+            return JsonResponse(answer, status=503)
         now = datetime.now(UTC)
         missing = missing_processes(read_scheduler(now), now)
     except DatabaseError:

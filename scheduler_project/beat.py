@@ -12,7 +12,7 @@ from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
 from agents_app import work_sources
-from agents_app.database import in_transaction
+from agents_app.database import SCHEMA_CHECK_SECONDS, in_transaction, schema_problem
 from agents_app.events import relay
 from agents_app.maintenance import DUTIES, POLL_WORK_SOURCES, RULES, BeatStatus, DutyRunner
 from agents_app.project import ProjectWatcher
@@ -46,6 +46,8 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
         self.duties = DutyRunner()
         self.duties_at = 0.0
         self.follow_drain_at = 0.0
+        self.check_schema_at = 0.0
+        self.schema_problem = ""
         self.latest: datetime | None = None
         super().__init__(*args, **kwargs)
 
@@ -67,7 +69,19 @@ class DroverScheduler(DatabaseScheduler):  # type: ignore[misc]
             connection.close()
             return RETRY_SECONDS
 
+    def _schema_differs(self) -> bool:
+        """A beat of another version than the schema fires nothing and performs no duty."""
+        if time.monotonic() >= self.check_schema_at:
+            self.check_schema_at = time.monotonic() + SCHEMA_CHECK_SECONDS
+            problem = schema_problem()
+            if problem and problem != self.schema_problem:
+                log.error("schema.differs", problem=problem)
+            self.schema_problem = problem
+        return bool(self.schema_problem)
+
     def _tick(self) -> float:
+        if self._schema_differs():
+            return RETRY_SECONDS
         now = self.clock()
         if self.latest is not None and now < self.latest - SET_BACK:
             self._reset_future_times(now)

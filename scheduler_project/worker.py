@@ -10,8 +10,15 @@ from celery.worker.consumer import Consumer
 from celery.worker.state import maybe_shutdown
 from django.db import DatabaseError, close_old_connections
 
+from agents_app.database import schema_problem
 from agents_app.models import Agent, queue_name
-from agents_app.worker import Adopter, ConsumerWatch, remove_leftover_workdirs, take_lease
+from agents_app.worker import (
+    Adopter,
+    ConsumerWatch,
+    current_host,
+    remove_leftover_workdirs,
+    take_lease,
+)
 
 log = structlog.get_logger("drover.worker")
 FOLLOW_EVERY_SECONDS = 1.0
@@ -33,7 +40,21 @@ def _start(sender: Any, **_: Any) -> None:
         os._exit(1)
 
 
+def _wait_for_schema() -> None:
+    """Wait while the schema differs: the tables may lack columns that the code uses, and a worker
+    that exits would be started again and again."""
+    told = ""
+    while problem := schema_problem():
+        if problem != told:
+            log.error("schema.differs", problem=problem)
+            told = problem
+        close_old_connections()
+        maybe_shutdown()  # Celery records a signal and looks at it in its own loop only
+        time.sleep(FOLLOW_EVERY_SECONDS)
+
+
 def _take_lease(sender: Any) -> None:
+    _wait_for_schema()
     remove_leftover_workdirs()
     lease = take_lease(sender.hostname, sender.concurrency)
     signals.worker_shutting_down.connect(lambda **_: lease.drain(), weak=False)
@@ -80,7 +101,10 @@ class FollowQueues(bootsteps.StartStopStep):
 
     def _follow(self, consumer: Any) -> None:
         try:
-            wanted = {queue_name(pk) for pk in Agent.objects.values_list("pk", flat=True)}
+            # A draining worker leaves the messages to other workers.
+            draining = current_host().draining.is_set()
+            agents = Agent.objects.none() if draining else Agent.objects.all()
+            wanted = {queue_name(pk) for pk in agents.values_list("pk", flat=True)}
         except DatabaseError as error:
             log.warning("worker.queues_unknown", error=str(error))
             close_old_connections()

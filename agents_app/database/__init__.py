@@ -5,6 +5,13 @@ Does not belong here: tables and rules about them.
 """
 
 from agents_app.database.bulk import insert_many, update_many
+from agents_app.database.schema import (
+    SCHEMA_CHECK_SECONDS,
+    Schema,
+    migrations_of_code,
+    read_schema,
+    schema_problem,
+)
 from agents_app.database.sql import (
     ENGINE,
     execute,
@@ -28,9 +35,11 @@ from agents_app.database.transactions import (
 
 __all__ = [
     "ENGINE",
+    "SCHEMA_CHECK_SECONDS",
     "UNAVAILABLE",
     "GroupCommit",
     "Outcome",
+    "Schema",
     "execute",
     "fetch_all",
     "fetch_column",
@@ -40,8 +49,11 @@ __all__ = [
     "from_database_times",
     "in_transaction",
     "insert_many",
+    "migrations_of_code",
     "move_state",
+    "read_schema",
     "repeat_after_lost_connection",
+    "schema_problem",
     "select_columns",
     "to_database_time",
     "update_many",

@@ -123,6 +123,14 @@ class Engine(ABC):
         """The file of the database; None if a server has it."""
 
     @abstractmethod
+    def return_free_space(self, *, rewrite: bool = False) -> int:
+        """Give space of deleted rows back to the file system; returns the number of bytes.
+
+        Called outside of transactions. `rewrite` writes the whole database anew, while all other
+        writers wait; without it only a short step is done, and only where that is possible.
+        """
+
+    @abstractmethod
     def accepts_wrong_password(self) -> bool:
         """Whether the server lets the user of this connection in with any password."""
 

@@ -103,6 +103,12 @@ class PostgresEngine(Engine):
     def file(self) -> Path | None:
         return None
 
+    def return_free_space(self, *, rewrite: bool = False) -> int:
+        """0: the server's autovacuum does it; `rewrite` runs VACUUM now, which blocks no writer."""
+        if rewrite:
+            self.execute("VACUUM (ANALYZE)", [])
+        return 0
+
     def accepts_wrong_password(self) -> bool:
         database: Any = self.connection()
         driver, parameters = database.Database, database.get_connection_params()

@@ -12,6 +12,8 @@ from agents_app.database.engine import Columns, ColumnTypes, Engine, Row, Statem
 
 # SQLite's limit of 32,766 parameters allows more; longer statements are not quicker.
 ROWS_IN_ONE_STATEMENT = 500
+# Other writers wait for a step: 2,000 pages are 8 MB.
+PAGES_IN_ONE_STEP = 2000
 # A time read with this suffix needs nothing but `fromisoformat`.
 _UTC_SUFFIX = " || '+00:00'"
 
@@ -97,6 +99,25 @@ class SqliteEngine(Engine):
 
     def file(self) -> Path | None:
         return Path(str(connections[self.alias].settings_dict["NAME"]))
+
+    def return_free_space(self, *, rewrite: bool = False) -> int:
+        """In steps after the file was rewritten once: only then it has the map that steps need."""
+        before = self._pages()
+        if rewrite:
+            self.execute("PRAGMA auto_vacuum = INCREMENTAL", [])
+            self.execute("VACUUM", [])
+        else:
+            # `execute` of the driver would free one page only. Without the map nothing happens.
+            step = f"PRAGMA incremental_vacuum({PAGES_IN_ONE_STEP})"
+            database = self.connection()
+            with database.wrap_database_errors:
+                database.connection.executescript(step)
+        (page_size,) = self.execute("PRAGMA page_size", []).fetchone()
+        return max(0, before - self._pages()) * int(page_size)
+
+    def _pages(self) -> int:
+        (count,) = self.execute("PRAGMA page_count", []).fetchone()
+        return int(count)
 
     def accepts_wrong_password(self) -> bool:
         """False: there is no server; the mode of the file says who may read it."""

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents_app.conf import CONF
-from agents_app.database import ENGINE
+from agents_app.database import ENGINE, read_schema
 from agents_app.errors import DroverError
 from agents_app.formats import read_project
 from agents_app.installation import client_url, redis_url
@@ -47,6 +47,7 @@ from agents_app.worker import boot_id, this_host
 LOW_DISK_BYTES, FULL_DISK_BYTES = 1_000_000_000, 100_000_000
 SKEW = timedelta(seconds=5)
 REDIS_SECONDS = 2
+RESTART_WORKER = "if it stays, start it again with the new version"
 START = "start Drover: manage.py up"
 SECURE_REDIS = "set requirepass in the configuration of the server, and the password in REDIS_URL"
 SECURE_POSTGRES = "set scram-sha-256 for this user in pg_hba.conf, and the password in DATABASE_URL"
@@ -174,6 +175,9 @@ def check_database(_: datetime) -> CheckResults:
         return
     if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
         yield WRONG, f"{len(plan)} migrations are missing", "manage.py migrate"
+    elif unknown := read_schema().unknown:
+        detail = f"its schema {unknown[-1]} is newer than this version of Drover"
+        yield WRONG, detail, "start the new version; processes of this version start no work"
     else:
         yield OK, f"{ENGINE.name}, all migrations applied", ""
     if ENGINE.accepts_wrong_password():
@@ -199,6 +203,10 @@ def check_workers(now: datetime) -> CheckResults:
     here = Worker.objects.filter(ended_at__isnull=True)
     alive = here.filter(lease_until__gt=now).count()
     yield (OK, f"{alive} alive", "") if alive else (WRONG, "none is alive", START)
+    if read_scheduler(now).state != Scheduler.State.DRAINING:
+        for worker in here.filter(lease_until__gt=now, state=Worker.State.DRAINING):
+            detail = f"{worker.name} (pid {worker.pid}) is draining: it is being stopped, or it is"
+            yield WARNING, f"{detail} older than the schema of the database", RESTART_WORKER
     for worker in here.filter(lease_until__lte=now):
         advice = "the sweep ends its runs; if this stays, check beat"
         yield WARNING, f"{worker.name} has not renewed its lease", advice

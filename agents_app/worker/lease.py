@@ -14,7 +14,7 @@ import structlog
 from django.db import DatabaseError, close_old_connections
 
 from agents_app.conf import CONF
-from agents_app.database import in_transaction
+from agents_app.database import SCHEMA_CHECK_SECONDS, in_transaction, schema_problem
 from agents_app.events import add_to_totals
 from agents_app.models import Run, Worker
 from agents_app.runners import (
@@ -143,6 +143,7 @@ class Lease:
 
     def _loop(self) -> None:
         renew_at = time.monotonic() + CONF.heartbeat_seconds
+        check_schema_at = time.monotonic() + SCHEMA_CHECK_SECONDS
         draining_recorded = False
         while not self._stopped.wait(CHECK_EVERY_SECONDS):
             if self.host.draining.is_set() and not draining_recorded:
@@ -152,6 +153,9 @@ class Lease:
                 if self.host.live or self._containers:
                     self._serve_runs()
                     self.extra_threads.serve(self.clock())
+                if time.monotonic() >= check_schema_at:
+                    self._drain_before_newer_schema()
+                    check_schema_at = time.monotonic() + SCHEMA_CHECK_SECONDS
                 if time.monotonic() >= renew_at:
                     self._renew()
                     renew_at = time.monotonic() + CONF.heartbeat_seconds
@@ -159,6 +163,15 @@ class Lease:
                 # Without renewals the guard kills this process after a while.
                 log.warning("lease.not_renewed", error=str(error))
                 close_old_connections()
+
+    def _drain_before_newer_schema(self) -> None:
+        """A worker of an older version ends its runs and starts no further ones.
+
+        It does not exit: `up` would start the same version again and again.
+        """
+        if not self.host.draining.is_set() and (problem := schema_problem()):
+            log.error("schema.differs", problem=problem)
+            self.host.draining.set()
 
     def _renew(self) -> None:
         lease_until = self.clock() + timedelta(seconds=CONF.lease_seconds)

@@ -102,6 +102,11 @@ class PrivateStack:
         assert process.poll() is None, self.log(name)
         return process
 
+    def begin(self, name: str) -> subprocess.Popen[bytes]:
+        """Start one role without waiting for it."""
+        role = self._role(name)
+        return self._spawn(name, role.argv, dict(role.env), role.umask)
+
     def stop(self, name: str, seconds: float = 30) -> int:
         return stop_process(self.processes.pop(name), seconds)
 

@@ -6,7 +6,6 @@ Both engines run in the same session, whatever DROVER_TEST_DATABASE says.
 import ast
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,8 @@ def test_every_backend_that_a_database_url_can_name_has_an_engine():
 
 
 def test_every_operation_of_the_contract_is_used_by_this_suite():
-    tree = ast.parse(Path(__file__).read_text())
+    files = Path(__file__).parent.glob("test_engine_*.py")
+    tree = ast.parse("\n".join(file.read_text() for file in files))
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     contract = {*Engine.__annotations__, *(name for name in vars(Engine) if name[0] != "_")}
     assert contract - used == set()
@@ -225,66 +225,14 @@ def test_only_sqlite_has_a_file(engine: Engine):
     assert (engine.file() is not None) == (engine.name == "sqlite")
 
 
-# --- locks ----------------------------------------------------------------------------------
-
-
-def locks(engine: Engine, key: int) -> dict[str, Callable[[], Any]]:
-    select = f"SELECT t.id FROM item t WHERE t.id = {key}"
-    return {
-        "row_lock": lambda: engine.execute(select + engine.row_lock(), []),
-        "row_lock of a table": lambda: engine.execute(select + engine.row_lock("t"), []),
-        "lock_row": lambda: engine.lock_row("item", key),
-        "lock_number": lambda: engine.lock_number(7, 2**31 - 1),
-        "row_lock_skipping_locked": lambda: engine.execute(
-            select + engine.row_lock_skipping_locked("t"), []
-        ),
-    }
-
-
-LOCKS = ["row_lock", "row_lock of a table", "lock_row", "lock_number", "row_lock_skipping_locked"]
-
-
-@pytest.mark.parametrize("name", LOCKS)
-def test_a_second_transaction_waits_for_a_lock_until_the_first_one_ends(
-    engine: Engine, elsewhere: Elsewhere, name: str
-):
-    key = insert(engine, "a")
-    lock = locks(engine, key)[name]
-    waiting = locks(engine, key)["row_lock" if "skipping" in name else name]
-    try:
-        give_up_at_once(engine)
-        elsewhere.begin(lock)
-        assert blocked(engine, waiting)
-        elsewhere.end()
-        assert not blocked(engine, waiting)
-    finally:
-        connections[engine.alias].close()
-
-
-def test_rows_that_are_locked_elsewhere_are_left_out_where_others_can_write(
-    engine: Engine, elsewhere: Elsewhere
-):
-    first, second = insert(engine, "a"), insert(engine, "b")
-    sql = "SELECT t.id FROM item t ORDER BY t.id" + engine.row_lock_skipping_locked("t")
-    assert engine.fetch_all(sql, []) == [(first,), (second,)]
-    elsewhere.begin(lambda: engine.lock_row("item", first))
-    # SQLite has one writing transaction at a time, which another one can only wait for.
-    expected = [(first,), (second,)] if engine.ids_appear_in_order else [(second,)]
-    assert engine.fetch_all(sql, []) == expected
-    elsewhere.end()
-
-
-def test_locks_on_different_numbers_are_different_locks(engine: Engine, elsewhere: Elsewhere):
-    elsewhere.begin(lambda: engine.lock_number(7, 1))
-    try:
-        give_up_at_once(engine)
-        for kind, number in ((7, 2), (8, 1)):
-            wait = blocked(engine, lambda k=kind, n=number: engine.lock_number(k, n))
-            # SQLite locks the whole file instead.
-            assert wait == engine.ids_appear_in_order
-    finally:
-        elsewhere.end()
-        connections[engine.alias].close()
+def test_the_space_of_deleted_rows_is_returned(engine: Engine):
+    """SQLite returns it in steps after the file was rewritten once; a server does it by itself."""
+    engine.return_free_space(rewrite=True)
+    engine.execute("CREATE TABLE bulk (data text)", [])
+    engine.execute("INSERT INTO bulk VALUES (%s)", ["x" * 1_000_000])
+    engine.execute("DROP TABLE bulk", [])
+    freed = engine.return_free_space()
+    assert freed > 900_000 if engine.name == "sqlite" else freed == 0
 
 
 # --- order of commits -----------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 from agents_app.conf import CONF, Conf, read_conf
 from agents_app.database import ENGINE
+from agents_app.installation import repair_permissions
 from agents_app.maintenance import doctor, fleet_checks, security_checks
 from agents_app.maintenance.findings import Check
 from agents_app.models import Agent, Firing, Schedule, Scheduler, Tenant, WebhookSource
@@ -29,6 +30,7 @@ def findings(check: Check, now: datetime = NOON) -> list[tuple[str, str]]:
 
 
 def healthy(fleet: Fleet) -> None:
+    repair_permissions(CONF)  # as `up` does; earlier tests have left directories
     now = datetime.now(UTC)
     fleet.worker(lease_until=now + timedelta(minutes=1))
     Scheduler.objects.create(pk=1, state="running", started_at=now, last_check_at=now)
