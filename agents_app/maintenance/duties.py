@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection
 from agents_app.accounts import project_problem
 from agents_app.conf import CONF
 from agents_app.maintenance.reconcile import reconcile
-from agents_app.maintenance.retention import remove_old_rows
+from agents_app.maintenance.retention import remove_old_rows_and_free_space
 from agents_app.maintenance.snapshots import take_snapshot
 from agents_app.maintenance.tenant_turns import TenantTurns
 from agents_app.maintenance.totals import count_totals
@@ -51,7 +51,7 @@ DUTIES: Mapping[str, Callable[[datetime], object]] = {
     "agents_app.tasks.reconcile": _reconcile,
     "agents_app.tasks.notify": notify,
     "agents_app.tasks.take_snapshot": take_snapshot,
-    "agents_app.tasks.retention": remove_old_rows,
+    "agents_app.tasks.retention": remove_old_rows_and_free_space,
     "agents_app.tasks.count_totals": count_totals,
     "agents_app.tasks.obey_rules": _evaluate_rules,
     POLL_WORK_SOURCES: serve_work_sources,

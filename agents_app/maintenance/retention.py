@@ -7,8 +7,9 @@ from typing import Any
 import structlog
 from django.db.models import QuerySet
 
-from agents_app.database import in_transaction
+from agents_app.database import ENGINE, in_transaction
 from agents_app.models import (
+    DEFAULT_TENANT,
     Delivery,
     Firing,
     Heartbeat,
@@ -37,8 +38,7 @@ OnProgress = Callable[[int], None]
 def remove_old_rows(now: datetime, on_progress: OnProgress = lambda _removed: None) -> int:
     """The number of deleted rows; `on_progress` is called with the number so far."""
     removed = 0
-    tenants = Tenant.objects.order_by("pk")
-    groups = [_delete_group(_old_rows_of_tenant(tenant, now)) for tenant in tenants]
+    groups = [_delete_group(_old_rows_of_tenant(*each, now)) for each in _tenants_with_days()]
     for deleted in _in_turns([*groups, _delete_group(_old_rows_of_installation(now))]):
         removed += deleted
         on_progress(removed)
@@ -47,10 +47,25 @@ def remove_old_rows(now: datetime, on_progress: OnProgress = lambda _removed: No
     return removed
 
 
+def remove_old_rows_and_free_space(now: datetime) -> int:
+    """The hourly duty: after the rows are gone, a step of returning their space."""
+    removed = remove_old_rows(now)
+    ENGINE.return_free_space()
+    return removed
+
+
 def old_rows(now: datetime) -> Iterator[QuerySet[Any]]:
-    for tenant in Tenant.objects.order_by("pk"):
-        yield from _old_rows_of_tenant(tenant, now)
+    for tenant, days in _tenants_with_days():
+        yield from _old_rows_of_tenant(tenant, days, now)
     yield from _old_rows_of_installation(now)
+
+
+def _tenants_with_days() -> list[tuple[Tenant, int]]:
+    """Each tenant with its retention; one that sets none has that of the default tenant."""
+    tenants = list(Tenant.objects.order_by("pk"))
+    own = {tenant.name: tenant.settings.get("history_retention_days") for tenant in tenants}
+    inherited = own.get(DEFAULT_TENANT) or DEFAULT_RUN_DAYS
+    return [(tenant, own[tenant.name] or inherited) for tenant in tenants]
 
 
 def _old_rows_of_installation(now: datetime) -> Iterator[QuerySet[Any]]:
@@ -62,9 +77,8 @@ def _old_rows_of_installation(now: datetime) -> Iterator[QuerySet[Any]]:
     yield Usage.objects.filter(day__lt=(now - timedelta(days=USAGE_DAYS)).date())
 
 
-def _old_rows_of_tenant(tenant: Tenant, now: datetime) -> Iterator[QuerySet[Any]]:
+def _old_rows_of_tenant(tenant: Tenant, days: int, now: datetime) -> Iterator[QuerySet[Any]]:
     """Runs, their output and their events are deleted with their work item."""
-    days = tenant.settings.get("history_retention_days", DEFAULT_RUN_DAYS)
     before = now - timedelta(days=days)
     yield WorkItem.objects.filter(tenant=tenant, finished_at__lt=before)
     yield Firing.objects.filter(tenant=tenant, recorded_at__lt=before).exclude(

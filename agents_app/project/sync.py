@@ -1,6 +1,7 @@
 """Synchronizes specs with rows; agents and schedules that were removed keep their history."""
 
 import hashlib
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -46,7 +47,6 @@ PARSED_COLUMNS = ("expression", "timezone", "one_shot")
 TIME_COLUMNS = ("expression", "timezone", "gap", "overlap_hour", "anchor")
 ARMED_COLUMNS = ("interval_seconds", "next_fire_at")
 S = Schedule.State
-
 
 # Other writers wait for a transaction: a large project is written in several.
 AGENTS_IN_ONE_COMMIT = 50
@@ -131,8 +131,7 @@ def _write(tenant_name: str, project: Path, discovery: Discovery, now: datetime)
     if changed is None:
         return None
     changed |= _write_agents(tenant, project, discovery, now)
-    if discovery.complete:
-        in_transaction(lambda: _remove_missing(tenant, project, discovery, now))
+    in_transaction(lambda: _remove_missing(tenant, project, discovery, now))
     return tenant.pk if changed else None
 
 
@@ -168,19 +167,30 @@ def _write_agents(tenant: Tenant, project: Path, discovery: Discovery, now: date
 
 
 def _remove_missing(tenant: Tenant, project: Path, discovery: Discovery, now: datetime) -> None:
+    """Of a project that was not read completely, only agents whose directory does not exist."""
     if _find_tenant(tenant.name, project) is None:
         return
     present = {spec.name for spec in discovery.agents} | set(discovery.broken)
     for agent in tenant.agents.filter(removed_at__isnull=True).exclude(name__in=present):
+        if not (discovery.complete or _is_gone(agent, project)):
+            continue
+        log.info("agent.removed", agent=agent.name)
         if _was_never_used(agent):
             removal.detach_audited_of_agent(agent)
             agent.delete()
-            log.info("agent.removed", agent=agent.name)
             continue
         Agent.objects.filter(pk=agent.pk).update(removed_at=now, definition_hash="")
         for schedule in agent.schedules.filter(state=S.ACTIVE):
             schedule_states.pause_schedule(schedule.pk, now, AGENT_MISSING)
-        log.info("agent.removed", agent=agent.name)
+
+
+def _is_gone(agent: Agent, project: Path) -> bool:
+    """False if the project cannot be searched: it may be on a file system that is not mounted."""
+    try:
+        os.lstat(agent.directory or project)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError) and project.is_dir()
+    return False
 
 
 def _was_never_used(agent: Agent) -> bool:
@@ -216,7 +226,7 @@ def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
 def _settings(project: ProjectSpec) -> dict[str, object]:
     caps = _given(project.budget)
     return {
-        "history_retention_days": project.history_retention_days,
+        **({"history_retention_days": days} if (days := project.history_retention_days) else {}),
         "resource_lock_timeout_seconds": project.resource_lock_timeout_seconds,
         # A day of a budget ends at midnight in this time zone.
         "timezone": project.timezone or HOST_ZONE,

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -12,6 +13,8 @@ log = structlog.get_logger("drover.skills")
 SETTLE_MILLISECONDS = 300
 # Rescan also without a notification: some file systems send none.
 RESCAN_MILLISECONDS = 30_000
+# A watch returns this soon after it has begun, also without a change.
+TICK_MILLISECONDS = 100
 RETRY_SECONDS = 5.0
 
 # Reads the project, and returns files of it that a watch of the directory alone may miss.
@@ -23,35 +26,44 @@ def watch_project(
 ) -> None:
     """Call `changed` at the start, after every change, and every 30 seconds; never raises.
 
+    The watch begins before `changed` is called: a file that is saved meanwhile is seen.
+
     A project with more directories is read every 30 seconds only: to begin a watch of a large
     tree stops the other threads of the process, and uses up watches of the whole host."""
     files = _ReadFiles(project)
-    files.note(_call(changed))
     while not stop.is_set():
         if most_directories is not None and has_more_directories(project, most_directories):
+            files.note(_call(changed))
             stop.wait(RESCAN_MILLISECONDS / 1000)
-            files.note(None if stop.is_set() else _call(changed))
             continue
-        directories = files.directories
         try:
-            for _ in watch(
-                *directories,
-                watch_filter=files,
-                debounce=SETTLE_MILLISECONDS,
-                step=100,
-                rust_timeout=RESCAN_MILLISECONDS,
-                yield_on_timeout=True,
-                stop_event=stop,
-                raise_interrupt=False,
-            ):
-                files.note(_call(changed))
-                if files.directories != directories:
-                    break  # watch the others, too
+            _read_while_watching(files, changed, stop)
         except (OSError, RuntimeError) as error:
             log.warning("project.not_watched", project=str(project), error=str(error))
+            files.note(_call(changed))
             stop.wait(RETRY_SECONDS)
-            if not stop.is_set():
-                files.note(_call(changed))
+
+
+def _read_while_watching(files: "_ReadFiles", changed: Changed, stop: threading.Event) -> None:
+    """Returns when other directories must be watched, too, or after `stop`."""
+    directories = files.directories
+    read_again_at = time.monotonic()
+    for changes in watch(
+        *directories,
+        watch_filter=files,
+        debounce=SETTLE_MILLISECONDS,
+        step=100,
+        rust_timeout=TICK_MILLISECONDS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        raise_interrupt=False,
+    ):
+        if not changes and time.monotonic() < read_again_at:
+            continue
+        files.note(_call(changed))
+        read_again_at = time.monotonic() + RESCAN_MILLISECONDS / 1000
+        if files.directories != directories:
+            return
 
 
 def has_more_directories(project: Path, most: int) -> bool:
@@ -64,7 +76,8 @@ class _ReadFiles(DefaultFilter):
     """Files of the project, and other files that were read, also in ignored directories."""
 
     def __init__(self, project: Path) -> None:
-        super().__init__()
+        # The data directory of a project may be inside it.
+        super().__init__(ignore_dirs=(*DefaultFilter.ignore_dirs, ".drover"))
         self.project = project
         self.paths: frozenset[str] = frozenset()
 

@@ -1,6 +1,7 @@
 """Creates, lists, disables, enables and deletes tenants, sets their projects, and rotates their
 tokens."""
 
+from collections.abc import Sized
 from time import monotonic, sleep
 from typing import Any
 
@@ -69,7 +70,7 @@ class Command(DroverCommand):
             self._set_project(find_tenant(name), json=json, **options)
         elif verb == "rotate":
             made = rotate_tokens(find_tenant(name), self.by, self.now)
-            self._show_tokens(f"{name}: {len(made)} new API tokens", made, json=json)
+            self._show_tokens(f"{name}: {_count(made, 'new API token')}", made, json=json)
         elif verb == "delete":
             self._delete(find_tenant(name), json=json, sure=options["yes"])
         else:
@@ -105,7 +106,7 @@ class Command(DroverCommand):
         if found is None:
             return
         errors = [str(one) for error in found.errors for one in error.each]
-        self.remark(f"{tenant.project}: {len(found.agents)} agents, {len(errors)} errors")
+        self.remark(f"{tenant.project}: {_count(found.agents, 'agent')}, {_count(errors, 'error')}")
         for error in errors:
             self.remark(error)
 
@@ -119,14 +120,18 @@ class Command(DroverCommand):
     def _delete(self, tenant: Tenant, *, json: bool, sure: bool) -> None:
         if not sure:
             raise Refused(
-                f"this deletes {tenant} with its {tenant.agents.count()} agents, all their history "
-                f"and files: add --yes to confirm"
+                f"this deletes {tenant} with {_count(tenant.agents.all(), 'agent')}, all history "
+                "and files: add --yes to confirm"
             )
         deadline = monotonic() + ENDING_SECONDS
         while tenants.close_tenant(tenant, self.by, self.now) and monotonic() < deadline:
             sleep(POLL_SECONDS)
         tenants.delete_tenant(tenant, self.by, self.now)
         self.result(f"{tenant.name} deleted", {"tenant": tenant.name, "deleted": True}, json=json)
+
+
+def _count(rows: Sized, noun: str) -> str:
+    return f"{len(rows)} {noun}{'' if len(rows) == 1 else 's'}"
 
 
 def state_of(tenant: Tenant) -> str:

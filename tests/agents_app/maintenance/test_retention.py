@@ -54,6 +54,16 @@ def test_each_tenant_has_its_own_retention_days(fleet: Fleet):
     assert list(Run.objects.all()) == [kept]
 
 
+def test_a_tenant_that_sets_no_retention_has_that_of_the_default_tenant(fleet: Fleet):
+    other = Fleet(Tenant.objects.create(name="other", settings={"timezone": "UTC"}))
+    Tenant.objects.filter(pk=fleet.tenant.pk).update(settings={"history_retention_days": 30})
+    kept = _finished_run(other)
+    remove_old_rows(at(days=20))
+    assert list(Run.objects.all()) == [kept]
+    remove_old_rows(at(1, days=30))
+    assert not Run.objects.exists()
+
+
 def test_tenants_take_turns(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
     """Many old rows of one tenant do not delay the removal of those of another."""
     monkeypatch.setattr(module, "ROWS_IN_ONE_COMMIT", 1)

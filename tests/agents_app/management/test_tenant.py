@@ -1,5 +1,6 @@
 """`tenant` and `token`: made, listed, switched off, deleted; a secret is shown once."""
 
+import io
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -86,7 +87,7 @@ def fleet_of_acme(tmp_path: Path) -> Path:
 def test_the_agents_of_a_new_tenant_are_read_at_once(durable_fleet: Fleet, fleet_of_acme: Path):
     said = call("tenant", "create", "acme", "--project", str(fleet_of_acme))
     assert said.code == 0
-    assert f"{fleet_of_acme}: 1 agents, 0 errors" in said.err
+    assert f"{fleet_of_acme}: 1 agent, 0 errors" in said.err
     assert find_token(said.out.split()[-1], NOON) is not None
     (agent,) = Tenant.objects.get(name="acme").agents.all()
     assert agent.directory == str(fleet_of_acme / "agents" / "greeter")
@@ -167,21 +168,22 @@ def test_a_token_is_printed_alone_so_that_a_script_can_keep_it(durable_fleet: Fl
 
 def test_a_token_is_created_with_an_expiry_and_addresses(durable_fleet: Fleet):
     limits = ("--expires", "in 90 days", "--address", "10.0.0.0/8", "--address", "203.0.113.7")
-    made = call("token", "create", "ci", *limits, "--json").json
+    made = call("token", "create", "ci", "--scope", "read", *limits, "--json").json
     assert made["addresses"] == ["10.0.0.0/8", "203.0.113.7/32"]
     token = ApiToken.objects.get()
     assert token.expires_at is not None
     assert (token.expires_at - token.created_at).days in {89, 90}
     listed = call("token", "list").out
     assert "10.0.0.0/8, 203.0.113.7/32" in listed
-    assert "not an address" in call("token", "create", "x", "--address", "here").err
-    assert "the time has passed" in call("token", "create", "x", "--expires", "2020-01-01").err
-    assert call("token", "create", "x", "--expires", "some day").code == 1
+    new = ("token", "create", "x", "--scope", "read")
+    assert "not an address" in call(*new, "--address", "here").err
+    assert "the time has passed" in call(*new, "--expires", "2020-01-01").err
+    assert call(*new, "--expires", "some day").code == 1
 
 
 def test_tokens_are_listed_without_their_secrets(durable_fleet: Fleet):
     assert "has no API tokens" in call("token", "list").out
-    secret = call("token", "create", "ci").out.strip()
+    secret = call("token", "create", "ci", "--scope", "read").out.strip()
     listed = call("token", "list")
     assert "ci" in listed.out and secret not in listed.out
     (shown,) = call("token", "list", "--json").json
@@ -189,7 +191,7 @@ def test_tokens_are_listed_without_their_secrets(durable_fleet: Fleet):
 
 
 def test_a_token_is_revoked_by_its_name_or_number(durable_fleet: Fleet):
-    secret = call("token", "create", "ci").out.strip()
+    secret = call("token", "create", "ci", "--scope", "read").out.strip()
     number = str(ApiToken.objects.get().pk)
     assert call("token", "revoke", "ci").out == f"token {number} (ci) revoked\n"
     assert find_token(secret, NOON) is None
@@ -199,7 +201,7 @@ def test_a_token_is_revoked_by_its_name_or_number(durable_fleet: Fleet):
 
 def test_a_name_that_several_have_is_not_enough(durable_fleet: Fleet):
     for _ in range(2):
-        call("token", "create", "ci")
+        call("token", "create", "ci", "--scope", "read")
     said = call("token", "revoke", "ci")
     assert said.code == 1 and "is ambiguous: use one of the numbers" in said.err
     assert not ApiToken.objects.filter(revoked_at__isnull=False).exists()
@@ -251,3 +253,20 @@ def test_a_command_finds_nothing_of_another_tenant(durable_fleet: Fleet, acme: F
     assert foreign.code == none.code == 1
     assert foreign.err.replace(known, "?") == none.err.replace(unknown, "?")
     assert list(WorkItem.objects.values_list("state", flat=True)) == states
+
+
+def test_a_token_needs_a_scope_which_a_terminal_is_asked_for(fleet: Fleet, monkeypatch):
+    refused = call("token", "create", "ci")
+    assert (refused.code, refused.out) == (1, "")
+    assert "--scope is required: read, operate, admin" in refused.err
+
+    class Keyboard(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Keyboard("operate\n"))
+    made = call("token", "create", "ci", "--json")
+    assert made.json["scope"] == "operate"
+    assert "run, stop, pause and schedule agents" in made.err
+    monkeypatch.setattr("sys.stdin", Keyboard("all\n"))
+    assert "'all' is not a scope" in call("token", "create", "ci").err

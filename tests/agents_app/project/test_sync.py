@@ -268,3 +268,27 @@ def test_an_agent_that_never_was_valid_says_so_when_it_is_asked_to_run(project: 
     project.sync()
     with pytest.raises(Refused, match=r"file has errors.*agents/mute/SKILL.md: no command: set"):
         control.run_agent(the_agent("mute"), "ann", NOON)
+
+
+def test_a_removed_agent_does_not_wait_for_the_repair_of_an_unreadable_file(project: Project):
+    paths = "".join(
+        f"  - {{path: {name}/agent.yaml}}\n" for name in ("gone", "kept", "left", "bad")
+    )
+    fleet_file = project.root / "herdctl.yaml"
+    fleet_file.write_text(f"version: 1\nagents:\n{paths}")
+    for name in ("gone", "kept", "left", "bad"):
+        (project.root / name).mkdir()
+        (project.root / name / "agent.yaml").write_text(f"name: {name}\n")
+    project.sync()
+    assert Agent.objects.filter(removed_at__isnull=True).count() == 4
+    # Of an unreadable file it is unknown which agent it has; `left` may be in it.
+    (project.root / "bad" / "agent.yaml").write_text("name: [\n")
+    shutil.rmtree(project.root / "gone")
+    lines = fleet_file.read_text().splitlines(keepends=True)
+    fleet_file.write_text("".join(x for x in lines if "gone" not in x and "left" not in x))
+    assert not project.sync(at(60)).complete
+    removed = Agent.objects.filter(removed_at__isnull=False).values_list("name", flat=True)
+    assert list(removed) == ["gone"]
+    project.root.rename(project.root.with_name("unmounted"))
+    project.sync(at(90))
+    assert Agent.objects.filter(removed_at__isnull=True).count() == 3

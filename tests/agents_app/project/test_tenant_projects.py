@@ -202,3 +202,11 @@ def test_a_fleet_file_of_a_tenant_sees_no_variables_of_the_installation(
     assert found is not None and found.format == "herdctl"
     assert "of-the-operator" not in repr(found)
     assert Agent.objects.get(name="forge").description == "nothing"
+
+
+@pytest.mark.django_db
+def test_a_project_without_retention_stores_none(project: Project):
+    """The tenant has the retention of the default tenant, also after that one changes."""
+    project.config("scale = 2")
+    project.sync()
+    assert "history_retention_days" not in Tenant.objects.get(name="default").settings

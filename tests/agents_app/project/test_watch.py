@@ -53,6 +53,23 @@ def test_a_project_is_read_when_the_watch_begins(watched: Watched):
     assert len(watched.calls) >= 1
 
 
+def test_a_file_saved_while_the_project_is_read_for_the_first_time_is_seen(tmp_path: Path):
+    reads: list[bool] = []
+    stop = threading.Event()
+
+    def changed() -> None:
+        reads.append((tmp_path / "SKILL.md").exists())
+        (tmp_path / "SKILL.md").write_text("saved after the directory was listed")
+
+    thread = threading.Thread(target=watch_project, args=(tmp_path, changed, stop), daemon=True)
+    thread.start()
+    try:
+        wait_for(lambda: reads[:2] == [False, True], 5)
+    finally:
+        stop.set()
+        thread.join(5)
+
+
 def test_a_changed_new_or_removed_file_is_seen_within_two_seconds(watched: Watched):
     skill = watched.root / "agents" / "a" / "SKILL.md"
     assert watched.seen_within(2, lambda: skill.write_text("new"))
