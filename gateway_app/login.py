@@ -1,25 +1,29 @@
-"""The login page of the admin, with a limit on attempts (agents_app.accounts.logins)."""
+"""The login page of the admin, with a limit on attempts (agents_app.accounts.logins), and the page
+of one-time login links."""
 
 import secrets
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, auth
 from django.core import signing
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
 
-from agents_app.accounts import logins
+from agents_app.accounts import login_links, logins
 from agents_app.conf import CONF
 
 # A browser with this cookie has logged in as the name in it; the cookie replaces no password.
 DEVICE_COOKIE = f"drover_device_{CONF.port}"
 DEVICE_REMEMBERED = timedelta(days=90)
 _SALT = "drover.device"
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @never_cache
@@ -40,6 +44,31 @@ def login(request: HttpRequest) -> HttpResponseBase:
     (logins.record_success if succeeded else logins.record_failure)(attempt, _utc_now())
     if succeeded and not device:
         _remember_device(response, name)
+    return response
+
+
+@never_cache
+@csrf_protect
+@require_http_methods(["GET", "HEAD", "POST"])
+def login_link(request: HttpRequest, token: str) -> HttpResponse:
+    """A one-time login link: GET shows a button, POST uses the link up and logs in.
+
+    GET changes nothing, because previews of chat programs and mail scanners open links.
+    """
+    now = _utc_now()
+    if request.method == "POST":
+        user = login_links.use_link(token, request.META.get("REMOTE_ADDR", ""), now)
+        if user is not None:
+            auth.login(request, user, backend=_BACKEND)
+            return redirect("admin:index")
+    found = login_links.find_link_user(token, now)
+    context = {
+        **admin.site.each_context(request),
+        "user_name": found.get_username() if found else "",
+    }
+    response = render(request, "drover/login_link.html", context, status=200 if found else 410)
+    # The address has the token: no other site may learn it.
+    response["Referrer-Policy"] = "no-referrer"
     return response
 
 

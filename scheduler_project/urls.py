@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.utils.text import slugify
 
 from agents_app.admin import doctor
-from gateway_app.login import login
+from gateway_app.login import login, login_link
 
 admin.autodiscover()
 
@@ -44,6 +44,7 @@ _OLD_ADDRESS = rf"^admin/(?P<table>{'|'.join(map(re.escape, _NAMES))})/(?P<rest>
 urlpatterns = [
     path("", include("gateway_app.urls")),
     path("admin/login/", login),
+    path("admin/login/link/<str:token>/", login_link, name="login_link"),
     path("admin/doctor/", admin.site.admin_view(doctor.page), name="doctor"),
     path("admin/doctor/findings/", admin.site.admin_view(doctor.findings), name="doctor_findings"),
     re_path(_OLD_ADDRESS, _moved),
