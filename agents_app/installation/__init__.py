@@ -42,7 +42,15 @@ from agents_app.installation.state_directories import (
     run_directories,
     state_directory,
 )
-from agents_app.installation.up_lock import DRAIN_SIGNAL, drain_up, hold_lock, running_up
+from agents_app.installation.up_lock import (
+    DRAIN_SIGNAL,
+    drain_up,
+    hold_lock,
+    record_holder,
+    running_address,
+    running_up,
+    stop_up,
+)
 
 __all__ = [
     "DRAIN_SIGNAL",
@@ -64,6 +72,7 @@ __all__ = [
     "read_or_create_private",
     "read_or_create_secret",
     "read_secret_key",
+    "record_holder",
     "redis_password",
     "redis_socket_path",
     "redis_url",
@@ -71,10 +80,12 @@ __all__ = [
     "remove_state_directory",
     "repair_permissions",
     "run_directories",
+    "running_address",
     "running_up",
     "server_argv",
     "socket_directory",
     "state_directory",
+    "stop_up",
     "transport_options",
     "write_private",
 ]

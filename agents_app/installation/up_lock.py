@@ -1,4 +1,4 @@
-"""The lock that allows one `manage.py up` per data directory; its file has the process id."""
+"""The lock that allows one `up` per data directory; its file has the process id and the address."""
 
 import contextlib
 import errno
@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from agents_app.conf import program_name
 from agents_app.errors import ConfigError, Refused
 from agents_app.installation.private_files import open_private_file
 
@@ -55,6 +56,21 @@ def running_up(data: Path) -> int | None:
         os.close(descriptor)
 
 
+def record_holder(descriptor: int, process: int, address: str) -> None:
+    """Write the process that holds the lock and its address, for other commands."""
+    text = f"{process}\n{address}\n".encode()
+    os.pwrite(descriptor, text, 0)
+    os.ftruncate(descriptor, len(text))
+
+
+def running_address(data: Path) -> str:
+    """The address of the running `up` of this data directory; empty if none runs."""
+    if running_up(data) is None:
+        return ""
+    lines = lock_path(data).read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[1] if len(lines) > 1 else ""
+
+
 def drain_up(data: Path) -> bool:
     """Ask the `up` of this data directory to drain; False: there is none that may be asked."""
     process = running_up(data)
@@ -65,6 +81,37 @@ def drain_up(data: Path) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+def stop_up(data: Path, process: int, *, now: bool, seconds: float) -> bool:
+    """Ask the `up` to stop and wait until its last process has exited; False: not in time.
+
+    `now` stops running agents as well, as a second Ctrl-C does.
+    """
+    for signum in (DRAIN_SIGNAL, signal.SIGTERM) if now else (DRAIN_SIGNAL,):
+        try:
+            os.kill(process, signum)
+        except ProcessLookupError:
+            break
+        except PermissionError:
+            raise Refused(
+                f"process {process} belongs to another user: stop it as that user"
+            ) from None
+    give_up_at = time.monotonic() + seconds
+    while time.monotonic() < give_up_at:
+        if _is_free(data):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _is_free(data: Path) -> bool:
+    """Whether no process holds the lock."""
+    descriptor = os.open(lock_path(data), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _try_lock(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
 
 
 def _open(path: Path) -> int:
@@ -82,13 +129,16 @@ def _take(descriptor: int, data: Path) -> None:
     while not _try_lock(descriptor, fcntl.LOCK_EX):
         holder = _living_holder(descriptor)
         if holder is not None:
+            address = running_address(data)
             raise Refused(
-                f"`manage.py up` already runs for {data} as process {holder}. "
-                "Stop that process first, or set DROVER_DATA to another directory."
+                f"`{program_name()} up` already runs for {data} as process {holder}"
+                f"{f' at {address}' if address else ''}. Stop it with `{program_name()} down`, "
+                f"follow it with `{program_name()} up --attach`, or set DROVER_DATA to another "
+                "directory."
             )
         if time.monotonic() > give_up_at:
             raise Refused(
-                f"processes of an earlier `manage.py up` for {data} have not ended yet. "
+                f"processes of an earlier `{program_name()} up` for {data} have not ended yet. "
                 "Wait for them, or end them."
             )
         time.sleep(0.05)
@@ -105,7 +155,7 @@ def _try_lock(descriptor: int, kind: int) -> bool:
 
 
 def _living_holder(descriptor: int) -> int | None:
-    text = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+    text = os.pread(descriptor, 32, 0).decode("ascii", "replace").partition("\n")[0].strip()
     if not text.isdigit():
         return None
     try:

@@ -138,6 +138,8 @@ def _serve(*arguments: str) -> tuple[str, ...]:
 def _child_env(conf: Conf, env: Environment, name: str) -> dict[str, str]:
     return role_environment(conf, env, name) | {
         "DROVER_ROLE": name,
+        # The supervisor renders the lines.
+        "DROVER_LOG_FORMAT": "json",
         # `up` has run the system checks; in each process they would load every page.
         "CELERY_SKIP_CHECKS": "true",
         # Two arenas instead of eight per core, so that threads share freed memory.

@@ -32,11 +32,21 @@ def _nothing() -> None:
     return None
 
 
+def _ignore_names(_names: Sequence[str]) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
-    """Functions of the caller; all but `on_ready` may block and run on a thread."""
+    """Functions of the caller; all but those named `on_` may block and run on a thread."""
 
     on_ready: Callable[[], None] = _nothing
+    # Called with the names of the processes that are started together, and at the first stop.
+    on_starting: Callable[[Sequence[str]], None] = _ignore_names
+    on_stopping: Callable[[], None] = _nothing
+    # Called every `alive_seconds` while the event loop works.
+    on_alive: Callable[[], None] = _nothing
+    alive_seconds: float | None = None
     # The number of running runs, and a function that stops them.
     running: Callable[[], int] = _no_runs
     interrupt: Callable[[], None] = _nothing
@@ -74,12 +84,13 @@ class Supervisor:
         """Run until a stop is requested; returns the exit code."""
         watch_children_without_threads()
         failure: StartError | None = None
-        with self._stop_signals():
+        with self._stop_signals(), self._alive():
             try:
                 await self._start_and_watch()
             except StartError as error:
                 failure = error
                 self._console.say(str(error))
+            self._callbacks.on_stopping()
             await self._drain(began=failure is None)
         return 1 if failure or self._killed else 0
 
@@ -116,8 +127,25 @@ class Supervisor:
             for signum in caught:
                 loop.remove_signal_handler(signum)
 
+    @contextlib.contextmanager
+    def _alive(self) -> Iterator[None]:
+        """Report to the caller from the event loop, until the last process has exited."""
+        seconds = self._callbacks.alive_seconds
+
+        async def report() -> None:
+            while seconds:
+                self._callbacks.on_alive()
+                await asyncio.sleep(seconds)
+
+        task = asyncio.create_task(report())
+        try:
+            yield
+        finally:
+            task.cancel()
+
     async def _start_and_watch(self) -> None:
         for stage in _stages(self._processes, lambda process: process.role.start_stage):
+            self._callbacks.on_starting([process.role.name for process in stage])
             for process in stage:
                 process.start()
             if not await self._until_stop_or(asyncio.gather(*(k.until_ready() for k in stage))):

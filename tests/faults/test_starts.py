@@ -14,6 +14,7 @@ from tests.faults.real_fleet import (
     RealFleet,
     moment,
 )
+from tests.parts.fixtures import NewStack
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
 
@@ -133,10 +134,20 @@ def test_a_run_without_disk_space_fails_with_the_reason_and_other_runs_continue(
     fleet.wait_for_states("going-on", "succeeded")
 
 
-def test_a_worker_that_cannot_take_its_lease_exits(tmp_path: Path) -> None:
+def test_a_worker_that_cannot_take_its_lease_exits(new_stack: NewStack) -> None:
     """Guard: `_start` ends the process. Celery only logs exceptions of signal handlers, and every
     run that a worker without a lease receives would stay pending."""
+    stack = new_stack()
+    stack.rows("ALTER TABLE drover_worker RENAME TO taken_away")
+    stack.start("redis")
+    with pytest.raises(AssertionError, match=r"worker\.not_started"):
+        stack.start("worker-1")
+
+
+def test_a_worker_without_tables_waits_for_them_and_can_be_stopped(tmp_path: Path) -> None:
     with PrivateStack(tmp_path) as no_tables:
         no_tables.start("redis")
-        with pytest.raises(AssertionError, match=r"worker\.not_started"):
-            no_tables.start("worker-1")
+        worker = no_tables.begin("worker-1")
+        wait_for(lambda: "schema.differs" in no_tables.log("worker-1"), 30)
+        assert worker.poll() is None
+        no_tables.stop("worker-1", seconds=10)

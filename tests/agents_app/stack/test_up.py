@@ -199,7 +199,7 @@ def test_a_second_up_names_the_process_that_uses_the_directory(shared: PrivateSt
     second = shared.manage("up")
     assert second.returncode == 1
     assert second.stderr.startswith("drover: `manage.py up` already runs for ")
-    assert f"as process {shared.processes['up'].pid}." in second.stderr
+    assert f"as process {shared.processes['up'].pid} at {shared.url}. Stop it" in second.stderr
     assert len(second.stderr.splitlines()) == 1
 
 
