@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers often forbid it; then every process compiles all of Drover, and every test its asserts.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test suite lint docs bench bench-compare soak openapi client screenshots agent-command lock clean
+.PHONY: run test suite lint docs bench bench-compare soak openapi client dist screenshots agent-command lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up
@@ -60,6 +60,10 @@ openapi: $(VENV)/.installed
 # The typed client of the API as a wheel in dist/.
 client: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.gateway_app.client.generate dist
+
+# The sdist, the wheel and the list of components in dist/, built twice and installed once.
+dist: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.distribution
 
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.browser.take_screenshots

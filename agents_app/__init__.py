@@ -11,11 +11,15 @@ from agents_app.errors import (
 )
 from agents_app.triggers import calculate_next_trigger, is_schedule_due, parse_interval
 
+# The only place of the version: the distribution, `drover --version` and the API read it here.
+__version__ = "0.2.0"
+
 __all__ = [
     "IntervalParseError",
     "ScheduleTriggerError",
     "SchedulerError",
     "SchedulerShutdownError",
+    "__version__",
     "calculate_next_trigger",
     "is_schedule_due",
     "parse_interval",

@@ -1,6 +1,7 @@
 """Drover's settings, read once from the environment."""
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -13,6 +14,8 @@ from agents_app.errors import ConfigError
 # The value of DROVER_GATEWAY_URL for runs that have no gateway.
 NO_GATEWAY = "none"
 ROOT = Path(__file__).resolve().parent.parent
+# The source checkout that this code is part of; None when it was installed as a package.
+CHECKOUT = ROOT if (ROOT / "manage.py").is_file() else None
 _YES, _NO = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
 
@@ -68,14 +71,19 @@ class Conf:
         return self.public_url.startswith("https://")
 
 
+def program_name() -> str:
+    """The name of the command line for messages: `drover`, or `manage.py` in a checkout."""
+    return "drover" if Path(sys.argv[0]).name == "drover" else "manage.py"
+
+
 def read_conf(env: Mapping[str, str]) -> Conf:
-    data = Path(env.get("DROVER_DATA") or ROOT / "var").resolve()
+    data = Path(env.get("DROVER_DATA") or _default_data(env)).resolve()
     # The name before version 0.2 is still read.
     renewal = _seconds(env, "DROVER_RENEW_SECONDS", 10)
     heartbeat = _seconds(env, "DROVER_HEARTBEAT_SECONDS", renewal)
     missed = _whole(env, "DROVER_MISSED_HEARTBEATS", 3, 2, 100)
     return Conf(
-        project=Path(env.get("DROVER_PROJECT") or ROOT / "examples").resolve(),
+        project=Path(env.get("DROVER_PROJECT") or _default_project()).resolve(),
         data=data,
         host=env.get("DROVER_HOST") or "127.0.0.1",
         port=_whole(env, "DROVER_PORT", 8080, 0, 65535),
@@ -106,6 +114,17 @@ def read_conf(env: Mapping[str, str]) -> Conf:
         stream_heartbeat_seconds=_seconds(env, "DROVER_STREAM_HEARTBEAT_SECONDS", 30),
         session_idle_minutes=_whole(env, "DROVER_SESSION_IDLE_MINUTES", 480, 1, 43_200),
     )
+
+
+def _default_data(env: Mapping[str, str]) -> Path:
+    """Of a process without DROVER_DATA; the command `drover` sets it to that of the project."""
+    if CHECKOUT:
+        return CHECKOUT / "var"
+    return Path(env.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "drover"
+
+
+def _default_project() -> Path:
+    return CHECKOUT / "examples" if CHECKOUT else Path.cwd()
 
 
 def _yes(env: Mapping[str, str], name: str, default: str) -> bool:

@@ -1,6 +1,7 @@
 """Django and Celery settings; agents_app.conf reads Drover's own from the environment."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from agents_app.clock import HOST_ZONE
@@ -63,6 +64,8 @@ MIDDLEWARE = [
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        # Before the templates of Unfold, of which Drover replaces one.
+        "DIRS": [Path(__file__).resolve().parent.parent / "agents_app" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

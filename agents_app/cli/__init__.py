@@ -28,6 +28,8 @@ from agents_app.cli.lookup import (
     find_work_item,
 )
 from agents_app.cli.option_values import seconds_of, whole_of
+from agents_app.cli.passphrase import add_passphrase_argument, read_passphrase
+from agents_app.cli.questions import ask
 from agents_app.cli.schedule_arguments import (
     NAME_HELP,
     READ_HELP,
@@ -56,6 +58,8 @@ __all__ = [
     "add_all",
     "add_create",
     "add_list",
+    "add_passphrase_argument",
+    "ask",
     "cell",
     "decision_rows",
     "delivery_as_json",
@@ -74,6 +78,7 @@ __all__ = [
     "find_work_item",
     "grid",
     "merged_lines",
+    "read_passphrase",
     "read_values",
     "rules",
     "schedule_as_json",

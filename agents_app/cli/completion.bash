@@ -1,12 +1,12 @@
 # Completes Drover's commands in bash. Try it in this shell:
 #
-#     source <(@PYTHON@ @ROOT@/manage.py completion bash)
+#     source <(@PROGRAM@ completion bash)
 #
 # and to have it in every shell, put that line into ~/.bashrc, or keep the script:
 #
-#     @PYTHON@ @ROOT@/manage.py completion bash > ~/.local/share/bash-completion/completions/manage.py
+#     @PROGRAM@ completion bash > ~/.local/share/bash-completion/completions/drover
 #
-# It works for manage.py and for `python manage.py`. Run it again after an update of Drover.
+# It works for drover, manage.py and for `python manage.py`. Run it again after an update of Drover.
 
 _drover_table() {
     cat <<'DROVER_TABLE'
@@ -16,7 +16,7 @@ DROVER_TABLE
 
 # _drover_names KIND TENANT: the names of agents, schedules or tenants, one a line.
 _drover_names() {
-    (cd @ROOT@ && PYTHONPATH=. @PYTHON@ -P agents_app/cli/names.py "$1" "$2" 2>/dev/null)
+    PYTHONPATH=@ROOT@ @PYTHON@ -P -m scheduler_project.command --names "$1" "$2" 2>/dev/null
 }
 
 # Offers the lines of the input that begin with what is typed. Never by `compgen -W`, which would
@@ -41,7 +41,7 @@ _drover() {
     local current=${COMP_WORDS[COMP_CWORD]} path='' tenant='' place=0 awaited='' start i
     COMPREPLY=()
     for ((start = 0; start < COMP_CWORD; start++)); do
-        [[ ${COMP_WORDS[start]##*/} == manage.py ]] && break
+        [[ ${COMP_WORDS[start]##*/} == @(drover|manage.py) ]] && break
     done
     if ((start == COMP_CWORD)); then
         compopt -o default # some other program of this Python
@@ -80,7 +80,7 @@ _drover() {
     done <<<"$table"
 }
 
-complete -F _drover manage.py
+complete -F _drover drover manage.py
 # A completion of python that is already registered stays.
 for each in python python3; do
     complete -p "$each" >/dev/null 2>&1 || complete -F _drover -o default "$each"

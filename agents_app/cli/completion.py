@@ -19,21 +19,25 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from agents_app.cli.examples import parsers_of, verbs_of
 
-SHELLS = ("bash", "zsh")
+SHELLS = ("bash", "zsh", "fish")
 APP = "agents_app"
 AGENTS, SCHEDULES, TENANTS, FILES, ANYTHING = "@agents", "@schedules", "@tenants", "@files", "?"
 BY_METAVAR = {"AGENT": AGENTS, "RUN|AGENT": AGENTS, "FILE": FILES, "PATH": FILES}
 BY_OPTION = {"tenant": TENANTS, "agent": AGENTS}
 # The kind of the argument NAME, by command.
-BY_COMMAND = {"schedule": SCHEDULES, "tenant": TENANTS}
+BY_COMMAND = {"schedule": SCHEDULES, "why": SCHEDULES, "tenant": TENANTS}
 # Django's options of every command, which are not completed.
 NOT_OFFERED = {"version", "verbosity", "settings", "pythonpath", "traceback", "force_color"}
 
 
-def script(shell: str, python: str, root: str) -> str:
+def script(shell: str, python: str, root: str, program: str) -> str:
+    """`program` is what the user calls: `drover`, or the path of manage.py after that of Python."""
     text = files("agents_app.cli").joinpath(f"completion.{shell}").read_text()
     lines = "\n".join(table())
+    if shell == "fish":  # within single quotes
+        lines = lines.replace("\\", "\\\\").replace("'", "\\'")
     text = text.replace("@PYTHON@", quote(python)).replace("@ROOT@", quote(root))
+    text = text.replace("@PROGRAM@", program)
     return text.replace("@TABLE@", lines)
 
 
@@ -42,6 +46,8 @@ def table() -> list[str]:
     for name in own_commands():
         parser = loaded(name).create_parser("manage.py", name)
         lines.append(_line("V", "", name, parser.description or ""))
+        if "_" in name:  # as `drover` spells it
+            lines.append(_line("V", "", name.replace("_", "-"), parser.description or ""))
         for path, one in parsers_of(parser, name):
             lines += _lines_of(path, one)
     return lines

@@ -1,11 +1,11 @@
-#compdef manage.py
+#compdef drover manage.py
 # Completes Drover's commands in zsh. Try it in this shell, after `autoload -U compinit; compinit`:
 #
-#     source <(@PYTHON@ @ROOT@/manage.py completion zsh)
+#     source <(@PROGRAM@ completion zsh)
 #
 # and to have it in every shell, keep the script in a directory of your $fpath:
 #
-#     @PYTHON@ @ROOT@/manage.py completion zsh > ~/.zfunc/_manage.py
+#     @PROGRAM@ completion zsh > ~/.zfunc/_drover
 #
 # Run it again after an update of Drover.
 
@@ -17,7 +17,7 @@ DROVER_TABLE
 
 # _drover_names KIND TENANT: the names of agents, schedules or tenants, one a line.
 _drover_names() {
-    (cd @ROOT@ && PYTHONPATH=. @PYTHON@ -P agents_app/cli/names.py "$1" "$2" 2>/dev/null)
+    PYTHONPATH=@ROOT@ @PYTHON@ -P -m scheduler_project.command --names "$1" "$2" 2>/dev/null
 }
 
 # _drover_values WHAT TENANT
@@ -72,8 +72,8 @@ _drover() {
     return 0
 }
 
-if [[ $funcstack[1] == _manage.py ]]; then
+if [[ $funcstack[1] == _drover ]]; then
     _drover "$@"
 else
-    compdef _drover manage.py
+    compdef _drover drover manage.py
 fi

@@ -32,17 +32,22 @@ def delivery_as_json(delivery: Delivery) -> dict[str, Any]:
 
 def delivery_in_full(delivery: Delivery) -> dict[str, Any]:
     """All columns, with decisions and work items."""
+    decisions = json.loads(delivery.decisions)
+    # `agents` is the name of version 0.1.0, which scripts read.
     return delivery_as_json(delivery) | {
+        "decisions": decisions,
         "headers": headers_of(delivery),
         "body": as_text(bytes(delivery.body)),
         "context": json.loads(delivery.context) if delivery.context else None,
-        "agents": json.loads(delivery.decisions),
+        "agents": decisions,
         "work": [work_as_json(item) for item in work_of(delivery)],
     }
 
 
 def work_as_json(item: WorkItem) -> dict[str, Any]:
     return {
+        "work_item_id": item.pk,
+        "requested_by": item.requested_by,
         "work_item": item.pk,
         "agent": item.agent.name,
         "state": str(item.state),

@@ -115,11 +115,16 @@ def _newest_run(item: WorkItem) -> Run | None:
 
 
 def described(item: WorkItem, run: Run | None) -> dict[str, object]:
+    run_id = run.pk if run else None
     return {
+        # The names of the API, and those of version 0.1.0, which scripts read.
+        "work_item_id": item.pk,
+        "run_id": run_id,
         "work_item": item.pk,
+        "run": run_id,
+        "trace_id": item.trace_id,
         "state": str(item.state),
         "agent": item.agent.name,
-        "run": run.pk if run else None,
         "last_run": last_run(run),
         "waits_because": why_waiting(item) if item.state == WorkItem.State.QUEUED else None,
     }

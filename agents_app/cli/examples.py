@@ -17,7 +17,7 @@ def add_examples(parser: CommandParser, command: str, examples: Examples) -> Non
     for path, subparser in parsers_of(parser, command):
         own = [(text, why) for text, why in examples if f"{text} ".startswith(f"{path} ")]
         if own:
-            subparser.epilog = _epilog(own)
+            subparser.epilog = _epilog(own, parser.prog.partition(" ")[0])
             subparser.formatter_class = HelpWithExamples
 
 
@@ -35,6 +35,6 @@ def verbs_of(parser: CommandParser) -> dict[str, CommandParser]:
     return {}
 
 
-def _epilog(examples: Examples) -> str:
-    lines = [f"  manage.py {text}\n      {why}" for text, why in examples]
+def _epilog(examples: Examples, program: str) -> str:
+    lines = [f"  {program} {text}\n      {why}" for text, why in examples]
     return "\n".join(["examples:", *lines])

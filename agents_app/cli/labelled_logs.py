@@ -26,11 +26,13 @@ class RunLogLine:
 
 
 class RunFollower:
-    """Follows the unfinished runs of a query, and the runs that start meanwhile."""
+    """Follows the unfinished runs of a query, and the runs that start meanwhile: those after the
+    run `after`, or after the newest one."""
 
-    def __init__(self, runs: "QuerySet[Run]") -> None:
+    def __init__(self, runs: "QuerySet[Run]", after: int | None = None) -> None:
         self._runs = runs.order_by("pk")
-        self._newest = runs.aggregate(newest=Max("pk"))["newest"] or 0
+        newest = runs.aggregate(newest=Max("pk"))["newest"] if after is None else after
+        self._newest = newest or 0
         self._readers: dict[int, LogReader] = {}
         self.agents: dict[int, str] = {}
 

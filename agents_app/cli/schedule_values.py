@@ -33,6 +33,14 @@ def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
     """Each time in UTC and in the schedule's time zone."""
     value: dict[str, Any] = {"id": schedule.pk, "agent": schedule.agent.name}
     value |= {name: getattr(schedule, name) for name in _SAME}
+    # The names of the API; `text`, `prompt`, `one_shot` and `state` are those of version 0.1.0.
+    value |= {
+        "schedule": schedule.text or schedule.expression,
+        "message": schedule.prompt,
+        "kind": "once" if schedule.one_shot else "recurring",
+        "status": schedule.state,
+        "enabled": schedule.agent.enabled,
+    }
     value["shown_state"] = schedule.shown_state
     for name in _TIMES:
         column = name if name == "pause_until" else f"{name}_at"

@@ -1,6 +1,6 @@
 """Shows what runs printed, also while they run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -31,7 +31,8 @@ class Command(DroverCommand):
     )
     examples = (
         ("logs", "The newest run of all."),
-        ("logs reporter -f", "What its newest run prints, until that ends."),
+        ("logs reporter -f", "Its newest run, then each run to come, until Ctrl-C."),
+        ("logs 42 -f", "Run 42, until the run ends."),
         ("logs reporter greeter -f", "Both, also the runs to come, until Ctrl-C."),
         ("logs --all -f --times", "All agents, with the time of each line."),
         ("logs 42 --json", "Run 42, for a program."),
@@ -44,7 +45,7 @@ class Command(DroverCommand):
         parser.add_argument(
             *("-f", "--follow"),
             action="store_true",
-            help="Go on until the run ends; with several agents, until Ctrl-C.",
+            help="Go on: with a run until the run ends, with agents from run to run until Ctrl-C.",
         )
         parser.add_argument("--times", action="store_true", help="Put the time before each line.")
 
@@ -53,8 +54,12 @@ class Command(DroverCommand):
         if options["all"] and targets:
             raise Refused("--all is every agent: leave the names out, or leave out --all")
         if not options["all"] and len(targets) < 2:
-            run = find_newest(owner, targets[0] if targets else "")
-            self._one(run, json=json, **options)
+            target = targets[0] if targets else ""
+            found = find_run_or_agent(owner, target) if target else None
+            if options["follow"] and isinstance(found, Agent):
+                self._follow_one(found, json=json, times=options["times"])
+            else:
+                self._one(newest_run(owner, found), json=json, **options)
             return
         agents = find_agents(owner, targets)
         if options["follow"]:
@@ -85,6 +90,23 @@ class Command(DroverCommand):
             for text in text_until_end(run.pk) if follow else [whole_text(run.pk)]:
                 self.screen.text(text)
 
+    # --- one agent --------------------------------------------------------------------------
+
+    def _follow_one(self, agent: Agent, *, json: bool, times: bool) -> None:
+        """The newest run, then each run to come, until Ctrl-C; lines without the agent's name."""
+        newest = agent.runs.order_by("-pk").first()
+        if newest is None:
+            self.remark(f"{agent.name} has not run yet: waiting for its first run")
+        elif newest.slot is None and not json:
+            self._one(newest, follow=False, json=False, times=times)
+        # A run that was unfinished is followed even if it has ended meanwhile.
+        after = 0 if newest is None else newest.pk - (newest.slot is not None)
+        follower = RunFollower(agent.runs.all(), after)
+        self._print_followed(follower, lambda each: self._print_line(each.line, times), json=json)
+
+    def _print_line(self, line: LogLine, times: bool) -> None:
+        self.screen.text(f"{local(line.at)}  {line.text}\n" if times else f"{line.text}\n")
+
     # --- several runs -----------------------------------------------------------------------
 
     def _together(self, runs: Sequence[Run], *, json: bool, times: bool) -> None:
@@ -102,6 +124,15 @@ class Command(DroverCommand):
         """Until Ctrl-C, which is the usual end of the command and no failure."""
         follower = RunFollower(Run.objects.filter(agent__in=agents))
         log = LabelledLog(self.screen, [agent.name for agent in agents], times=times)
+
+        def show(each: RunLogLine) -> None:
+            log.print(follower.agents[each.run_id], each.run_id, each.line)
+
+        self._print_followed(follower, show, json=json)
+
+    def _print_followed(
+        self, follower: RunFollower, show: Callable[[RunLogLine], None], *, json: bool
+    ) -> None:
         try:
             for each in follower.follow():
                 agent = follower.agents[each.run_id]
@@ -111,7 +142,7 @@ class Command(DroverCommand):
                     line = described_line(each.run_id, each.line)
                     self.screen.json_line({"agent": agent, **line})
                 else:
-                    log.print(agent, each.run_id, each.line)
+                    show(each)
         except KeyboardInterrupt:
             return
 
@@ -119,12 +150,20 @@ class Command(DroverCommand):
 def described(run: Run) -> dict[str, object]:
     lines = stored_lines(run.pk, ended=run.slot is None)
     output = [described_line(run.pk, line) for line in lines]
-    return {"agent": run.agent.name, "run": last_run(run), "output": output}
+    # `run` and `output` are the names of version 0.1.0, which scripts read.
+    same = {"run_id": run.pk, "lines": output, "complete": run.slot is None}
+    return {"agent": run.agent.name, **same, "run": last_run(run), "output": output}
 
 
 def described_line(run_id: int, line: LogLine) -> dict[str, object]:
-    """As the API describes a line; `open` until the line has ended."""
-    place = {"run": run_id, "number": line.number, "stream": line.stream, "at": line.at}
+    """As the API describes a line; `open` until the line has ended. `run` is an older name."""
+    place = {
+        "run_id": run_id,
+        "run": run_id,
+        "number": line.number,
+        "stream": line.stream,
+        "at": line.at,
+    }
     return {**place, "text": line.text, "open": line.open}
 
 
@@ -144,9 +183,8 @@ def newest_of(agents: list[Agent]) -> list[Run]:
     return list(Run.objects.filter(pk__in=keys).select_related("agent").order_by("agent__name"))
 
 
-def find_newest(tenant: Tenant, target: str) -> Run:
+def newest_run(tenant: Tenant, found: Run | Agent | None) -> Run:
     """The run itself, or the newest of the agent or of all."""
-    found = find_run_or_agent(tenant, target) if target else None
     if isinstance(found, Run):
         return found
     runs = Run.objects.filter(tenant=tenant).select_related("agent").order_by("-pk")

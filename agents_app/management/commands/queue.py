@@ -93,6 +93,11 @@ def described(item: WorkItem) -> dict[str, object]:
     return {
         "id": item.pk,
         "agent": item.agent.name,
+        "state": str(item.state),
+        "reason": item.reason,
+        "schedule_id": item.schedule_id,
+        "trace_id": item.trace_id,
+        "finished_at": item.finished_at,
         "trigger": str(item.trigger),
         "requested_by": item.requested_by,
         "prompt": item.prompt,

@@ -43,7 +43,7 @@ S = Schedule.State
 
 class Command(EnqueueCommand):
     help = "Create, list, pause, resume, cancel or retry schedules, or explain why one did not run."
-    examples = (
+    examples: tuple[tuple[str, str], ...] = (
         ("schedule create reporter 'every monday at 09:00'", "In the agent's time zone."),
         (
             "schedule create reporter --cron '0 9 * * 1-5' --dry-run",
@@ -96,8 +96,7 @@ class Command(EnqueueCommand):
         add_all(firings, "firings")
         firings.add_argument("--limit", metavar="N", default="20")
         why = verb("why", "Explain why it did not run: obstacles and latest firings.")
-        why.add_argument("--at", metavar="TIME", default="", help="09:00, 'yesterday at 09:00'")
-        why.add_argument("--limit", metavar="N", default="10")
+        add_why(why)
 
     def handle(self, *, verb: str, tenant: str, **options: Any) -> None:
         owner = find_tenant(tenant)
@@ -239,6 +238,11 @@ class Command(EnqueueCommand):
         else:
             seen = explain(schedule, now, whole_of(limit, "--limit", 1, MOST_SHOWN))
             screens.show_why(self.screen, schedule, seen, json)
+
+
+def add_why(parser: CommandParser) -> None:
+    parser.add_argument("--at", metavar="TIME", default="", help="09:00, 'yesterday at 09:00'")
+    parser.add_argument("--limit", metavar="N", default="10")
 
 
 def in_shown_state(found: "QuerySet[Schedule]", state: str) -> "QuerySet[Schedule]":

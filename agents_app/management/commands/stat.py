@@ -10,14 +10,17 @@ from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand, Part, find_agent, find_tenant, grid, seconds_of, shortened
 from agents_app.clock import local
+from agents_app.database import schema_problem
 from agents_app.errors import Refused
 from agents_app.models import DEFAULT_TENANT
 from agents_app.reports import AgentStatus, Fleet, LastRun, SchedulerStatus, read_fleet
 from agents_app.runs import missing_processes, read_scheduler
 from agents_app.text import relative
 
-AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire", "note")
+AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire")
 WORKER_COLUMNS = ("worker", "host", "pid", "state", "running", "lease until")
+# The width of a terminal in which no line is wrapped.
+LONGEST_LINE = 100
 EVERY_SECONDS = "2"
 SHORTEST_SECONDS = 0.2
 
@@ -89,13 +92,18 @@ def interval_of(text: str) -> float:
 
 
 def fleet_parts(fleet: Fleet, now: datetime) -> Sequence[Part]:
-    parts: list[Part] = [scheduler_line(fleet.scheduler)]
+    parts: list[Part] = [*scheduler_lines(fleet.scheduler)]
+    if problem := schema_problem():
+        parts.append(f"schema: {problem}")
     if fleet.scheduler.state == "running" and (
         missing := missing_processes(read_scheduler(now), now)
     ):
         parts.append(f"not running: {', '.join(missing)} (run manage.py doctor)")
     if fleet.agents:
         parts += ["", grid(AGENT_COLUMNS, [agent_row(agent, now) for agent in fleet.agents])]
+        # Below the table: beside the other columns a sentence would be wrapped to many lines.
+        notes = [f"{agent.name}: {agent.note}" for agent in fleet.agents if agent.note]
+        parts += ["", *(shortened(note, LONGEST_LINE) for note in notes)] if notes else []
     else:
         parts.append("no agents yet (manage.py discover shows what is on disk)")
     if fleet.workers:
@@ -107,7 +115,8 @@ def fleet_parts(fleet: Fleet, now: datetime) -> Sequence[Part]:
     return parts
 
 
-def scheduler_line(scheduler: SchedulerStatus) -> str:
+def scheduler_lines(scheduler: SchedulerStatus) -> tuple[str, str]:
+    """Its state, then its counters."""
     parts = [f"scheduler {scheduler.state}"]
     if scheduler.started_at and scheduler.state == "running":
         parts[0] += f" since {local(scheduler.started_at)}"
@@ -116,11 +125,11 @@ def scheduler_line(scheduler: SchedulerStatus) -> str:
     if scheduler.paused_at:
         note = f" ({scheduler.pause_note})" if scheduler.pause_note else ""
         parts.append(f"paused since {local(scheduler.paused_at)}{note}")
-    parts.append(f"{scheduler.check_count} checks, {scheduler.trigger_count} triggers")
+    counters = [f"{scheduler.check_count} checks, {scheduler.trigger_count} triggers"]
     if scheduler.last_check_at:
-        parts.append(f"last check {local(scheduler.last_check_at)}")
-    parts.append(f"{scheduler.running_runs} running, {scheduler.queue_depth} waiting")
-    return "; ".join(parts)
+        counters.append(f"last check {local(scheduler.last_check_at)}")
+    counters.append(f"{scheduler.running} running, {scheduler.queue_depth} waiting")
+    return shortened("; ".join(parts), LONGEST_LINE), "; ".join(counters)
 
 
 def agent_row(agent: AgentStatus, now: datetime) -> tuple[object, ...]:
@@ -131,7 +140,6 @@ def agent_row(agent: AgentStatus, now: datetime) -> tuple[object, ...]:
         f"{agent.queue_depth}/{agent.queue_size}",
         run_text(agent.last_run, now),
         relative(agent.next_fire_at, now) if agent.next_fire_at else None,
-        shortened(agent.note),
     )
 
 

@@ -1,5 +1,6 @@
 """Creates, lists and revokes API tokens."""
 
+import sys
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,6 +13,11 @@ from agents_app.errors import NotFound, Refused
 from agents_app.models import ApiToken, Tenant
 from agents_app.triggers import moment_of
 
+SCOPES = {
+    ApiToken.Scope.READ.value: "read everything of the tenant",
+    ApiToken.Scope.OPERATE.value: "read, and run, stop, pause and schedule agents",
+    ApiToken.Scope.ADMIN.value: "operate, and manage tokens and remove agents",
+}
 COLUMNS = ("#", "name", "scope", "created", "expires", "addresses", "revoked")
 
 
@@ -20,7 +26,7 @@ class Command(DroverCommand):
     examples = (
         ("token create dashboard --scope read", "Create a read-only token and print it once."),
         (
-            "token create ci --expires 'in 90 days' --address 203.0.113.0/24",
+            "token create ci --scope operate --expires 'in 90 days' --address 203.0.113.0/24",
             "Create a token for one network that expires.",
         ),
         ("token list", "All tokens, including revoked ones."),
@@ -34,7 +40,9 @@ class Command(DroverCommand):
         )
         create.add_argument("name", metavar="NAME", help="Name of the token.")
         create.add_argument(
-            "--scope", choices=ApiToken.Scope.values, default=ApiToken.Scope.READ.value
+            "--scope",
+            choices=SCOPES,
+            help="What its bearer may do; required unless a terminal can be asked.",
         )
         create.add_argument(
             "--expires", metavar="TIME", help="When it expires: in 90 days, 2027-01-31 (never)."
@@ -62,7 +70,8 @@ class Command(DroverCommand):
             self._list(owner, json=json)
 
     def _create(self, tenant: Tenant, options: dict[str, Any], *, json: bool) -> None:
-        now, scope, expires = self.now, options["scope"], options["expires"]
+        now, expires = self.now, options["expires"]
+        scope = options["scope"] or self._ask_scope()
         made = create_token(
             *(tenant, options["name"], scope, self.by, now),
             expires_at=moment_of("--expires", expires, now, ZoneInfo(HOST_ZONE))
@@ -75,6 +84,19 @@ class Command(DroverCommand):
         self.remark(
             f"token {made.row.pk} of {tenant} with scope {scope} created; it cannot be shown again"
         )
+
+    def _ask_scope(self) -> str:
+        """On stderr, because stdout has only the secret."""
+        if not sys.stdin.isatty():
+            raise Refused(f"--scope is required: {', '.join(SCOPES)}")
+        for scope, meaning in SCOPES.items():
+            self.remark(f"  {scope:8} {meaning}")
+        self.stderr.write("Scope: ", ending="")
+        self.stderr.flush()
+        answer = sys.stdin.readline().strip()
+        if answer not in SCOPES:
+            raise Refused(f"{answer[:80]!r} is not a scope: use {', '.join(SCOPES)}")
+        return answer
 
     def _list(self, tenant: Tenant, *, json: bool) -> None:
         found = list(tenant.tokens.order_by("pk"))

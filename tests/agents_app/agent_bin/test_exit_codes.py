@@ -209,3 +209,9 @@ def test_without_curl_and_python_the_command_names_what_is_missing(plain: Caller
     done = plain("drover", "rerun")
     assert done.returncode == 6
     assert json.loads(done.stdout)["error"]["code"] == "no_client"
+
+
+def test_a_command_of_the_operator_inside_a_run_is_explained(plain: Caller) -> None:
+    done = plain("drover", "up")
+    assert done.returncode == 9
+    assert b"there is no command up. Inside a run, drover sends signals of the agent" in done.stderr

@@ -41,6 +41,9 @@ class Terminal:
     def wait_for(self, text: str, seconds: float = 20) -> None:
         wait_for(lambda: text in self.text, seconds, lambda: f"no {text!r} in:\n{self.text}")
 
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
     def interrupt(self) -> int:
         """Ctrl-C, as the terminal sends it."""
         os.write(self._master, b"\x03")

@@ -33,6 +33,15 @@ _drover
 """
 
 
+# commandline works only at a prompt; the function that it calls runs as it is.
+ASK_FISH = """
+source $argv[2]
+__drover_offers $argv[-1] $argv[4..-2] | string replace -r '\\t.*' ''
+"""
+ASK = {"bash": ASK_BASH, "zsh": ASK_ZSH, "fish": ASK_FISH}
+QUIET = {"bash": "--norc", "zsh": "-f", "fish": "--no-config"}
+
+
 @pytest.fixture(scope="module")
 def stack(
     tmp_path_factory: pytest.TempPathFactory, migrated_database: Callable[[Path], str]
@@ -45,7 +54,7 @@ def stack(
         assert stack.manage("discover", "--sync").returncode == 0
         stack.rows("UPDATE drover_schedule SET name = ?", "$(touch owned) `x`")
         for shell in SHELLS:
-            text = script(shell, sys.executable, str(ROOT))
+            text = script(shell, sys.executable, str(ROOT), "drover")
             (stack.data / f"completion.{shell}").write_text(text)
         yield stack
 
@@ -54,12 +63,18 @@ def stack(
 def offered(stack: PrivateStack, request: pytest.FixtureRequest) -> Callable[[str], list[str]]:
     """What the shell offers after these words, the last of which is not yet finished."""
     shell = shutil.which(request.param) or missing(request.param, f"apt install {request.param}")
-    ask = ASK_BASH if request.param == "bash" else ASK_ZSH
     source = str(stack.data / f"completion.{request.param}")
-    quiet = ["--norc"] if request.param == "bash" else ["-f"]
 
     def after(line: str) -> list[str]:
-        argv = [shell, *quiet, "-c", ask, "ask", source, *line.split(" ")]
+        argv = [
+            shell,
+            QUIET[request.param],
+            "-c",
+            ASK[request.param],
+            "ask",
+            source,
+            *line.split(" "),
+        ]
         done = subprocess.run(
             argv, env=stack.env, cwd=stack.data, capture_output=True, text=True, check=False
         )
@@ -75,7 +90,7 @@ def offered(stack: PrivateStack, request: pytest.FixtureRequest) -> Callable[[st
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("./manage.py st", ["stat", "stop"]),
+        ("./manage.py st", ["stat", "status", "stop"]),
         ("./manage.py schedule re", ["resume", "retry"]),
         ("./manage.py run g", ["greeter", "grumbler"]),
         ("./manage.py logs greeter gru", ["grumbler"]),
@@ -87,6 +102,9 @@ def offered(stack: PrivateStack, request: pytest.FixtureRequest) -> Callable[[st
         ("./manage.py run --pro", ["--prompt"]),
         ("./manage.py rerun --wai", ["--wait"]),
         ("./manage.py nothing-such x", []),
+        ("drover st", ["stat", "status", "stop"]),
+        ("drover run g", ["greeter", "grumbler"]),
+        ("drover schedule list --state pau", ["paused"]),
     ],
 )
 def test_a_shell_offers_what_may_follow(
@@ -124,6 +142,6 @@ def test_every_option_of_every_command_is_in_the_table():
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_says_how_it_is_used(shell: str):
-    text = script(shell, "/usr/bin/python3", "/srv/drover")
-    assert f"source <(/usr/bin/python3 /srv/drover/manage.py completion {shell})" in text
-    assert "@TABLE@" not in text and "@ROOT@" not in text
+    text = script(shell, "/usr/bin/python3", "/srv/drover", "/opt/bin/drover")
+    assert f"/opt/bin/drover completion {shell}" in text
+    assert "@TABLE@" not in text and "@ROOT@" not in text and "@PROGRAM@" not in text

@@ -82,6 +82,7 @@ def test_json_is_one_document(durable_fleet: Fleet):
     )
     assert said["output"] == [
         {
+            "run_id": run_id,
             "run": run_id,
             "number": 0,
             "stream": "stderr",
@@ -90,6 +91,7 @@ def test_json_is_one_document(durable_fleet: Fleet):
             "open": False,
         },
         {
+            "run_id": run_id,
             "run": run_id,
             "number": 1,
             "stream": "stdout",
@@ -119,10 +121,39 @@ def test_following_ends_with_the_run_and_misses_nothing(durable_fleet: Fleet, mo
             durable_fleet.finish(job, "failed", error="exit code 3", exit_code=3)
 
     monkeypatch.setattr("agents_app.output.progress.sleep", meanwhile)
-    said = call("logs", "reporter", "-f")
+    said = call("logs", str(job.run_id), "-f")
     assert said.code == 0
     assert said.out == "while it runs\nlast words\n"
     assert said.err == f"run {job.run_id} failed: exit code 3\n"
+
+
+def test_an_agent_is_followed_from_run_to_run(durable_fleet: Fleet, monkeypatch):
+    agent = durable_fleet.agent()
+    ended = durable_fleet.start(durable_fleet.enqueue(agent))
+    printed(ended.run_id, (OUT, b"earlier\n"))
+    durable_fleet.finish(ended)
+
+    def step() -> Iterator[None]:
+        for word in (b"second\n", b"third"):
+            job = durable_fleet.start(durable_fleet.enqueue(agent))
+            printed(job.run_id, (OUT, word))
+            durable_fleet.finish(job)
+            yield
+        # A run of another agent is not shown.
+        printed(running(durable_fleet, "other"), (OUT, b"other\n"))
+        yield
+        raise KeyboardInterrupt
+
+    steps = step()
+    monkeypatch.setattr("agents_app.cli.labelled_logs.sleep", lambda _: next(steps))
+    said = call("logs", "reporter", "-f")
+    assert (said.code, said.out) == (0, "earlier\nsecond\nthird\n")
+    first, second, third = agent.runs.order_by("pk").values_list("pk", flat=True)
+    assert said.err.splitlines() == [
+        f"run {first} succeeded",
+        f"reporter: run {second} succeeded",
+        f"reporter: run {third} succeeded",
+    ]
 
 
 def test_following_in_json_prints_an_object_for_each_line(durable_fleet: Fleet):

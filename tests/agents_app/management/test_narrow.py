@@ -3,7 +3,7 @@
 import pytest
 
 from agents_app.accounts.tokens import create_token
-from agents_app.models import Delivery, ResourceLock, WebhookSource
+from agents_app.models import Delivery, ResourceLock, Scheduler, WebhookSource
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.management.calling import call
 from tests.agents_app.management.on_terminal import ESCAPES
@@ -64,3 +64,21 @@ def test_a_table_that_would_be_torn_is_shown_as_records(busy: Fleet):
 def test_a_wider_terminal_has_the_table(busy: Fleet, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "160")
     assert "\u2500" in call("locks", "list", terminal=True).out
+
+
+def test_the_state_of_the_fleet_fits_a_hundred_columns_with_one_line_for_each_agent(
+    busy: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "100")
+    busy.worker()
+    busy.agent("dependency-updater", over_budget_until=at(days=2))
+    busy.agent("b", paused_at=NOON, pause_note="until the finance department has a key " * 4)
+    Scheduler.objects.update_or_create(
+        pk=1, defaults={"state": "running", "started_at": NOON, "last_check_at": NOON}
+    )
+    lines = ESCAPES.sub("", call("stat", terminal=True).out).splitlines()
+    assert [line for line in lines if len(line.rstrip()) > 100] == []
+    names = [line.split()[0] for line in lines if " 0/100" in line or " 1/100" in line]
+    assert names == ["b", "dependency-updater", "quarterly-reporter"]
+    (budget,) = [line for line in lines if line.startswith("dependency-updater:")]
+    assert "the agent's budget is used up until 2026-03-04" in budget

@@ -98,7 +98,7 @@ def test_watching_through_a_pipe_gives_one_picture_after_the_other(
     )
     assert process.stdout is not None
     try:
-        seen = [process.stdout.readline() for _ in range(12)]
+        seen = [process.stdout.readline() for _ in range(24)]
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
     finally:

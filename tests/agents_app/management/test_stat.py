@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from agents_app.clock import local
-from agents_app.models import Agent, Schedule, Scheduler, Tenant
+from agents_app.models import Agent, Schedule, Scheduler, Tenant, WorkItem
+from agents_app.runs import why_waiting
 from tests.agents_app.fleet import NOON, Fleet, at
 from tests.agents_app.management.calling import call
 
@@ -18,7 +19,7 @@ def _of(name: str) -> dict[str, object]:
 def test_an_empty_installation_is_a_stopped_scheduler_without_agents(db: None):
     said = call("stat")
     assert said.code == 0
-    assert said.out.startswith("scheduler stopped; 0 checks, 0 triggers")
+    assert said.out.startswith("scheduler stopped\n0 checks, 0 triggers")
     assert "no agents yet" in said.out
     report = call("stat", "--json").json
     assert (report["scheduler"]["state"], report["agents"]) == ("stopped", [])
@@ -57,11 +58,29 @@ def test_each_agent_has_one_of_four_states(fleet: Fleet):
     agents = call("stat", "--json").json["agents"]
     assert {agent["name"]: (agent["state"], agent["note"]) for agent in agents} == {
         "fine": ("enabled", ""),
-        "resting": ("paused", "too loud"),
+        "resting": ("paused", "the agent is paused: too loud"),
         "small": ("disabled", "the agent's scale is 0"),
         "gone": ("disabled", "the agent's directory is missing"),
         "broken": ("invalid", "agents/broken/SKILL.md:3: no"),
     }
+
+
+def test_the_note_of_an_agent_says_why_its_work_waits(fleet: Fleet):
+    """A budget, and the error that put work back into the queue, such as Docker that is away."""
+    away = "Docker is not reachable at unix:///var/run/docker.sock"
+    waiting = fleet.enqueue(fleet.agent(scale=1))
+    waiting = fleet.enqueue(waiting.agent)
+    WorkItem.objects.filter(pk=waiting.pk).update(reason=away)
+    fleet.agent("spent", over_budget_until=at(days=2))
+    notes = {each["name"]: each["note"] for each in call("stat", "--json").json["agents"]}
+    assert notes["reporter"] == away
+    assert notes["spent"].startswith("the agent's budget is used up until 2026-03-04")
+    assert f"reporter: {away}\n" in call("stat").out
+    waiting.refresh_from_db()
+    assert why_waiting(waiting) == away
+    Tenant.objects.update(paused_at=NOON, pause_note="night")
+    paused = {each["note"] for each in call("stat", "--json").json["agents"]}
+    assert paused == {"the scheduler is paused: night"}
 
 
 def test_an_agents_slots_and_queue_are_counted(fleet: Fleet):

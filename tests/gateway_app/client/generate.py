@@ -4,10 +4,10 @@ import json
 import subprocess
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import Any
 
+from agents_app import __version__
 from agents_app.conf import ROOT
 
 DOCUMENT = ROOT / "docs" / "reference" / "openapi.json"
@@ -80,10 +80,9 @@ def _without_default_bodies(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_project(source: Path) -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    (source / "pyproject.toml").write_text(PYPROJECT.format(version=version, package=PACKAGE))
+    (source / "pyproject.toml").write_text(PYPROJECT.format(version=__version__, package=PACKAGE))
     (source / PACKAGE / "py.typed").touch()
-    (source / "README.md").write_text(README.format(version=version))
+    (source / "README.md").write_text(README.format(version=__version__))
 
 
 def _build_wheel(source: Path, target: Path) -> str:

