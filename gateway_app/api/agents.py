@@ -12,7 +12,7 @@ from pydantic import Field
 
 from agents_app.accounts import removal
 from agents_app.models import Agent, Run, Schedule, Tenant, WorkItem
-from agents_app.reports import agent_note, agent_state, in_project
+from agents_app.reports import agent_note, agent_state, in_project, read_queued_reasons
 from agents_app.runs import control
 from agents_app.signals import messages
 from gateway_app.access import TO_ADMINISTER, TO_OPERATE, TO_READ, Caller, answers, caller_of
@@ -216,12 +216,13 @@ def agent_shapes(tenant: Tenant, agents: Sequence[Agent]) -> list[AgentShape]:
     queued = work_of(tenant).filter(agent__in=keys, state=WorkItem.State.QUEUED).order_by()
     depths = dict(queued.values_list("agent_id").annotate(Count("pk")))
     fires = _next_fires(tenant, keys)
+    reasons = read_queued_reasons(agents)
     last = _last_runs(tenant, keys)
     return [
         AgentShape(
             **{name: getattr(agent, name) for name in _SAME},
             state=cast("AgentState", agent_state(agent)),
-            note=agent_note(agent),
+            note=agent_note(agent, reasons.get(agent.pk)),
             running=states.get((agent.pk, Run.State.RUNNING), 0),
             pending=states.get((agent.pk, Run.State.PENDING), 0),
             queue_depth=depths.get(agent.pk, 0),

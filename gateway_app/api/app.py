@@ -38,8 +38,10 @@ in to the admin may use their session, with the CSRF token on all methods except
 
 Signals are for running agents only, with the token that Drover gave to the run.
 
-Times are seconds since 1970 in UTC. Long lists are paged: `next_cursor` of one page is `cursor` of
-the next. All errors have one form: `{"error": {"code": ..., "message": ...}}`.
+Times are seconds since 1970 in UTC. If the query of a request has `times=iso`, its response or
+stream has them as ISO 8601 text, such as `2026-11-18T08:00:00Z`. Long lists are paged:
+`next_cursor` of one page is `cursor` of the next. All errors have one form:
+`{"error": {"code": ..., "message": ...}}`.
 
 Streams are Server-Sent Events. A broken stream is resumed with `Last-Event-ID`: no event that is
 still stored is missed, and none is sent twice. The stream ends after `event: error`.

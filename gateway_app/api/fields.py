@@ -4,16 +4,21 @@ import math
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from django.http import HttpRequest
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
     ValidationInfo,
+    WrapSerializer,
     model_validator,
 )
 
+from agents_app.clock import iso
 from agents_app.names import unknown_field
 from gateway_app.access import sentence_error
 
@@ -72,9 +77,27 @@ Seconds = Annotated[float, Field(ge=0, le=LAST_SECOND, allow_inf_nan=False)]
 SecondsOrTime = Annotated[
     Seconds, BeforeValidator(_seconds_of_text, json_schema_input_type=Seconds | datetime)
 ]
-Epoch = Annotated[
-    int, BeforeValidator(_epoch_of_time), Field(description="Seconds since 1970 in UTC.")
-]
+TIMES = "times"
+ISO_TIMES = "iso"
+
+
+def wants_iso_times(request: HttpRequest) -> bool:
+    """Whether the query has `times=iso`; the default is `times=epoch`."""
+    return request.GET.get(TIMES) == ISO_TIMES
+
+
+def _as_asked(value: Any, render: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
+    request = (info.context or {}).get("request")
+    if request is not None and isinstance(value, int | float) and wants_iso_times(request):
+        return iso(moment(value))
+    return render(value)
+
+
+# A lambda, because the annotation of a return value would replace the type in OpenAPI.
+_TIME = WrapSerializer(lambda value, render, info: _as_asked(value, render, info))
+_EPOCH_TEXT = "Seconds since 1970 in UTC; with `?times=iso` ISO 8601 text."
+Epoch = Annotated[int, BeforeValidator(_epoch_of_time), _TIME, Field(description=_EPOCH_TEXT)]
+ExactEpoch = Annotated[float, _TIME, Field(description=_EPOCH_TEXT)]
 
 
 class Payload(BaseModel):
@@ -100,7 +123,7 @@ class Filters(BaseModel):
     def _only_known(cls, value: Any, info: ValidationInfo) -> Any:
         request = (info.context or {}).get("request")
         if request is not None:
-            refuse_unknown(request.GET, set(cls.model_fields))
+            refuse_unknown(request.GET, {*cls.model_fields, TIMES})
         return value
 
 

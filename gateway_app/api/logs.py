@@ -13,7 +13,7 @@ from agents_app.models import Run
 from agents_app.output import LogLine, LogReader
 from gateway_app.access import TO_READ, answers, caller_of, problem
 from gateway_app.api.event_streams import last_event_id, streamed
-from gateway_app.api.fields import LARGEST_KEY, Filters, Shape
+from gateway_app.api.fields import LARGEST_KEY, ExactEpoch, Filters, Shape, wants_iso_times
 from gateway_app.api.tenant_rows import find_run, output_of
 from gateway_app.streams import OutputRequest, start_stream, subscriber_of
 
@@ -23,7 +23,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 class LineShape(Shape):
     number: int
-    at: float = Field(description="Seconds since 1970 in UTC.")
+    at: ExactEpoch
     stream: Literal["stdout", "stderr", "marker"]
     text: str
 
@@ -92,7 +92,9 @@ def follow_lines(request: HttpRequest, run_id: int, filters: Query[FollowFilters
     run = find_run(caller_of(request).tenant, run_id)
     after = last_event_id(request, filters.last_event_id)
     seen = -1 if after is None else after
-    wanted = OutputRequest(subscriber_of(request), run.pk, seen, filters.styled)
+    wanted = OutputRequest(
+        *(subscriber_of(request), run.pk, seen, filters.styled), iso_times=wants_iso_times(request)
+    )
     return start_stream(request, wanted)
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from agents_app.events import newest_entry_id
 from gateway_app.access import TO_READ, Invalid, answers, caller_of
 from gateway_app.api.event_streams import last_event_id, streamed
-from gateway_app.api.fields import LARGEST_KEY, Filters
+from gateway_app.api.fields import LARGEST_KEY, Filters, wants_iso_times
 from gateway_app.api.tenant_rows import find_agent, find_run
 from gateway_app.streams import (
     COMPLETED,
@@ -53,7 +53,8 @@ def stream_notifications(request: HttpRequest, filters: Query[NotificationFilter
         find_run(tenant, filters.run_id)
     everything = filters.events == "all"
     wanted = JournalFilter(
-        tenant.pk, everything, _kinds(filters.kinds, everything), filters.agent, filters.run_id
+        *(tenant.pk, everything, _kinds(filters.kinds, everything), filters.agent, filters.run_id),
+        iso_times=wants_iso_times(request),
     )
     subscriber = subscriber_of(request)
     return start_stream(request, NotificationRequest(subscriber, wanted, _after(request, filters)))

@@ -6,6 +6,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 import structlog
+from django.core.exceptions import TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, path, re_path
@@ -15,6 +16,7 @@ from structlog.contextvars import bound_contextvars
 from agents_app.events import trace_id_of
 from gateway_app.access import NOTHING_HERE, problem
 from gateway_app.api.docs import asset
+from gateway_app.api.fields import ISO_TIMES, TIMES
 
 log = structlog.get_logger("drover.api")
 View = Callable[..., HttpResponseBase]
@@ -58,13 +60,23 @@ def _respond(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> Htt
     try:
         # Read first, or a form would be parsed; asgi/body_limit.py limits the size.
         _ = request.body
-        response = view(request, *args, **kwargs)
+        response = _refuse_other_times(request) or view(request, *args, **kwargs)
     except Http404:
         response = problem(404, "not_found", NOTHING_HERE)
     if response.status_code == HttpResponseNotAllowed.status_code:
         response = _not_allowed(request, response)
     response.headers.setdefault("Cache-Control", "no-store")
     return response
+
+
+def _refuse_other_times(request: HttpRequest) -> HttpResponse | None:
+    try:
+        asked = request.GET.get(TIMES, ISO_TIMES)
+    except TooManyFieldsSent:
+        return None  # the operation answers that
+    if asked in {ISO_TIMES, "epoch"}:
+        return None
+    return problem(400, "invalid", f"times: {asked[:80]!r} is not known: use iso or epoch")
 
 
 def _not_allowed(request: HttpRequest, response: HttpResponseBase) -> HttpResponse:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from agents_app.events import TailEntry
@@ -26,6 +25,7 @@ class JournalFilter:
     kinds: frozenset[str] = frozenset()
     agent: str | None = None
     run_id: int | None = None
+    iso_times: bool = False
 
     def events(self, entries: Iterable[TailEntry]) -> bytes:
         mine = (entry for entry in entries if entry.tenant_id == self.tenant_id)
@@ -37,20 +37,23 @@ class JournalFilter:
             return b""
         if self.agent not in {None, entry.agent} or self.run_id not in {None, entry.run_id}:
             return b""
-        more = {"at": _epoch(entry.at), "detail": entry.detail} if self.everything else {}
-        return sse.event("notification", {"kind": kind, **_of_run(entry), **more}, entry.id)
+        at = sse.time(entry.at, iso_times=self.iso_times)
+        more = {"at": at, "detail": entry.detail} if self.everything else {}
+        run = _of_run(entry, iso_times=self.iso_times)
+        return sse.event("notification", {"kind": kind, **run, **more}, entry.id)
 
 
-def _of_run(entry: TailEntry) -> dict[str, Any]:
+def _of_run(entry: TailEntry, *, iso_times: bool) -> dict[str, Any]:
     """The run as it was when the entry was written: its row may have changed since."""
+    finished_at = sse.time(entry.finished_at, iso_times=iso_times)
     ended = KINDS.get(entry.name) in {COMPLETED, FAILED}
     return {
         "task_id": entry.schedule_id,
         "run_id": entry.run_id,
         "agent_id": entry.agent,
         "status": _status(entry),
-        "started_at": _epoch(entry.started_at),
-        "completed_at": _epoch(entry.finished_at) if ended else None,
+        "started_at": sse.time(entry.started_at, iso_times=iso_times),
+        "completed_at": finished_at if ended else None,
         "result_summary": summary(entry.result_summary or "") if ended else "",
         "error": summary(entry.error or "") if ended else "",
     }
@@ -60,7 +63,3 @@ def _status(entry: TailEntry) -> str | None:
     if entry.name not in KINDS:
         return None
     return "running" if entry.name == STARTED else entry.name.removeprefix("run.")
-
-
-def _epoch(at: datetime | None) -> int | None:
-    return None if at is None else int(at.timestamp())

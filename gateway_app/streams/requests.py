@@ -38,6 +38,7 @@ class OutputRequest:
     run_id: int
     after: int = -1
     styled: bool = False
+    iso_times: bool = False
 
 
 StreamRequest = NotificationRequest | OutputRequest

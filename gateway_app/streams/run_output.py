@@ -3,7 +3,9 @@
 from collections.abc import AsyncGenerator
 from functools import partial
 from time import monotonic
+from typing import Any
 
+from agents_app.clock import iso
 from agents_app.output import LogLine, LogReader, Progress
 from gateway_app.streams import sse
 from gateway_app.streams.hub import Hub
@@ -35,40 +37,41 @@ async def _new_events(
     hub: Hub, request: OutputRequest, reader: LogReader, progress: Progress, buffer: SendBuffer
 ) -> AsyncGenerator[bytes, None]:
     while reader.seq < progress.seq and not buffer.is_closed:
-        yield await hub.read(partial(_page, reader, request.styled))
+        yield await hub.read(partial(_page, reader, request))
         if reader.is_at_end:
             # Otherwise a stream whose rows were removed would read again and again.
             reader.seq = max(reader.seq, progress.seq)
     if progress.ended:
-        yield await hub.read(partial(_rest, reader, request.styled))
-        buffer.close(_end(progress) if progress.state else sse.GONE)
+        yield await hub.read(partial(_rest, reader, request))
+        buffer.close(_end(progress, request) if progress.state else sse.GONE)
 
 
-def _page(reader: LogReader, styled: bool) -> bytes:
+def _page(reader: LogReader, request: OutputRequest) -> bytes:
     lines = reader.page()
-    if styled and reader.is_at_end:
+    if request.styled and reader.is_at_end:
         lines += reader.unfinished(ended=False)
-    return _events(lines, styled)
+    return _events(lines, request)
 
 
-def _rest(reader: LogReader, styled: bool) -> bytes:
-    return _events(reader.unfinished(ended=True), styled)
+def _rest(reader: LogReader, request: OutputRequest) -> bytes:
+    return _events(reader.unfinished(ended=True), request)
 
 
-def _events(lines: list[LogLine], styled: bool) -> bytes:
+def _events(lines: list[LogLine], request: OutputRequest) -> bytes:
     """An open line has no id: a client that resumes after it gets the line again."""
     return b"".join(
-        sse.event(
-            "line",
-            line.as_styled() if styled else line.as_plain(),
-            None if line.open else line.number,
-        )
+        sse.event("line", _line(line, request), None if line.open else line.number)
         for line in lines
     )
 
 
-def _end(progress: Progress) -> bytes:
-    finished_at = progress.finished_at and int(progress.finished_at.timestamp())
+def _line(line: LogLine, request: OutputRequest) -> dict[str, Any]:
+    shown = line.as_styled() if request.styled else line.as_plain()
+    return shown | {"at": iso(line.at)} if request.iso_times else shown
+
+
+def _end(progress: Progress, request: OutputRequest) -> bytes:
+    finished_at = sse.time(progress.finished_at, iso_times=request.iso_times)
     return sse.event(
         "end",
         {

@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
+
+from agents_app.clock import iso
 
 CONTENT_TYPE = "text/event-stream"
 HEARTBEAT = b": heartbeat\n\n"
@@ -13,6 +16,13 @@ def event(name: str, data: Mapping[str, Any], key: int | None = None) -> bytes:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     last = "" if key is None else f"id: {key}\n"
     return f"event: {name}\ndata: {text}\n{last}\n".encode()
+
+
+def time(at: datetime | None, *, iso_times: bool) -> int | str | None:
+    """Whole seconds since 1970, or the same as ISO 8601 text."""
+    if at is None:
+        return None
+    return iso(at.replace(microsecond=0)) if iso_times else int(at.timestamp())
 
 
 def opened(key: int | None = None) -> bytes:
