@@ -121,13 +121,26 @@ _FLOWER = [
         "permission": "agents_app.admin.machines.may_open_flower",
     }
 ] * CONF.flower
-_DUTIES = [
-    _table("update", "django_celery_beat.periodictask"),
-    _table("avg_pace", "django_celery_beat.intervalschedule"),
-    _table("calendar_clock", "django_celery_beat.crontabschedule"),
-    _table("alarm", "django_celery_beat.clockedschedule"),
-    _table("wb_sunny", "django_celery_beat.solarschedule"),
-]
+_CELERY_TABLES = (
+    "periodictask",
+    "crontabschedule",
+    "intervalschedule",
+    "solarschedule",
+    "clockedschedule",
+)
+# The tables of Celery's scheduler have one entry in the sidebar, and tabs on their pages.
+_CELERY = {**_table("update", "django_celery_beat.periodictask"), "title": "Celery"}
+_CELERY_TABS = {
+    "models": [
+        each
+        for name in _CELERY_TABLES
+        for each in (
+            f"django_celery_beat.{name}",
+            {"name": f"django_celery_beat.{name}", "detail": True},
+        )
+    ],
+    "items": [_table("", f"django_celery_beat.{name}") for name in _CELERY_TABLES],
+}
 _ACCOUNTS = [
     _table("domain", "agents_app.tenant"),
     _table("person", "auth.user"),
@@ -182,6 +195,7 @@ UNFOLD: dict[str, Any] = {
             "950": "oklch(26% .045 194)",
         }
     },
+    "TABS": [_CELERY_TABS],
     "SIDEBAR": {
         "show_search": True,
         "show_all_applications": False,
@@ -195,9 +209,8 @@ UNFOLD: dict[str, Any] = {
             },
             {"title": "Integrations", "separator": True, "items": _INTEGRATIONS},
             {"title": "History", "separator": True, "items": _HISTORY},
-            {"title": "System", "separator": True, "items": _SYSTEM + _FLOWER},
-            {"title": "System duties", "separator": True, "collapsible": True, "items": _DUTIES},
-            {"title": "Accounts", "separator": True, "collapsible": True, "items": _ACCOUNTS},
+            {"title": "System", "separator": True, "items": [*_SYSTEM, _CELERY, *_FLOWER]},
+            {"title": "Accounts", "separator": True, "items": _ACCOUNTS},
         ],
     },
 }

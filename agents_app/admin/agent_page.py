@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from agents_app.admin.base import may_see
-from agents_app.admin.formatting import link_to, when
+from agents_app.admin.formatting import link_to, webhook_url, when
 from agents_app.admin.markdown import as_html
 from agents_app.admin.summaries import (
     AgentSummary,
@@ -62,6 +62,16 @@ def _queued(agent: Agent, now: datetime) -> dict[str, Any]:
 def _unread(agent: Agent, now: datetime) -> dict[str, Any]:
     unread = agent.messages.filter(read_at__isnull=True).order_by("id")[:MOST_QUEUED]
     return {"unread": [(link_to(each), each, when(each.created_at, now)) for each in unread]}
+
+
+def webhooks_of(request: HttpRequest, agent: Agent) -> dict[str, Any]:
+    """The page and the URL of each source that starts the agent, for users who may see them."""
+    if not may_see(request, "webhooksource"):
+        return {}
+    names = {str(each.get("source", "")) for each in agent.webhooks}
+    found = agent.tenant.webhook_sources.filter(name__in=names, removed_at__isnull=True)
+    shown = [(link_to(source), webhook_url(request, source)) for source in found.order_by("name")]
+    return {"webhook_sources": shown}
 
 
 def definition_of(agent: Agent) -> dict[str, Any]:

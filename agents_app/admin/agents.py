@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 
 from agents_app.accounts import removal
 from agents_app.admin.agent_history import history_of
-from agents_app.admin.agent_page import definition_of, present_of
-from agents_app.admin.base import Act, RecordAdmin, Verb, act_url, utc_now
+from agents_app.admin.agent_page import definition_of, present_of, webhooks_of
+from agents_app.admin.base import Act, Done, RecordAdmin, Verb, act_url, utc_now
 from agents_app.admin.filters import ProjectFilter
 from agents_app.admin.formatting import link_to
 from agents_app.admin.summaries import AgentSummary, with_counts
@@ -24,11 +24,12 @@ from agents_app.runs import control, why_waiting
 # --- verbs ----------------------------------------------------------------------------------
 
 
-def _run(agent: Agent, act: Act) -> str:
+def _run(agent: Agent, act: Act) -> Done:
     item = control.run_agent(agent, act.by, act.now, prompt=act.text)
     if item.state == WorkItem.State.QUEUED:
-        return f"{agent}: work item {item.pk} is queued: {why_waiting(item)}"
-    return format_html("{}: started {}", agent, link_to(item.runs.latest("id")))
+        return Done(f"{agent}: work item {item.pk} is queued: {why_waiting(item)}", item)
+    run = item.runs.latest("id")
+    return Done(format_html("{}: started {}", agent, link_to(run)), run)
 
 
 def _pause(agent: Agent, act: Act) -> str:
@@ -141,6 +142,7 @@ class AgentAdmin(RecordAdmin):
         return {
             **self._present(request, agent),
             **definition_of(agent),
+            **webhooks_of(request, agent),
             "history": history_of(agent, now),
             "own_buttons": True,
         }
@@ -172,7 +174,10 @@ class AgentAdmin(RecordAdmin):
         return format_html('<strong>{}</strong><span class="{}">{}</span>', agent, kind, below)
 
     def state(self, agent: Agent) -> SafeString:
-        return AgentSummary(agent, utc_now()).badge
+        summary = AgentSummary(agent, utc_now())
+        # The error of a file is below the name.
+        note = "" if agent.definition_error else summary.note
+        return format_html('{}<span class="dv-note">{}</span>', summary.badge, note)
 
     @admin.display(ordering="running")
     def slots(self, agent: Agent) -> SafeString:

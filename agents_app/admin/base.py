@@ -50,13 +50,22 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
+class Done:
+    """The result of a verb: the message to show, and the row whose page is opened next."""
+
+    text: str
+    opens: Model | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verb:
-    """A button on a row's page and an action in the list; `do` returns the message to show."""
+    """A button on a row's page and an action in the list; `do` returns the message to show, or
+    also the row that the verb made."""
 
     name: str
     label: str
     icon: str
-    do: Callable[[Any, Act], str]
+    do: Callable[[Any, Act], str | Done]
     fits: Callable[[Any], bool] = lambda _row: True
     asks: str = ""
     asks_until: str = ""
@@ -92,7 +101,7 @@ class NamedPages(ModelAdmin):  # type: ignore[misc]
     def _row_name(self, row: Model) -> str:
         """`Run 54`; the name of an agent is not capitalised."""
         text = str(row)
-        return capfirst(text) if text.startswith(str(self.opts.verbose_name)) else text
+        return capfirst(text) if text.startswith(f"{self.opts.verbose_name} ") else text
 
     @property
     def page_name(self) -> str:
@@ -200,7 +209,8 @@ class DroverAdmin(NamedPages):
         verb = next((verb for verb in self.verbs if verb.name == verb_name), None)
         if row is None or verb is None:
             raise Http404
-        self.perform(request, verb, [row])
+        if opened := self.perform(request, verb, [row]):
+            return redirect(page_of(opened))
         exists = self.get_queryset(request).filter(pk=object_id).exists()
         listing = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
         return redirect(_next_page(request, page_of(row) if exists else listing))
@@ -214,16 +224,21 @@ class DroverAdmin(NamedPages):
             raise PermissionDenied
         return row
 
-    def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
-        """Applies the verb to each row separately: a refusal of one does not affect the others."""
+    def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> Model | None:
+        """Applies the verb to each row separately: a refusal of one does not affect the others.
+
+        Returns the row that a verb on a single row made, if the user may see it."""
         texts = (_form_text(request, name) for name in ("text", "until"))
         act = Act(request.user.get_username(), utc_now(), *texts)
         results = [_result(verb, row, act) for row in rows]
-        for level, text in results[:MOST_MESSAGES]:
-            self.message_user(request, text, level)
+        for level, done in results[:MOST_MESSAGES]:
+            self.message_user(request, done.text, level)
         if len(results) > MOST_MESSAGES:
             refused = sum(level == messages.ERROR for level, _ in results)
             self.message_user(request, f"{verb.label}: {len(results)} rows, {refused} refused")
+        opened = results[0][1].opens if len(results) == 1 else None
+        visible = opened is not None and may_see(request, opened._meta.model_name or "")
+        return opened if visible else None
 
     def page(self, _request: HttpRequest, _row: Any) -> dict[str, Any]:
         """The context of `page_template`; the row is None on the page that adds one."""
@@ -271,16 +286,20 @@ def _form_text(request: HttpRequest, name: str) -> str:
     return request.POST.get(name, "").replace("\0", "").replace("\r\n", "\n").strip()
 
 
-def _result(verb: Verb, row: Model, act: Act) -> tuple[int, str]:
+def _result(verb: Verb, row: Model, act: Act) -> tuple[int, Done]:
     try:
-        return messages.SUCCESS, verb.do(row, act)
+        done = verb.do(row, act)
     except DroverError as error:
-        return messages.ERROR, f"{row}: {error}"
+        return messages.ERROR, Done(f"{row}: {error}")
+    return messages.SUCCESS, done if isinstance(done, Done) else Done(done)
 
 
-def _list_action(verb: Verb) -> Callable[..., None]:
-    def act(model_admin: DroverAdmin, request: HttpRequest, rows: Iterable[Model]) -> None:
-        model_admin.perform(request, verb, rows)
+def _list_action(verb: Verb) -> Callable[..., HttpResponse | None]:
+    def act(
+        model_admin: DroverAdmin, request: HttpRequest, rows: Iterable[Model]
+    ) -> HttpResponse | None:
+        opened = model_admin.perform(request, verb, rows)
+        return redirect(page_of(opened)) if opened else None
 
     act.__name__ = f"{verb.name}_selected"
     return admin.action(permissions=["act"], description=verb.label)(act)

@@ -1,4 +1,4 @@
-"""The calendar: the fires of the next five weeks, of all agents or of one."""
+"""The calendar: the fires of the next five weeks, of all agents, of one tenant or of one agent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import get_current_timezone_name
 
+from agents_app.admin.filters import number_in, tenant_choices
 from agents_app.admin.formatting import page_of
 from agents_app.admin.summaries import DEFAULT_SCHEDULE
 from agents_app.models import Agent, Schedule
@@ -91,14 +92,14 @@ class CalendarDay:
 
 
 def calendar_of(request: HttpRequest, now: datetime) -> dict[str, Any]:
-    """The context of the page; three queries, independent of the number of schedules."""
+    """The context of the page; four queries, independent of the number of schedules."""
     place = zone(get_current_timezone_name())
-    week = _number(request, "week", WEEKS - 1)
-    agent_id = _number(request, "agent")
+    week = number_in(request, "week", WEEKS - 1)
+    chosen = {name: number_in(request, name) for name in ("tenant", "agent")}
     today = now.astimezone(place).date()
     days = days_from(today + timedelta(days=DAYS * week), DAYS, place)
-    of_agent = Schedule.objects.filter(**{"agent": agent_id} if agent_id else {})
-    schedules = list(_armed(of_agent, days[-1].end)[: MOST_SCHEDULES + 1])
+    wanted = Schedule.objects.filter(**{name: key for name, key in chosen.items() if key})
+    schedules = list(_armed(wanted, days[-1].end)[: MOST_SCHEDULES + 1])
     columns = _columns(schedules[:MOST_SCHEDULES], days, place)
     return {
         "columns": [
@@ -109,17 +110,14 @@ def calendar_of(request: HttpRequest, now: datetime) -> dict[str, Any]:
         "week": week,
         "earlier": week - 1 if week else None,
         "later": week + 1 if week < WEEKS - 1 else None,
-        "agent_id": agent_id,
-        "agents": _agents(),
+        "agent_id": chosen["agent"],
+        "agents": _agents(chosen["tenant"]),
+        "tenant_id": chosen["tenant"],
+        "tenants": tenant_choices(),
         "no_fires": not any(lines for _, (lines, _) in columns),
         "too_many": MOST_SCHEDULES if len(schedules) > MOST_SCHEDULES else 0,
-        "paused": of_agent.filter(state=Schedule.State.PAUSED).count(),
+        "paused": wanted.filter(state=Schedule.State.PAUSED).count(),
     }
-
-
-def _number(request: HttpRequest, name: str, most: int = 2**53) -> int:
-    text = request.GET.get(name, "")
-    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 def _armed(schedules: QuerySet[Schedule], until: datetime) -> QuerySet[Schedule]:
@@ -127,10 +125,12 @@ def _armed(schedules: QuerySet[Schedule], until: datetime) -> QuerySet[Schedule]
     return armed.select_related("agent__tenant").defer("prompt").order_by("next_fire_at", "pk")
 
 
-def _agents() -> list[Agent]:
-    """The agents with active or paused schedules, for the selection."""
-    own = Schedule.objects.filter(state__in=("active", "paused")).values("agent")
-    found = Agent.objects.filter(pk__in=own).only("pk", "name").order_by("name")
+def _agents(tenant_id: int) -> list[Agent]:
+    """The agents with active or paused schedules, for the selection; 0: of all tenants."""
+    own = Schedule.objects.filter(state__in=("active", "paused"))
+    if tenant_id:
+        own = own.filter(tenant=tenant_id)
+    found = Agent.objects.filter(pk__in=own.values("agent")).only("pk", "name").order_by("name")
     return list(found[:MOST_AGENTS])
 
 

@@ -71,13 +71,13 @@ class DeliveryAdmin(RecordAdmin):
         # Bodies may have megabytes: only the page of one delivery reads them.
         return rows.defer("body", "headers", "decisions", "context")
 
-    def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> None:
+    def perform(self, request: HttpRequest, verb: Verb, rows: Iterable[Model]) -> Model | None:
         chosen = list(rows)
         if len(chosen) > MOST_AT_ONCE:
             text = f"{len(chosen)} deliveries selected: select at most {MOST_AT_ONCE}"
             self.message_user(request, text, messages.ERROR)
-            return
-        super().perform(request, verb, chosen)
+            return None
+        return super().perform(request, verb, chosen)
 
     # --- pages ------------------------------------------------------------------------------
 

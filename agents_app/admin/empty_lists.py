@@ -7,8 +7,14 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class EmptyList:
     title: str
+    # Code stands between backticks.
     text: str
     command: str = ""
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """The text in pieces, each with whether it is code."""
+        return [(piece, number % 2 == 1) for number, piece in enumerate(self.text.split("`"))]
 
 
 EMPTY_LISTS: Mapping[str, EmptyList] = {
@@ -138,6 +144,15 @@ EMPTY_LISTS: Mapping[str, EmptyList] = {
         "python manage.py token create NAME",
     ),
     "loginfailure": EmptyList("No failed logins", "Failed logins of the last day are listed here."),
+    "periodictask": EmptyList(
+        "No periodic tasks yet",
+        "Periodic tasks are the system duties of beat, which creates them at its start.",
+        "python manage.py up",
+    ),
+    "intervalschedule": EmptyList("No intervals yet", "Periodic tasks may use an interval."),
+    "crontabschedule": EmptyList("No crontabs yet", "Periodic tasks may use a crontab."),
+    "solarschedule": EmptyList("No solar events yet", "Periodic tasks may use a solar event."),
+    "clockedschedule": EmptyList("No clocked times yet", "Periodic tasks may use a single time."),
 }
 OTHER_LIST = EmptyList("No entries yet", "")
 

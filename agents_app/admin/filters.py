@@ -1,4 +1,4 @@
-"""Filters that several lists have: by tenant, by agent and by project directory."""
+"""Filters that several lists and pages have: by tenant, by agent and by project directory."""
 
 from typing import Any
 
@@ -44,6 +44,18 @@ class TenantFilter(admin.RelatedFieldListFilter):
 
     def has_output(self) -> bool:
         return len(self.lookup_choices) > 1 or bool(self.lookup_val)
+
+
+def tenant_choices() -> list[tuple[int, str]]:
+    """The key and name of each tenant for the filter of a page; empty if there is only one."""
+    found = list(Tenant.objects.order_by("name").values_list("pk", "name"))
+    return found if len(found) > 1 else []
+
+
+def number_in(request: HttpRequest, name: str, most: int = 2**53) -> int:
+    """The number that the query of the address has under the name; 0 if there is none."""
+    text = request.GET.get(name, "")
+    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 class ProjectFilter(admin.SimpleListFilter):

@@ -1,14 +1,18 @@
-"""Values as HTML or text: badges, links, times and durations; pure, with the time passed in."""
+"""Values as HTML or text: badges, links, times and durations; the time is passed in."""
 
 from datetime import datetime, timedelta
 
 from django.db.models import Model
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
+from agents_app.conf import CONF
+from agents_app.models import WebhookSource
 from agents_app.text import relative
+from agents_app.webhooks import sources
 
 NOTHING = SafeString('<span class="dv-nothing">-</span>')
 
@@ -26,6 +30,12 @@ def page_of(row: Model) -> str:
 
 def page_at(model_name: str, key: int) -> str:
     return reverse(f"admin:agents_app_{model_name}_change", args=[key])
+
+
+def webhook_url(request: HttpRequest, source: WebhookSource) -> str:
+    """The URL for the settings of the sender: on the public address, else on that of the page."""
+    base = CONF.public_url or request.build_absolute_uri("/").rstrip("/")
+    return base + sources.address_of(source)
 
 
 def link(url: str, text: object) -> SafeString:

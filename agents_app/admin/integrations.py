@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
-from agents_app.admin.formatting import badge, link_to, when
+from agents_app.admin.formatting import badge, link_to, webhook_url, when
 from agents_app.errors import ConfigError, DroverError, Refused
 from agents_app.models import NotifyTarget, WebhookSecret, WebhookSource
 from agents_app.notifications import target_label
@@ -145,14 +145,15 @@ class WebhookSourceAdmin(DroverAdmin):
         except DroverError as error:
             self.message_user(request, str(error), "error")
 
-    def page(self, _request: HttpRequest, source: WebhookSource | None) -> dict[str, Any]:
+    def page(self, request: HttpRequest, source: WebhookSource | None) -> dict[str, Any]:
         if source is None:
             return {}
         secrets = source.secrets.order_by("revoked_at", "-pk")
-        return {"secrets": [(link_to(s), s) for s in secrets], "address": self.address(source)}
+        url = webhook_url(request, source)
+        return {"secrets": [(link_to(s), s) for s in secrets], "webhook_url": url}
 
     def address(self, source: WebhookSource) -> str:
-        return f"/webhooks/{source.type}/{source.name}"
+        return sources.address_of(source)
 
     @admin.display(description="State")
     def shown_state(self, source: WebhookSource) -> SafeString:

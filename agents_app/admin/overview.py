@@ -1,5 +1,6 @@
 """The overview: numbers, warnings, activity, agents, runs and next fires of the whole fleet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -41,7 +42,7 @@ def overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context["warnings"] = warnings(tenants, now, partial(may_see, request))
     context["cards"] = []
     if may_see(request, "run"):
-        context |= _runs(request, now)
+        context |= _runs(request, tenants, now)
     if may_see(request, "schedule"):
         schedules = _next_schedules()
         context["next_fires"] = schedule_summaries(schedules, now)
@@ -57,7 +58,7 @@ def overview(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     return context
 
 
-def _runs(request: HttpRequest, now: datetime) -> dict[str, Any]:
+def _runs(request: HttpRequest, tenants: Sequence[Tenant], now: datetime) -> dict[str, Any]:
     runs = Run.objects.select_related("agent", "schedule").order_by("-id")
     cards, live = run_cards(now), live_runs()
     latest = [run.run_id for run in live[:LISTED_ROWS]]
@@ -65,7 +66,7 @@ def _runs(request: HttpRequest, now: datetime) -> dict[str, Any]:
         "cards": cards,
         "running": run_summaries(runs.filter(pk__in=latest), now),
         "recent": run_summaries(runs.filter(slot__isnull=True)[:LISTED_ROWS], now),
-        "activity": activity(request.GET.get("hours"), live, int(cards[1].number), now),
+        "activity": activity(request, tenants, live, int(cards[1].number), now),
     }
 
 

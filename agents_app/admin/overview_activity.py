@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.http import HttpRequest
+
+from agents_app.admin.filters import number_in
 from agents_app.admin.line_charts import LineChart, chart
 from agents_app.admin.overview_agents import names_of
 from agents_app.admin.timeline import (
@@ -15,7 +18,7 @@ from agents_app.admin.timeline import (
     marks,
     window_of,
 )
-from agents_app.models import MachineSnapshot, Run
+from agents_app.models import MachineSnapshot, Run, Tenant
 from agents_app.reports import RunGroup, group_ended_runs, measure_firing_lateness
 
 MOST_LIVE = 500
@@ -23,9 +26,20 @@ MOST_LIVE = 500
 MOST_SNAPSHOTS = 3000
 
 
-def activity(hours: str | None, live: Sequence[Live], queued: int, now: datetime) -> dict[str, Any]:
-    window = window_of(hours, now)
-    piles = group_ended_runs(window.since, window.piece_seconds)
+def activity(
+    request: HttpRequest,
+    tenants: Sequence[Tenant],
+    live: Sequence[Live],
+    queued: int,
+    now: datetime,
+) -> dict[str, Any]:
+    """The runs of all tenants, or of the one in the address; machines store only the queue of all
+    tenants."""
+    window = window_of(request.GET.get("hours"), now)
+    asked = number_in(request, "tenant")
+    tenant_id = next((tenant.pk for tenant in tenants if tenant.pk == asked), None)
+    piles = group_ended_runs(window.since, window.piece_seconds, tenant_id)
+    live = [run for run in live if tenant_id in {None, run.tenant_id}]
     runs, left_out = busiest(piles, live)
     shown = lanes(piles, live, names_of(runs), runs, window)
     return {
@@ -34,9 +48,11 @@ def activity(hours: str | None, live: Sequence[Live], queued: int, now: datetime
         "marks": marks(window),
         "lanes": shown,
         "lanes_left_out": left_out,
+        "tenant_id": tenant_id,
+        "tenants": [(tenant.pk, tenant.name) for tenant in tenants] if len(tenants) > 1 else [],
         "charts": [
-            _queue_chart(window, queued),
-            _lateness_chart(window),
+            *([] if tenant_id else [_queue_chart(window, queued)]),
+            _lateness_chart(window, tenant_id),
             _wait_chart(piles, window),
         ],
     }
@@ -46,12 +62,12 @@ def live_runs() -> list[Live]:
     """Unfinished runs, latest first."""
     # Sorted in Python: with ORDER BY SQLite would read all runs.
     unfinished = Run.objects.filter(slot__isnull=False).order_by()
-    columns = ("agent_id", "pk", "state", "started_at", "created_at")
+    columns = ("agent_id", "pk", "state", "tenant_id", "started_at", "created_at")
     found = [
-        Live(agent_id, run_id, state, started_at or created_at)
-        for agent_id, run_id, state, started_at, created_at in unfinished.values_list(*columns)[
-            :MOST_LIVE
-        ]
+        Live(agent_id, run_id, state, started_at or created_at, tenant_id)
+        for agent_id, run_id, state, tenant_id, started_at, created_at in unfinished.values_list(
+            *columns
+        )[:MOST_LIVE]
     ]
     return sorted(found, key=lambda run: -run.run_id)
 
@@ -65,8 +81,8 @@ def _queue_chart(window: TimelineWindow, queued: int) -> LineChart:
     return chart("Queued work items", [*known, (window.until, queued)], window, about=about)
 
 
-def _lateness_chart(window: TimelineWindow) -> LineChart:
-    late = measure_firing_lateness(window.since, window.piece_seconds)
+def _lateness_chart(window: TimelineWindow, tenant_id: int | None) -> LineChart:
+    late = measure_firing_lateness(window.since, window.piece_seconds, tenant_id)
     points = [(each.at, each.seconds) for each in late]
     about = "Longest delay between the due time of a schedule and its recording"
     return chart("Schedule lateness", points, window, unit="s", digits=2, about=about)

@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.paginator import Page
-from django.db.models import Case, Value, When
+from django.db.models import Case, QuerySet, Value, When
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -14,7 +15,7 @@ from agents_app.admin.formatting import badge, when
 from agents_app.admin.summaries import run_summaries
 from agents_app.errors import Refused
 from agents_app.models import WorkItem
-from agents_app.runs import control
+from agents_app.runs import control, why_waiting
 
 S = WorkItem.State
 
@@ -47,6 +48,30 @@ RANK = Case(When(state=S.QUEUED, then=Value(0)), When(state=S.ADMITTED, then=Val
 OPEN = (S.QUEUED, S.ADMITTED)
 
 
+class QueueFilter(admin.SimpleListFilter):
+    """Without a choice the list has only queued work items; a search finds those in any state."""
+
+    title = "state"
+    parameter_name = "state__exact"
+
+    def lookups(self, _request: HttpRequest, _model_admin: Any) -> list[tuple[str, str]]:
+        finished = [(value, label) for value, label in S.choices if value != S.QUEUED]
+        return [*finished, ("all", "All")]
+
+    def choices(self, changelist: Any) -> Any:
+        default, *others = super().choices(changelist)
+        return [{**default, "display": S.QUEUED.label}, *others]
+
+    def value(self) -> str | None:
+        chosen = super().value()
+        return None if chosen == S.QUEUED else chosen
+
+    def queryset(self, request: HttpRequest, work: QuerySet[WorkItem]) -> QuerySet[WorkItem]:
+        unchosen = "all" if request.GET.get(SEARCH_VAR) else S.QUEUED.value
+        chosen = self.value() or unchosen
+        return work if chosen == "all" else work.filter(state=chosen)
+
+
 class OpenFirst(EntryPaginator):
     """Pages in the order of RANK without sorting the whole table: an index finds the open work
     items, and the others are ordered by key."""
@@ -72,7 +97,7 @@ class WorkItemAdmin(RecordAdmin):
     verbs = (DROP, RESTORE)
     page_template = "drover/work_item.html"
     list_display = ["item", "agent", "shown_state", "reason", "trigger", "requested_by", "created"]
-    list_filter = ["state", "trigger", AGENT]
+    list_filter = [QueueFilter, "trigger", AGENT]
     list_select_related = ["agent"]
     ordering = [RANK, "-id"]
     search_fields = ["=id", "agent__name", "requested_by", "prompt"]
@@ -93,7 +118,8 @@ class WorkItemAdmin(RecordAdmin):
 
     def page(self, _request: HttpRequest, item: WorkItem) -> dict[str, Any]:
         runs = item.runs.select_related("agent", "schedule").order_by("-id")
-        return {"runs": run_summaries(runs, utc_now())}
+        waits = why_waiting(item) if item.state == S.QUEUED else ""
+        return {"runs": run_summaries(runs, utc_now()), "waits_because": waits}
 
     @admin.display(description="Work item", ordering="id")
     def item(self, item: WorkItem) -> str:

@@ -11,7 +11,7 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents_app.admin.base import Act, RecordAdmin, Verb, may_see, utc_now
+from agents_app.admin.base import Act, Done, RecordAdmin, Verb, may_see, utc_now
 from agents_app.admin.filters import AGENT
 from agents_app.admin.formatting import badge, link_to
 from agents_app.admin.log import end_of_log, requested_lines
@@ -36,10 +36,10 @@ def _stop(run: Run, act: Act) -> str:
     return f"Stopping {run}"
 
 
-def _rerun(run: Run, act: Act) -> str:
+def _rerun(run: Run, act: Act) -> Done:
     item = dispatch.enqueue_rerun(run, act.by, act.now)
-    new_run = item.runs.order_by("-pk").first()
-    return format_html("Rerun queued: {}", link_to(new_run or item))
+    made = item.runs.order_by("-pk").first() or item
+    return Done(format_html("Rerun queued: {}", link_to(made)), made)
 
 
 STOP = Verb(

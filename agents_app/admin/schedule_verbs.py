@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from django.utils.html import format_html
 
-from agents_app.admin.base import Act, Verb
+from agents_app.admin.base import Act, Done, Verb
 from agents_app.admin.formatting import exact, link_to
 from agents_app.errors import Refused
 from agents_app.models import Schedule
@@ -50,10 +50,10 @@ def _cancel(schedule: Schedule, act: Act) -> str:
     return f"{schedule} canceled{rest}"
 
 
-def _retry(schedule: Schedule, act: Act) -> str:
+def _retry(schedule: Schedule, act: Act) -> Done:
     item = edit.retry(schedule, act.by, act.now)
-    new_run = item.runs.order_by("-pk").first()
-    return format_html("{}: retry queued: {}", schedule, link_to(new_run or item))
+    made = item.runs.order_by("-pk").first() or item
+    return Done(format_html("{}: retry queued: {}", schedule, link_to(made)), made)
 
 
 def _has_failures(schedule: Schedule) -> bool:

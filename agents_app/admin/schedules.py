@@ -56,7 +56,6 @@ class ScheduleAdmin(DroverAdmin):
     ordering = ["agent__name", "name"]
     autocomplete_fields = ["agent"]
     actions_list = ["calendar"]
-    identity = ["agent", "name"]
     trigger = ["agent", "text", "timezone", "name", "anchor", "gap", "overlap_hour"]
     work = ["prompt", "overlap", "pause_after_failures"]
     punctuality = ["catch_up", "catch_up_window_seconds", "jitter_percent", "jitter_seconds"]
@@ -87,7 +86,7 @@ class ScheduleAdmin(DroverAdmin):
         return not fixed and super().has_change_permission(request, schedule)
 
     def get_readonly_fields(self, _request: HttpRequest, schedule: Any = None) -> list[str]:
-        return self.record + (self.identity if schedule else [])
+        return self.record + (["agent"] if schedule else [])
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Schedule]:
         return with_last_outcome(super().get_queryset(request))

@@ -22,6 +22,7 @@ from agents_app.admin.formatting import (
     when,
 )
 from agents_app.models import Agent, Firing, Run, Schedule, WorkItem
+from agents_app.reports import agent_note, oldest_queued_reason
 
 # The name of an unnamed schedule in a SKILL.md; it is not shown.
 DEFAULT_SCHEDULE = "default"
@@ -41,6 +42,7 @@ def with_counts(agents: QuerySet[Agent]) -> QuerySet[Agent]:
         last_state=Subquery(ended.values("state")[:1]),
         last_finished_at=Subquery(ended.values("finished_at")[:1]),
         next_fire_at=Subquery(armed.order_by("next_fire_at").values("next_fire_at")[:1]),
+        queued_reason=oldest_queued_reason(),
     )
 
 
@@ -76,7 +78,11 @@ class AgentSummary:
 
     @property
     def badge(self) -> SafeString:
-        return badge(self.state, self.agent.definition_error or self.agent.pause_note)
+        return badge(self.state, self.note)
+
+    @property
+    def note(self) -> str:
+        return agent_note(self.agent, self.agent.queued_reason)
 
     @property
     def slots(self) -> SafeString:

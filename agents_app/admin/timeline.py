@@ -81,6 +81,7 @@ class Live:
     run_id: int
     state: str
     began_at: datetime
+    tenant_id: int = 0
 
 
 def window_of(hours: str | None, now: datetime) -> TimelineWindow:

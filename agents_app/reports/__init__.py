@@ -20,7 +20,9 @@ from agents_app.reports.fleet import (
     agent_state,
     in_project,
     last_run,
+    oldest_queued_reason,
     read_fleet,
+    read_queued_reasons,
 )
 from agents_app.reports.provenance import Cause, read_cause_tree
 from agents_app.reports.statistics import (
@@ -49,10 +51,12 @@ __all__ = [
     "in_project",
     "last_run",
     "measure_firing_lateness",
+    "oldest_queued_reason",
     "read_audit",
     "read_cause_tree",
     "read_fleet",
     "read_latest_triggers",
+    "read_queued_reasons",
     "summarize_days",
     "summarize_runs",
 ]

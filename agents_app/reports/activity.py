@@ -38,8 +38,11 @@ class Lateness:
     count: int
 
 
-def group_ended_runs(since: datetime, interval_seconds: float) -> list[RunGroup]:
-    rows = _rows(_ENDED, [to_database_time(since), MOST_ROWS, interval_seconds])
+def group_ended_runs(
+    since: datetime, interval_seconds: float, tenant_id: int | None = None
+) -> list[RunGroup]:
+    """The runs of all tenants without a tenant."""
+    rows = _rows_of(_ENDED, tenant_id, since, interval_seconds)
     return [
         RunGroup(
             agent_id,
@@ -54,8 +57,11 @@ def group_ended_runs(since: datetime, interval_seconds: float) -> list[RunGroup]
     ]
 
 
-def measure_firing_lateness(since: datetime, interval_seconds: float) -> list[Lateness]:
-    rows = _rows(_LATENESS, [to_database_time(since), MOST_ROWS, interval_seconds])
+def measure_firing_lateness(
+    since: datetime, interval_seconds: float, tenant_id: int | None = None
+) -> list[Lateness]:
+    """The firings of all tenants without a tenant."""
+    rows = _rows_of(_LATENESS, tenant_id, since, interval_seconds)
     return [Lateness(from_database_time(at), _positive(late), count) for at, late, count in rows]
 
 
@@ -80,7 +86,7 @@ SELECT agent_id, state, count(*), min(coalesce(started_at, created_at)), max(fin
     max({ENGINE.seconds_between("created_at", "started_at")})
 FROM (
     SELECT id, agent_id, state, created_at, started_at, finished_at FROM drover_run
-    WHERE finished_at >= %s ORDER BY finished_at DESC LIMIT %s
+    WHERE finished_at >= %s{{of_tenant}} ORDER BY finished_at DESC LIMIT %s
 ) AS recent
 GROUP BY agent_id, state, {ENGINE.time_bucket("finished_at")}
 ORDER BY max(finished_at), max(id)"""  # noqa: S608
@@ -88,13 +94,22 @@ _LATENESS = f"""
 SELECT max(recorded_at), max({ENGINE.seconds_between("due_at", "recorded_at")}), count(*)
 FROM (
     SELECT due_at, recorded_at FROM drover_firing
-    WHERE recorded_at >= %s ORDER BY recorded_at DESC LIMIT %s
+    WHERE recorded_at >= %s{{of_tenant}} ORDER BY recorded_at DESC LIMIT %s
 ) AS recent
 GROUP BY {ENGINE.time_bucket("recorded_at")}
 ORDER BY max(recorded_at)"""  # noqa: S608
 _TRIGGERS = """
 SELECT DISTINCT agent_id, recent.trigger
 FROM (SELECT agent_id, drover_run.trigger FROM drover_run ORDER BY id DESC LIMIT %s) AS recent"""
+
+
+def _rows_of(
+    sql: str, tenant_id: int | None, since: datetime, interval_seconds: float
+) -> list[Any]:
+    """The statement over the rows of one tenant, or of all."""
+    one = [] if tenant_id is None else [tenant_id]
+    values = [to_database_time(since), *one, MOST_ROWS, interval_seconds]
+    return _rows(sql.format(of_tenant=" AND tenant_id = %s" if one else ""), values)
 
 
 def _rows(sql: str, values: list[Any]) -> list[Any]:

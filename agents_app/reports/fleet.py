@@ -1,5 +1,6 @@
 """The state of scheduler, agents and workers as values; reads only."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -19,7 +20,6 @@ from django.db.models import (
 )
 from django.db.models.functions import Concat
 
-from agents_app.clock import local
 from agents_app.conf import CONF
 from agents_app.models import (
     DEFAULT_TENANT,
@@ -30,7 +30,7 @@ from agents_app.models import (
     Worker,
     WorkItem,
 )
-from agents_app.runs import find_blocks, read_scheduler
+from agents_app.runs import blocked_because, read_scheduler
 
 M = TypeVar("M", bound=Model)
 
@@ -45,6 +45,8 @@ class SchedulerStatus:
     paused: bool
     paused_at: datetime | None
     pause_note: str
+    running: int
+    pending: int
     running_runs: int
     queue_depth: int
 
@@ -68,6 +70,7 @@ class AgentStatus:
     running: int
     pending: int
     queue_depth: int
+    work_queue_size: int
     queue_size: int
     last_run: LastRun | None
     next_fire_at: datetime | None
@@ -112,7 +115,10 @@ def read_scheduler_status(
         paused=tenant.paused_at is not None,
         paused_at=tenant.paused_at,
         pause_note=tenant.pause_note,
-        running_runs=sum(agent.running for agent in agents),
+        running=(running := sum(agent.running for agent in agents)),
+        pending=sum(agent.pending for agent in agents),
+        # The name of version 0.1.0, which scripts read.
+        running_runs=running,
         queue_depth=sum(agent.queue_depth for agent in agents),
     )
 
@@ -138,9 +144,10 @@ def in_project(rows: QuerySet[M], agent: str = "") -> QuerySet[M]:
 
 def read_agents(tenant_name: str, *, all_projects: bool = False) -> list[AgentStatus]:
     newest = Run.objects.filter(agent=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    agents = Agent.objects.filter(tenant__name=tenant_name).annotate(last_run_id=Subquery(newest))
-    if not all_projects:
-        agents = in_project(agents)
+    own = Agent.objects.filter(tenant__name=tenant_name).select_related("tenant")
+    agents = (own if all_projects else in_project(own)).annotate(
+        last_run_id=Subquery(newest), queued_reason=oldest_queued_reason()
+    )
     unfinished = Run.objects.filter(slot__isnull=False)
     running = _count(unfinished.filter(state=Run.State.RUNNING), "agent_id")
     pending = _count(unfinished.filter(state=Run.State.PENDING), "agent_id")
@@ -151,11 +158,12 @@ def read_agents(tenant_name: str, *, all_projects: bool = False) -> list[AgentSt
         AgentStatus(
             name=agent.name,
             state=agent_state(agent),
-            note=agent_note(agent),
+            note=agent_note(agent, agent.queued_reason),
             scale=agent.scale,
             running=running.get(agent.pk, 0),
             pending=pending.get(agent.pk, 0),
             queue_depth=queued.get(agent.pk, 0),
+            work_queue_size=agent.work_queue_size,
             queue_size=agent.work_queue_size,
             last_run=last_run(last.get(agent.last_run_id)),
             next_fire_at=fires.get(agent.pk) if agent.enabled else None,
@@ -173,14 +181,27 @@ def agent_state(agent: Agent) -> str:
     return "paused" if agent.paused_at else "enabled"
 
 
-def agent_note(agent: Agent) -> str:
+def agent_note(agent: Agent, queued_reason: str | None) -> str:
+    """The error of its file, or why its work waits: a pause, a used budget, or the error that put
+    its oldest work item back into the queue, such as Docker that is not reachable.
+
+    Every list, page and response has this text; the agent must have been read with its tenant."""
     if agent.definition_error:
         return agent.definition_error.splitlines()[0]
-    block = next(iter(find_blocks(agent)), None)
-    if block is None or block.code == "agent_paused":
-        return agent.pause_note
-    until = block.ends_at({"agent": agent})
-    return f"{block.text} until {local(until)}" if until else block.text
+    return blocked_because(agent, agent.tenant) or queued_reason or ""
+
+
+def oldest_queued_reason() -> Subquery:
+    """An annotation of agents: the reason of the oldest queued work item that has one."""
+    queued = WorkItem.objects.filter(agent=OuterRef("pk"), state=WorkItem.State.QUEUED)
+    return Subquery(queued.exclude(reason="").order_by("pk").values("reason")[:1])
+
+
+def read_queued_reasons(agents: Iterable[Agent]) -> dict[int, str]:
+    """The same reason by the key of each agent that has one."""
+    keys = [agent.pk for agent in agents]
+    found = Agent.objects.filter(pk__in=keys).annotate(queued_reason=oldest_queued_reason())
+    return dict(found.order_by().values_list("pk", "queued_reason"))
 
 
 def last_run(run: Run | None) -> LastRun | None:

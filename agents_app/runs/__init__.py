@@ -18,6 +18,7 @@ from agents_app.runs.job import TOKEN_PREFIX, Ending, Job, secret_hash
 from agents_app.runs.loans import LONGEST_WAIT
 from agents_app.runs.readiness import (
     SILENT_BEAT_SECONDS,
+    blocked_because,
     missing_processes,
     read_scheduler,
     scheduler_state,
@@ -44,6 +45,7 @@ __all__ = [
     "Ending",
     "Job",
     "Request",
+    "blocked_because",
     "control",
     "dispatch",
     "enqueue_in_transaction",

@@ -1,9 +1,10 @@
 """What a run requires before it starts: a worker, beat, and an agent that nothing blocks."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from agents_app.clock import local
-from agents_app.models import Agent, Scheduler, Worker, WorkItem
+from agents_app.models import Agent, Scheduler, Tenant, Worker, WorkItem
 from agents_app.runs.block_reasons import find_blocks
 
 SILENT_BEAT_SECONDS = 30
@@ -38,14 +39,25 @@ def read_scheduler(now: datetime) -> Scheduler:
     return Scheduler(**columns | {"state": scheduler_state(row, now)})
 
 
+def blocked_because(agent: Agent, tenant: Tenant, scheduler: Scheduler | None = None) -> str:
+    """The first block of the agent by these rows: its text, until when it holds if that is known,
+    and the note of a pause; empty: nothing blocks the agent."""
+    block = next(iter(find_blocks(agent, tenant, scheduler)), None)
+    if block is None:
+        return ""
+    rows: dict[str, Any] = {"agent": agent, "tenant": tenant}
+    until = block.ends_at(rows)
+    note = rows[block.row].pause_note if block.column == "paused_at" else ""
+    return block.text + (f" until {local(until)}" if until else "") + (f": {note}" if note else "")
+
+
 def why_waiting(item: WorkItem) -> str:
-    """Why a queued work item does not start yet: the block of its agent, and until when it holds
-    if that is known, or the number of items before it."""
+    """Why a queued work item does not start yet: the block of its agent, the error that put it
+    back into the queue, or the number of items before it."""
     agent = Agent.objects.select_related("tenant").get(pk=item.agent_id)
-    rows = (agent, agent.tenant, Scheduler.objects.filter(pk=1).first())
-    if block := next(iter(find_blocks(*rows)), None):
-        until = block.ends_at({"agent": agent, "tenant": agent.tenant})
-        return f"{block.text} until {local(until)}" if until else block.text
+    scheduler = Scheduler.objects.filter(pk=1).first()
+    if reason := blocked_because(agent, agent.tenant, scheduler) or item.reason:
+        return reason
     before = WorkItem.objects.filter(
         agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk
     ).count()

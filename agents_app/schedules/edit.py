@@ -95,6 +95,7 @@ def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) ->
         if schedule.state not in {S.ACTIVE, S.PAUSED}:
             raise Refused(f"a {schedule.state} schedule cannot be edited: create a new one")
         _refuse_if_defined_in_file(schedule, "change it")
+        known_name = schedule.name
         for column, value in changes.items():
             setattr(schedule, column, value)
         columns = set(changes)
@@ -104,6 +105,9 @@ def edit(known: Schedule, changes: Mapping[str, Any], by: str, now: datetime) ->
             set_next_fire(schedule, now)
             columns |= {"expression", "timezone", "one_shot", "interval_seconds", "next_fire_at"}
         _check(schedule)
+        if schedule.name != known_name:
+            lock_agents([schedule.agent_id])
+            _claim_name(schedule, now)
         schedule.save(update_fields=[*columns, "updated_at"])
         _record_event("schedule.edited", schedule, by, now, ", ".join(sorted(changes)))
         return schedule

@@ -270,7 +270,8 @@ class ProjectSpec:
     max_call_depth: Few = 3
     work_queue_size: Positive = 100
     resource_lock_timeout_seconds: Seconds = 1800.0
-    history_retention_days: Positive = 14
+    # None: as the default tenant, whose own default is 14.
+    history_retention_days: Positive | None = None
     gateway: GatewaySpec = field(default_factory=GatewaySpec)
     local: LocalSpec = field(default_factory=LocalSpec)
     webhooks: tuple[WebhookSourceSpec, ...] = ()

@@ -16,6 +16,11 @@ from agents_app.webhooks.refused import RefusedRequest, store_refused
 SHORTEST_SECRET = 8
 
 
+def address_of(source: WebhookSource) -> str:
+    """The path to which a sender posts the deliveries of the source."""
+    return f"/webhooks/{source.type}/{source.name}"
+
+
 def add_secret(
     source: WebhookSource, name: str, secret: str, by: str, now: datetime
 ) -> WebhookSecret:

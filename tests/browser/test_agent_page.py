@@ -40,6 +40,9 @@ def test_an_agent_is_run_with_a_prompt_and_its_page_is_updated(page: Page, stack
     page.get_by_label("Prompt (optional)").fill("first line\nsecond line")
     page.get_by_role("button", name="Run now").click()
     expect(page.locator("#main")).to_contain_text("talker: started")
+    page.wait_for_url("**/admin/runs/*/change/")
+    expect(page.locator("#dv-log")).to_contain_text("second line", timeout=20_000)
+    open_agent(page, stack)
     runs = page.locator("#dv-agent-now .dv-table", has_text="Duration")
     expect(runs).to_contain_text("succeeded", timeout=20_000)
     asked = "SELECT requested_by FROM drover_work_item WHERE prompt = ?"

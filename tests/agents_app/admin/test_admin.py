@@ -18,8 +18,9 @@ from agents_app.admin import machines
 from agents_app.admin.queue import WorkItemAdmin
 from agents_app.conf import CONF
 from agents_app.models import Agent, Run, Tenant, WorkItem
+from agents_app.runs import control
 from tests.agents_app.admin.visitors import fill, who_may
-from tests.agents_app.fleet import Fleet
+from tests.agents_app.fleet import NOON, Fleet
 
 NOUNS = [
     *("tenant", "agent", "schedule", "firing", "workitem", "run", "runevent", "heartbeat"),
@@ -111,13 +112,32 @@ def test_an_agent_shows_why_its_file_is_not_used(boss: Client, fleet: Fleet):
     assert agent.name in shown
 
 
+def test_the_queue_opens_on_what_waits_and_a_search_finds_work_in_any_state(
+    boss: Client, fleet: Fleet
+):
+    agent = fleet.agent(scale=1)
+    started, waiting = fleet.enqueue(agent), fleet.enqueue(agent)
+
+    def shown(query: str = "") -> list[int]:
+        listed = boss.get(f"{table('workitem')}{query}").context["cl"].result_list
+        return [item.pk for item in listed]
+
+    assert shown() == shown("?state__exact=queued") == [waiting.pk]
+    assert shown("?state__exact=admitted") == shown(f"?q={started.pk}") == [started.pk]
+    assert shown("?state__exact=all") == [waiting.pk, started.pk]
+    page = reverse("admin:agents_app_workitem_change", args=[waiting.pk])
+    assert "no slot is free, 0 queued before it" in text_of(boss, page)
+    control.drop_work(waiting, "ann", NOON)
+    assert "The queue is empty" in text_of(boss, table("workitem"))
+
+
 def test_the_waiting_work_comes_first(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=1)
     fleet.enqueue(agent)
     waiting = fleet.enqueue(agent)
     done = fleet.enqueue(fleet.agent("other"))
     fleet.finish(fleet.start(done))
-    shown = boss.get(table("workitem")).context["cl"].result_list
+    shown = boss.get(f"{table('workitem')}?state__exact=all").context["cl"].result_list
     assert shown[0].pk == waiting.pk
     assert [item.state for item in shown] == ["queued", "admitted", "done"]
 
@@ -132,9 +152,10 @@ def test_pages_of_the_queue_contain_each_unfinished_and_finished_item_once(
         fleet.finish(fleet.start(item))
     going_on, *waiting = [fleet.enqueue(busy) for _ in range(3)]
     expected = [item.pk for item in [*reversed(waiting), going_on, *reversed(done)]]
-    pages = [boss.get(f"{table('workitem')}?p={n}").context["cl"].result_list for n in range(1, 5)]
+    every = f"{table('workitem')}?state__exact=all"
+    pages = [boss.get(f"{every}&p={n}").context["cl"].result_list for n in range(1, 5)]
     assert [item.pk for page in pages for item in page] == expected
-    sorted_by_state = boss.get(f"{table('workitem')}?o=3").context["cl"].result_list
+    sorted_by_state = boss.get(f"{every}&o=3").context["cl"].result_list
     assert [item.state for item in sorted_by_state] == ["queued", "queued"]
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from django.test import Client
-from django.utils.text import capfirst, slugify
+from django.utils.text import slugify
 
 from gateway_app.api import API
 from tests.agents_app.admin.visitors import fill
@@ -38,19 +38,23 @@ NAMES = {
     "Workers": "/admin/workers/",
     "Machines": "/admin/machines/",
     "Scheduler": "/admin/scheduler/",
-    "Periodic tasks": "/admin/periodic-tasks/",
-    "Intervals": "/admin/intervals/",
-    "Crontabs": "/admin/crontabs/",
-    "Clocked": "/admin/clocked/",
-    "Solar events": "/admin/solar-events/",
     "Tenants": "/admin/tenants/",
     "Users": "/admin/users/",
     "Groups": "/admin/groups/",
     "API tokens": "/admin/api-tokens/",
     "Failed logins": "/admin/failed-logins/",
 }
+# Celery's own tables: one line in the sidebar, and a tab for each on their pages.
+CELERY = {
+    "Periodic tasks": "/admin/periodic-tasks/",
+    "Crontabs": "/admin/crontabs/",
+    "Intervals": "/admin/intervals/",
+    "Solar events": "/admin/solar-events/",
+    "Clocked": "/admin/clocked/",
+}
 # Pages without a line in the sidebar.
 OTHERS = {
+    **CELERY,
     "Webhook secrets": "/admin/webhook-secrets/",
     "Test a payload": "/admin/deliveries/test/",
 }
@@ -75,7 +79,19 @@ def test_the_sidebar_has_the_names_and_addresses(boss: Client, fleet: Fleet):
     groups = boss.get("/admin/").context["sidebar_navigation"]
     items = {str(item["title"]): str(item["link"]) for group in groups for item in group["items"]}
     items.pop("Flower", None)
+    assert items.pop("Celery") == CELERY["Periodic tasks"]
     assert list(items.items()) == list(NAMES.items())
+
+
+@pytest.mark.parametrize("address", CELERY.values())
+def test_each_page_of_celery_has_tabs_to_the_others_and_marks_the_entry_of_the_sidebar(
+    boss: Client, fleet: Fleet, address: str
+):
+    response = boss.get(address)
+    for name, other in CELERY.items():
+        assert re.search(rf'href="{other}"[^>]*>\s*{name}', response.content.decode()), name
+    items = [item for group in response.context["sidebar_navigation"] for item in group["items"]]
+    assert [str(item["title"]) for item in items if item["active"]] == ["Celery"]
 
 
 @pytest.mark.parametrize(("name", "address"), {**NAMES, **OTHERS}.items())
@@ -95,7 +111,7 @@ def test_the_page_of_a_row_has_the_name_of_its_list(boss: Client, fleet: Fleet, 
     page = page_at(boss, row[1])
     own, of_list, site = text_of(page, "title").split(" | ")
     assert (of_list, site) == (name, "Drover")
-    assert text_of(page, "h1") == f"Drover > {name} > {capfirst(own)}"
+    assert text_of(page, "h1") == f"Drover > {name} > {own}"
 
 
 def test_the_page_that_adds_a_row_says_so(boss: Client, fleet: Fleet):

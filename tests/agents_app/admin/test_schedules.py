@@ -57,6 +57,7 @@ def same(schedule: Schedule) -> dict[str, Any]:
     """The fields that the page of a schedule sends when no field was edited."""
     return form(
         schedule.agent,
+        name=schedule.name,
         text=schedule.text,
         timezone=schedule.timezone,
         overlap=schedule.overlap,
@@ -184,10 +185,24 @@ def test_a_phrase_that_is_not_edited_keeps_the_instant_it_meant(boss: Client, fl
     assert (schedule.prompt, schedule.next_fire_at) == ("hurry", NOON)
 
 
-def test_agent_name_and_state_cannot_be_edited(boss: Client, fleet: Fleet):
+def test_a_schedule_is_renamed_and_keeps_its_next_fire(boss: Client, fleet: Fleet):
+    schedule = saved(fleet)
+    armed = schedule.next_fire_at
+    taken = fleet.schedule(schedule.agent, name="taken")
+    response = boss.post(page_of(schedule), same(schedule) | {"name": "taken"})
+    assert "choose another name" in str(errors_of(response))
+    edit(boss, schedule, name="weekly report")
+    assert (schedule.name, schedule.next_fire_at) == ("weekly report", armed)
+    Schedule.objects.filter(pk=taken.pk).update(state="canceled")
+    edit(boss, schedule, name="taken")
+    taken.refresh_from_db()
+    assert (schedule.name, taken.name) == ("taken", f"taken.{taken.pk}")
+
+
+def test_agent_and_state_cannot_be_edited(boss: Client, fleet: Fleet):
     schedule = saved(fleet)
     other = fleet.agent("other")
-    stolen = {"agent": other.pk, "name": "stolen", "state": "canceled", "source": "file"}
+    stolen = {"agent": other.pk, "state": "canceled", "source": "file"}
     edit(boss, schedule, prompt="mine", **stolen)
     assert (schedule.agent.name, schedule.name, schedule.prompt) == ("reporter", "main", "mine")
     assert (schedule.state, schedule.source) == ("active", "person")

@@ -56,6 +56,28 @@ def test_a_run_that_finds_no_free_slot_is_said_to_wait(boss: Client, fleet: Flee
     assert work_states(agent) == ["admitted", "queued"]
 
 
+def test_run_now_and_rerun_lead_to_the_page_of_the_new_run(boss: Client, fleet: Fleet):
+    agent = fleet.agent(scale=1)
+    home = {"next": reverse("admin:index")}
+
+    def location(row: Model, verb: str) -> str:
+        return str(boss.post(url_of(row, verb), home)["Location"])
+
+    assert location(agent, "run") == reverse(
+        "admin:agents_app_run_change", args=[Run.objects.get().pk]
+    )
+    # Without a free slot there is no run yet: the work item says why it waits.
+    assert location(agent, "run") == reverse(
+        "admin:agents_app_workitem_change", args=[WorkItem.objects.latest("pk").pk]
+    )
+    item = fleet.enqueue(fleet.agent("other", scale=2))
+    ended = live_run(item)
+    fleet.finish(fleet.start(item))
+    assert location(ended, "rerun") == reverse(
+        "admin:agents_app_run_change", args=[Run.objects.latest("pk").pk]
+    )
+
+
 def test_an_agent_without_slots_refuses_to_run_and_says_what_to_do(boss: Client, fleet: Fleet):
     agent = fleet.agent(scale=0)
     assert "give it a scale above 0" in act(boss, agent, "run")
@@ -284,7 +306,7 @@ def test_after_an_action_the_browser_returns_to_its_page_and_never_to_another_ho
     page = reverse("admin:agents_app_agent_change", args=[agent.pk])
     wanted = {home: home, "https://evil.example/": page, "//evil.example": page, "": page}
     for asked, given in wanted.items():
-        assert boss.post(url_of(agent, "run"), {"next": asked})["Location"] == given
+        assert boss.post(url_of(agent, "scale"), {"next": asked, "text": "1"})["Location"] == given
 
 
 def test_an_agent_that_is_gone_is_forgotten(boss: Client, fleet: Fleet):

@@ -118,3 +118,11 @@ def test_a_read_only_user_changes_nothing(visitor: Client, fleet: Fleet):
     assert visitor.get(reverse(ADD)).status_code == 403
     page(visitor, delivery)
     page(visitor, delivery.source)
+
+
+def test_the_pages_of_a_source_and_of_its_agent_have_the_url_to_copy(boss: Client, fleet: Fleet):
+    gh = source(fleet.tenant)
+    agent = fleet.agent(webhooks=[{"source": gh.name}])
+    copied = f"<code>http://testserver/webhooks/github/{gh.name}</code>"
+    for shown in (page(boss, gh), page(boss, agent)):
+        assert copied in shown and "data-copy" in shown

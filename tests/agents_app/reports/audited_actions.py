@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agents_app.accounts import change_project, logins, removal, tenants, tokens
+from django.contrib.auth.models import User
+
+from agents_app.accounts import change_project, login_links, logins, removal, tenants, tokens
 from agents_app.conf import ROOT
 from agents_app.models import (
     Agent,
@@ -165,6 +167,18 @@ def log_in(_stage: Stage, by: str) -> None:
     logins.record_success(logins.begin_attempt(by, "203.0.113.7", NOON), NOON)
 
 
+def create_link(_stage: Stage, by: str) -> None:
+    login_links.create_link_token(_staff().username, by, NOON)
+
+
+def change_password(_stage: Stage, by: str) -> None:
+    login_links.record_password_change(_staff(), by, NOON)
+
+
+def _staff() -> User:
+    return User.objects.create_user("dora", is_staff=True)
+
+
 # --- all of them ----------------------------------------------------------------------------
 
 ACTIONS: dict[str, Action] = {
@@ -179,7 +193,9 @@ ACTIONS: dict[str, Action] = {
     "delivery.replayed": lambda s, by: deliveries.replay(s.own.delivery, by, NOON),
     "lock.broken": lambda s, by: control.break_lock(ResourceLock.objects.get(), by, NOON),
     "login.failed": fail_to_log_in,
+    "login.link_created": create_link,
     "login.locked": fail_to_log_in,
+    "login.password_changed": change_password,
     "login.succeeded": log_in,
     "project.scaled": lambda s, by: tenants.scale_project(s.tenant, 3, by, NOON),
     "queue.cleared": lambda s, by: control.clear_queue(WorkItem.objects.all(), by, NOON),

@@ -16,7 +16,7 @@ def test_an_empty_config_has_every_default():
     assert (spec.max_reruns, spec.max_call_depth, spec.work_queue_size) == (10, 3, 100)
     assert (spec.scale, spec.timezone, spec.command, spec.image) == (None, None, (), "")
     assert (spec.gateway, spec.local) == (GatewaySpec(port=8080), LocalSpec(timeout_seconds=900))
-    assert (spec.resource_lock_timeout_seconds, spec.history_retention_days) == (1800, 14)
+    assert (spec.resource_lock_timeout_seconds, spec.history_retention_days) == (1800, None)
 
 
 @pytest.mark.parametrize(
