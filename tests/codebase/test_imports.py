@@ -35,6 +35,7 @@ ORDER = (
     "agents_app.webhooks",
     "agents_app.skills",
     "agents_app.formats",
+    "agents_app.scaffold",
     "agents_app.accounts",
     "agents_app.budgets",
     "agents_app.output",
@@ -46,6 +47,7 @@ ORDER = (
     "agents_app.project",
     "agents_app.reports",
     "agents_app.maintenance",
+    "agents_app.backups",
     # edges: where people, programs and Celery come in
     "agents_app.stack",
     "agents_app.checks",

@@ -46,6 +46,8 @@ def test_no_module_has_a_name_that_fits_anything():
         path
         for path in tracked_files()
         if SAYS_NOTHING & {path.stem, *path.relative_to(ROOT).parts}
+        # A template that replaces one of Unfold has its name.
+        and "unfold" not in path.parts
     ]
     assert wrong == []
 

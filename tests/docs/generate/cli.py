@@ -24,14 +24,35 @@ _DJANGO = {
     "skip_checks",
 }
 _INTRODUCTION = """
-Call a command as `python manage.py COMMAND` in the checkout, with the environment of `make run`
-active (`. .venv/bin/activate`). `python manage.py COMMAND --help` prints the same information.
+Call a command as `drover COMMAND`. `drover --help` lists the commands in groups, and
+`drover COMMAND --help` prints the same information as this page. A word with `_` may be written
+with `-`. In a checkout `python manage.py COMMAND` is the same, with the environment of `make run`
+active (`. .venv/bin/activate`) and without the search for the project.
+
+## Project and data
+
+`drover` finds the project itself: the nearest directory at or above the working directory that has
+`.drover/`, or `agents/` beside `config.toml`, or agents in `agents/`, or the files of
+[another format](../guides/run-existing-projects.md). The config.toml of an agent makes no project.
+The data are in `.drover/data` in the project, unless another directory was named when Drover was
+started: `.drover/data-directory` keeps its path, so that a second shell needs no variables.
+
+| option | variable | meaning |
+| --- | --- | --- |
+| `--project DIR` | `DROVER_PROJECT` | The project directory. |
+| `--data DIR` | `DROVER_DATA` | The data directory; `drover up` remembers it for the project. |
+
+An option wins over its variable, and the variable over the search. `drover manage ...` calls a
+command of Django, such as `drover manage createsuperuser`. Inside a run, `drover` is another
+program, with the [commands of agents](signals.md).
+
+## Exit status and output
 
 Commands exit with 0 on success, 1 when Drover refuses or finds a problem, 2 when the arguments are
 wrong, and 130 after Ctrl-C. Errors are one line on standard error. `--json` prints one JSON
 document on standard output. `--tenant` chooses the tenant; the default is `default`. Options
-that Django gives to every command (`--settings`, `--traceback`, `--no-color` and so on) are left
-out below.
+that Django gives to every command (`--settings`, `--traceback`, `--no-color` and so on) work and
+are left out.
 """
 
 
@@ -55,7 +76,7 @@ def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def render() -> str:
-    overview = table(
+    overview = "## Commands\n\n" + table(
         ("command", "what it does"),
         ([f"[`{name}`](#{name})", command(name).help] for name in names()),
     )
@@ -75,7 +96,7 @@ def _section(name: str) -> str:
     if verbs:
         parts += [_verb(name, verb, sub, verbs[0]) for verb, sub in verbs[0].choices.items()]
     else:
-        parts += [_synopsis(f"manage.py {name}", parser), _arguments(parser)]
+        parts += [_synopsis(f"drover {name}", parser), _arguments(parser)]
     parts.append(_examples(name))
     return "\n\n".join(part for part in parts if part)
 
@@ -90,7 +111,7 @@ def _verb(
     parts = (
         f"### {name} {verb}",
         said,
-        _synopsis(f"manage.py {name} {verb}", parser),
+        _synopsis(f"drover {name} {verb}", parser),
         _arguments(parser),
     )
     return "\n\n".join(part for part in parts if part)
@@ -140,7 +161,5 @@ def _help(action: argparse.Action) -> str:
 
 
 def _examples(name: str) -> str:
-    rows = [
-        (code(f"manage.py {line}"), said) for line, said in getattr(command(name), "examples", ())
-    ]
+    rows = [(code(f"drover {line}"), said) for line, said in getattr(command(name), "examples", ())]
     return table(("example", "what it does"), rows) if rows else ""
