@@ -1,5 +1,6 @@
 """Configuration of logging: JSON for files and programs, readable lines for a terminal."""
 
+import json
 import logging.config
 import logging.handlers
 import os
@@ -33,6 +34,26 @@ class PrivateLogFile(logging.handlers.RotatingFileHandler):
         os.close(open_private_file(Path(self.baseFilename)))
         return super()._open()
 
+    def shouldRollover(self, _record: logging.LogRecord) -> bool:  # noqa: N802
+        """The inherited method asks the file system twice for every line."""
+        if self.stream is None:
+            self.stream = self._open()
+        # The position of a file that is opened for appending is its end after each line.
+        return self.maxBytes > 0 and self.stream.tell() >= self.maxBytes
+
+
+class JsonFormatter(structlog.stdlib.ProcessorFormatter):
+    """Renders a line once, although two handlers write it and one asks for it twice."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: str | None = record.__dict__.get("json_line")
+        if line is None:
+            # The processors of structlog have made a dictionary of it, with everything in it.
+            own = type(record.msg) is dict
+            line = clean_line(_as_json(record.msg)) if own else super().format(record)
+            record.json_line = line
+        return line
+
 
 def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
     """Configures structlog and logging; returns the settings of logging."""
@@ -51,6 +72,7 @@ def logging_settings(conf: Conf, role: str) -> dict[str, Any]:
     )
     # No formatter prints these values, and collecting them costs time for every line.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None
     settings = _settings(conf.log_format, conf.log_level.upper())
     if role:
         _add_file(settings, conf.data / "logs" / f"{role}.log")
@@ -83,8 +105,9 @@ def _settings(log_format: str, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "json": _formatter(structlog.processors.JSONRenderer()),
-            "human": _formatter(structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)),
+            "json": {"()": JsonFormatter} | _chain(structlog.processors.JSONRenderer(_as_json)),
+            "human": {"()": structlog.stdlib.ProcessorFormatter}
+            | _chain(structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)),
         },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format}},
         "root": {"handlers": ["stderr"], "level": level},
@@ -101,9 +124,8 @@ def _settings(log_format: str, level: str) -> dict[str, Any]:
     }
 
 
-def _formatter(renderer: Any) -> dict[str, Any]:
+def _chain(renderer: Any) -> dict[str, Any]:
     return {
-        "()": structlog.stdlib.ProcessorFormatter,
         "foreign_pre_chain": _SHARED,
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -111,6 +133,14 @@ def _formatter(renderer: Any) -> dict[str, Any]:
             _without_secrets,
         ],
     }
+
+
+# Made once: json.dumps makes an encoder for every line.
+_encode = json.JSONEncoder(default=repr).encode
+
+
+def _as_json(event: Any, **_options: Any) -> str:
+    return _encode(event)
 
 
 def _without_secrets(_logger: Any, _method: str, line: str) -> str:
