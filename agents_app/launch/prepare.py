@@ -55,7 +55,7 @@ def prepare_run(
     if is_running:
         workdir, prompt_file = workdir_of(job.run_id)
     else:
-        workdir, prompt_file = _write_workdir(job.run_id, prompt, script)
+        workdir, prompt_file = _write_workdir(job, prompt, script)
     state_dir, shared = _state_dir(job.agent_id), _shared_dir(definition.project)
     argv, mounts = _resolve(definition), _mounts(definition, workdir, state_dir, shared)
     sandbox = _sandbox(definition, mounts, argv[0])
@@ -81,8 +81,8 @@ def prepare_run(
     )
 
 
-def _write_workdir(run_id: int, prompt: str, script: str | None) -> tuple[Path, Path]:
-    workdir, prompt_file = make_workdir(run_id, prompt)
+def _write_workdir(job: Job, prompt: str, script: str | None) -> tuple[Path, Path]:
+    workdir, prompt_file = make_workdir(job.run_id, prompt, job.agent_id)
     if script is not None:
         add_file(workdir, SCRIPT, script)
     return workdir, prompt_file

@@ -14,6 +14,7 @@ from typing import Any
 from agents_app.conf import CONF
 from agents_app.installation import database_files
 from agents_app.launch.toolchains import USUAL_TOOLCHAINS, tool_paths, tool_variables
+from agents_app.launch.workdir import TEMPORARY_NAME
 from agents_app.models import DEFAULT_TENANT, Tenant
 from agents_app.runners import Mount, Sandbox, is_below
 
@@ -28,7 +29,7 @@ PROGRAMS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games")
 DEVICES = tuple(
     f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm")
 )
-HOME_NAME, TEMPORARY_NAME = ".home", ".tmp"
+HOME_NAME = ".home"
 # Toolchains that are installed or removed while a worker runs are found after this time.
 KEEP_SECONDS = 30
 

@@ -56,7 +56,7 @@ class Run(models.Model):
     worker = optional_reference(Worker, "runs")
     pid = models.IntegerField(null=True, blank=True)
     container = models.CharField(max_length=80, blank=True, db_default="")
-    # How its program was confined (agents_app.runners.sandbox); empty: not known, or a container.
+    # How its program was confined (agents_app.runners.promises); empty: not known, or a container.
     sandbox = models.CharField(max_length=100, blank=True, db_default="", editable=False)
     # Of the secret that authenticates the run; valid while the run is unfinished.
     token_sha256 = models.CharField(max_length=64, db_default="", editable=False)

@@ -34,7 +34,7 @@ from agents_app.runners.host_user import HostUserRunner
 from agents_app.runners.leftovers import end_container, end_leftovers
 from agents_app.runners.process import ProcessRunner
 from agents_app.runners.procfs import TICKS_PER_SECOND, read_process
-from agents_app.runners.sandbox import MEANINGS, NONE, OFF, Kernel, missing_promises, this_kernel
+from agents_app.runners.promises import MEANINGS, NONE, OFF, Kernel, missing_promises, this_kernel
 
 __all__ = [
     "CONTAINER_RUNNER",

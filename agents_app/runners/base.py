@@ -192,7 +192,7 @@ class RunControl:
         # Set when the container is created.
         self.created_container = ""
         self.started_at: float | None = None
-        # How the program is confined, see agents_app.runners.sandbox; empty before its start.
+        # How the program is confined, see agents_app.runners.promises; empty before its start.
         self.sandbox = ""
         # Paths that the sandbox refused and what to do, as far as the output names them.
         self.refusals: dict[str, str] = {}

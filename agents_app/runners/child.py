@@ -11,7 +11,8 @@ from typing import Any
 
 from agents_app.runners.base import RunSpec
 from agents_app.runners.gate import Gate, gate_file
-from agents_app.runners.sandbox import SandboxThread, start_in_sandbox
+from agents_app.runners.sandbox import start_in_sandbox
+from agents_app.runners.sandbox_threads import SandboxThread
 
 STDOUT, STDERR = 1, 2
 REAP_SECONDS = 2.0

@@ -21,8 +21,8 @@ from agents_app.runners.base import (
 from agents_app.runners.child import ChildProcess, spawn
 from agents_app.runners.limits import Confinement, confine
 from agents_app.runners.ownership import change_owner
+from agents_app.runners.promises import OFF, this_kernel
 from agents_app.runners.refusals import REFUSAL, advice_on_refusals
-from agents_app.runners.sandbox import OFF, this_kernel
 from agents_app.runners.stray_processes import STRAY_PROCESSES, StrayProcesses
 from agents_app.runners.supervision import ProgramSupervisor
 

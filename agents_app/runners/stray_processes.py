@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from agents_app.runners import procfs
 from agents_app.runners.guard import become_subreaper
 from agents_app.runners.procfs import ProcessInfo
-from agents_app.runners.sandbox import SandboxThread
+from agents_app.runners.sandbox_threads import IDLE, SandboxThread
 
 __all__ = ["STRAY_PROCESSES", "StrayProcesses", "become_subreaper"]
 
@@ -66,7 +66,7 @@ class StrayProcesses:
         self._live[run_id] = _LiveRun(_ticks_now())
 
     def set_leader(self, run_id: int, pid: int, sandbox: SandboxThread | None = None) -> None:
-        """The thread of the sandbox is closed when the run ends."""
+        """The thread of the sandbox waits for another run of the agent when the run has ended."""
         run = self._live[run_id]
         run.leader, run.sandbox = pid, sandbox
 
@@ -81,7 +81,11 @@ class StrayProcesses:
         else:
             run = self._live.pop(run_id, None)
         if run is not None and run.sandbox is not None:
-            run.sandbox.close()
+            # A process that cannot be killed may be inside.
+            if self._unkillable:
+                run.sandbox.close()
+            else:
+                IDLE.give(run.sandbox)
 
     def sweep(self) -> None:
         """During long runs: reap dead strays and record the owners of living ones early."""

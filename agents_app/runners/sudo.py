@@ -22,7 +22,8 @@ from pathlib import Path
 from agents_app.runners.base import CannotSpawn, RunSpec
 from agents_app.runners.child import REAP_SECONDS, STDERR, STDOUT, ChildProcess, Identity, new_gate
 from agents_app.runners.gate import Gate
-from agents_app.runners.sandbox import refuse_missing_promises, this_kernel
+from agents_app.runners.promises import this_kernel
+from agents_app.runners.sandbox import refuse_missing_promises
 
 SHIM = Path(__file__).with_name("host_shim.py")
 ANSWER_SECONDS = 15.0

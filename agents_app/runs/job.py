@@ -77,7 +77,7 @@ class Ending:
     exit_code: int | None = None
     pid: int | None = None
     wants_rerun: bool = False
-    # How the program was confined, see agents_app.runners.sandbox; empty: not known, a container.
+    # How the program was confined, see agents_app.runners.promises; empty: not known, a container.
     sandbox: str = ""
     output_bytes: int = 0
     output_cut_bytes: int = 0

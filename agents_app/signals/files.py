@@ -28,19 +28,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def take_signal_files(directory: str) -> dict[str, str] | None:
-    """The text of each signal file by the signal's name; None, the usual case, if there are none.
-
-    Removes an empty directory."""
-    try:
-        # Done for every run: removing the empty directory, which is necessary anyway, is cheaper
-        # than listing it first.
-        os.rmdir(directory)  # noqa: PTH106
-    except OSError:
-        return _read_all(directory)
-    return None
-
-
-def _read_all(directory: str) -> dict[str, str] | None:
+    """The text of each signal file by the signal's name; None, the usual case, if there is none."""
     try:
         opened = os.open(directory, _DIRECTORY)
     except FileNotFoundError:

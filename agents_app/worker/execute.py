@@ -114,7 +114,7 @@ def _remove_remains(job: Job, container: str) -> None:
     the container still reads from both. After an error the sweep removes the container, and the
     next worker that starts on this host the workdir (`remove_leftover_workdirs`)."""
     if not container:
-        remove_workdir(job.run_id)
+        remove_workdir(job.run_id, job.agent_id)
         return
     try:
         adopted = Run.objects.filter(pk=job.run_id, state=Run.State.RUNNING).exists()

@@ -4,7 +4,6 @@ import json
 import logging
 import subprocess
 import sys
-from pathlib import Path
 
 from agents_app.conf import ROOT
 from scheduler_project.log_format import PrivateLogFile

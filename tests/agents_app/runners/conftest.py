@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from agents_app.runners.sandbox import this_kernel
+from agents_app.runners.promises import this_kernel
 from tests.agents_app.runners.containers import Contained, NewContained
 from tests.agents_app.runners.programs import Program, Shell
 from tests.parts.missing import missing

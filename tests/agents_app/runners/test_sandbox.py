@@ -13,12 +13,8 @@ import pytest
 
 from agents_app.runners import restrict, sandbox
 from agents_app.runners.base import Runtime, Sandbox, spawn_error
+from agents_app.runners.promises import Kernel, Promise, missing_promises
 from agents_app.runners.refusals import advice_on_refusals
-from agents_app.runners.sandbox import (
-    Kernel,
-    Promise,
-    missing_promises,
-)
 from tests.agents_app.runners.programs import SYSTEM_ONLY, Program
 from tests.parts.processes import is_gone
 from tests.parts.users_part import Users, as_user

@@ -1,36 +1,106 @@
-"""The threads of sandboxes: made before runs need them, ended with their runs."""
+"""The threads of sandboxes: made before runs need them, kept for later runs of the same agent."""
 
 import os
 
 import pytest
 
-from agents_app.runners import restrict, sandbox
-from agents_app.runners.sandbox import (
-    SHARED_RULES,
+from agents_app.runners import (
+    RunControl,
+    restrict,
+    sandbox,
+    sandbox_threads,
+    stray_processes,
+)
+from agents_app.runners.promises import Kernel, this_kernel
+from agents_app.runners.sandbox import SHARED_RULES, SharedRules
+from agents_app.runners.sandbox_threads import (
     SPARE_THREADS,
-    Kernel,
-    SharedRules,
+    IdleThreads,
+    SandboxThread,
     SpareThreads,
-    this_kernel,
 )
 from tests.agents_app.runners.programs import SYSTEM_ONLY, Program
+from tests.parts.processes import is_gone
 from tests.parts.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("landlock")
 
 
-def test_the_thread_of_a_sandbox_ends_with_its_run(tmp_path):
-    """Threads are kept for later runs, but no more than SPARE_THREADS."""
+@pytest.fixture(autouse=True)
+def idle(monkeypatch) -> IdleThreads:
+    """No threads of other tests, and one that is kept at most."""
+    threads = IdleThreads(most=1)
+    monkeypatch.setattr(sandbox, "IDLE", threads)
+    monkeypatch.setattr(stray_processes, "IDLE", threads)
+    return threads
+
+
+def _threads_of(idle: IdleThreads) -> list[SandboxThread]:
+    return list(idle._threads)
+
+
+def test_threads_of_ended_runs_end_beside_those_that_are_kept(tmp_path):
     Program(tmp_path, "/bin/true", sandbox=SYSTEM_ONLY).run()
     most = len(os.listdir("/proc/self/task")) + SPARE_THREADS
-    for _ in range(SPARE_THREADS):
+    for _ in range(SPARE_THREADS + 2):
         Program(tmp_path, "/bin/true", sandbox=SYSTEM_ONLY).run()
         Program(tmp_path, "/no/such/program", sandbox=SYSTEM_ONLY).run()
     wait_for(lambda: len(os.listdir("/proc/self/task")) <= most)
 
 
+def _run_again(program: Program) -> None:
+    """A later run of the agent, in the same directory."""
+    program.control = RunControl()
+    program.run()
+
+
+def test_a_run_with_the_same_rules_uses_the_thread_of_the_run_before(tmp_path, idle):
+    program = Program(tmp_path, "/bin/sh", "-c", "echo $$ >> own", sandbox=SYSTEM_ONLY).run()
+    kept = _threads_of(idle)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    _run_again(program)
+    assert len(kept) == 1
+    assert _threads_of(idle) == kept
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+    assert len(set(program.note("own").split())) == 2
+
+
+def test_a_directory_that_was_replaced_is_opened_again(tmp_path, idle):
+    program = Program(tmp_path, "/bin/sh", "-c", "echo 1 > own", sandbox=SYSTEM_ONLY).run()
+    kept = _threads_of(idle)
+    program.cwd.rename(tmp_path / "away")
+    program.cwd.mkdir()
+    program.spec.prompt_file.write_text("hello")
+    _run_again(program)
+    assert program.note("own") == "1"
+    assert _threads_of(idle) != kept
+
+
+def test_a_thread_is_not_used_for_rules_that_may_be_out_of_date(tmp_path, idle, monkeypatch):
+    monkeypatch.setattr(sandbox, "KEEP_SECONDS", 0)
+    monkeypatch.setattr(sandbox, "SHARED_RULES", sandbox.SharedRulesByPaths())
+    Program(tmp_path, "/bin/true", sandbox=SYSTEM_ONLY).run()
+    assert _threads_of(idle) == []
+
+
+def test_the_thread_of_a_run_that_left_an_unkillable_process_is_not_used_again(
+    tmp_path, idle, monkeypatch
+):
+    """Such a process would have the rights of the next run."""
+    kill = stray_processes._kill
+    monkeypatch.setattr(stray_processes, "KILL_SECONDS", 0)
+    monkeypatch.setattr(stray_processes, "_kill", lambda _pid: None)
+    script = "setsid sleep 100 & echo $! > pid; sleep 0.1"
+    program = Program(tmp_path, "/bin/sh", "-c", script, sandbox=SYSTEM_ONLY).run()
+    pid = int(program.note("pid"))
+    assert not is_gone(pid)
+    assert _threads_of(idle) == []
+    kill(pid)
+    wait_for(lambda: is_gone(pid))
+
+
 def test_a_thread_that_cannot_start_fails_the_run_as_a_process_does(tmp_path, no_new_threads):
-    sandbox.spare_threads.cache_clear()
+    sandbox_threads.spare_threads.cache_clear()
     outcome = Program(tmp_path, "/bin/true", sandbox=SYSTEM_ONLY).run().outcome
     assert outcome.error.startswith("EAGAIN: '/bin/true' could not start: the process limit")
 
@@ -40,7 +110,7 @@ def test_a_thread_that_could_not_be_made_in_advance_fails_no_later_run(request):
     rules = SharedRules((), (), 0)
     spare.take().close()
     refused = request.getfixturevalue("no_new_threads")
-    spare.refill(rules)
+    spare.refill(rules.prepare)
     with pytest.raises(OSError, match="unavailable"):
         spare.take()
     refused.undo()
@@ -52,7 +122,7 @@ def no_new_threads(monkeypatch):
     def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(sandbox._thread, "start_new_thread", refuse)
+    monkeypatch.setattr(sandbox_threads._thread, "start_new_thread", refuse)
     return monkeypatch
 
 
