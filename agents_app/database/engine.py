@@ -4,6 +4,7 @@
 tests/agents_app/database/test_engine_conformance.py proves each operation on both.
 """
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,10 +40,23 @@ class Engine(ABC):
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
+        self._of_thread = threading.local()
+
+    def wrapper(self) -> BaseDatabaseWrapper:
+        """Django's object for the calling thread's connection, which may be closed.
+
+        Found once by each thread: Django's search asks for an event loop every time, which took
+        seven percent of the time of a run.
+        """
+        try:
+            found: BaseDatabaseWrapper = self._of_thread.wrapper
+        except AttributeError:
+            found = self._of_thread.wrapper = connections[self.alias]
+        return found
 
     def connection(self) -> BaseDatabaseWrapper:
         """The calling thread's connection, open."""
-        database = connections[self.alias]
+        database = self.wrapper()
         if database.connection is None:
             database.ensure_connection()
         return database

@@ -40,7 +40,7 @@ def in_transaction(change: Callable[[], T]) -> T:
     Inside an open transaction `change` becomes a part of it. `change` may be executed twice, the
     first time rolled back: it must change nothing outside the database.
     """
-    if connection.in_atomic_block:
+    if ENGINE.wrapper().in_atomic_block:
         return change()
     if ENGINE.groups_commits:
         return _commit_in_group(change)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
-from django.db import transaction
 
-from agents_app.database import execute, to_database_time
+from agents_app.database import ENGINE, execute, to_database_time
 
 log = structlog.get_logger("drover")
 _standard = logging.getLogger("drover")
@@ -56,7 +55,7 @@ def record(*entries: JournalEntry) -> None:
 
 
 def log_after_commit(*entries: JournalEntry) -> None:
-    transaction.on_commit(lambda: _log(entries))
+    ENGINE.wrapper().on_commit(lambda: _log(entries))
 
 
 def _log(entries: tuple[JournalEntry, ...]) -> None:

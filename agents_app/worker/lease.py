@@ -14,7 +14,7 @@ import structlog
 from django.db import DatabaseError, close_old_connections
 
 from agents_app.conf import CONF
-from agents_app.database import SCHEMA_CHECK_SECONDS, in_transaction, schema_problem
+from agents_app.database import SCHEMA_CHECK_SECONDS, execute, in_transaction, schema_problem
 from agents_app.events import add_to_totals
 from agents_app.models import Run, Worker
 from agents_app.runners import (
@@ -32,6 +32,9 @@ from agents_app.worker.perform import perform
 
 log = structlog.get_logger("drover.lease")
 CHECK_EVERY_SECONDS = 0.5
+# Plain SQL: of short runs, each is written once, and the ORM took a tenth of the time of a run.
+_RECORD_PLACE = """
+UPDATE drover_run SET pid = %s, container = %s, sandbox = %s WHERE id = %s AND slot IS NOT NULL"""
 Place = tuple[int | None, str, str]  # the pid, the container and the sandbox of a run
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # inode of the kernel's initial pid namespace
 
@@ -237,7 +240,7 @@ class Lease:
         }
         self._recorded = {k: v for k, v in self._recorded.items() if k in controls} | new
         if new:
-            in_transaction(lambda: _record_places(new))
+            in_transaction(partial(_record_places, new))
 
     def _exchange_messages(self, controls: dict[int, RunControl]) -> None:
         """Record delivered messages, and queue new ones for programs that have read all others."""
@@ -259,9 +262,8 @@ class Lease:
 
 
 def _record_places(places: dict[int, Place]) -> None:
-    for run_id, (pid, container, sandbox) in places.items():
-        running = Run.objects.filter(pk=run_id, slot__isnull=False)
-        running.update(pid=pid, container=container, sandbox=sandbox)
+    for run_id, place in places.items():
+        execute(_RECORD_PLACE, [*place, run_id])
 
 
 _lease: Lease | None = None

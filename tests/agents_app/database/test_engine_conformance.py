@@ -6,6 +6,7 @@ Both engines run in the same session, whatever DROVER_TEST_DATABASE says.
 import ast
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,17 @@ def test_execute_opens_the_connection_and_returns_the_drivers_cursor(engine: Eng
     cursor = engine.execute("UPDATE item SET size = %s WHERE name = %s", [7, "a"])
     assert cursor.rowcount == 1
     assert engine.execute("SELECT size, name FROM item", []).fetchall() == [(7, "a")]
+
+
+def test_each_thread_has_a_connection_of_its_own_also_after_it_was_closed(engine: Engine):
+    own = engine.wrapper()
+    assert own is connections[engine.alias]
+    engine.connection()
+    own.close()
+    assert engine.wrapper() is own
+    assert engine.connection().is_usable()
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(engine.wrapper).result() is not own
 
 
 def test_statements_belong_to_the_callers_transaction(engine: Engine):
