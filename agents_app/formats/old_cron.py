@@ -35,7 +35,7 @@ ALL_DAYS = frozenset(range(1, 32))
 ALL_WEEKDAYS = frozenset(range(7))
 _WEEKS = tuple(frozenset(range(first, min(first + 7, 32))) for first in (1, 8, 15, 22, 29))
 # 29 February is on a given weekday every 28 years, or 40 years around 2100.
-_MAX_DAYS = 41 * 366
+_LONGEST_WAIT = timedelta(days=41 * 366)
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 _SHORT_MONTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
 
@@ -81,8 +81,13 @@ class OldCron:
             return
         # The clock may have been set back over midnight: a fire of yesterday may be later.
         day = after.astimezone(zone).date() - _DAY
-        for _ in range(_MAX_DAYS):
+        last = day + _LONGEST_WAIT
+        while day < last:
+            if day.month not in self.months:
+                day = _first_of_next_month(day)
+                continue
             if self.has_day(day):
+                last = day + _LONGEST_WAIT
                 yield from (fire for fire in self._fires_of(day, zone) if fire > after)
             day += _DAY
 
@@ -102,6 +107,10 @@ class OldCron:
             return [] if self.leaves_out_skipped else [_after_gap(wall, zone)]
         first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         return [first, second] if self.fires_twice else [first]
+
+
+def _first_of_next_month(day: date) -> date:
+    return (day.replace(day=28) + timedelta(days=4)).replace(day=1)
 
 
 def _is_skipped(wall: datetime, zone: ZoneInfo) -> bool:

@@ -111,9 +111,10 @@ def _checked(kind: str, text: Any, at: KeyPath, layer: Layer) -> str:
     if len(text) > MAX_EXPRESSION:
         layer.report(at, f"has {len(text)} characters; at most {MAX_EXPRESSION} are read")
         return ""
-    parse = {"interval": parse_interval_trigger, "cron": parse_cron}.get(kind, _parse_fixed)
+    parse = {"interval": parse_interval_trigger, "cron": parse_cron}.get(kind)
     try:
-        parse(text)
+        if parse:
+            parse(text)
         _parse_fixed(text)  # the row is parsed with this function, whatever the field was
     except DroverError as error:
         layer.report(at, " ".join(str(error).split()))

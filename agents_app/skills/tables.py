@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -82,13 +83,19 @@ def normalize_table(
 
 def normalize_nested(table: dict[str, Any], spec: type, layer: Layer) -> dict[str, Any]:
     """Normalize the tables within a table, such as `runtime`."""
-    kinds = get_type_hints(spec)
+    nested = _nested_fields(spec)
     return {
-        name: normalize_table(value, file_fields(kinds[name]), layer, (name,))
-        if is_dataclass(kinds.get(name))
-        else value
+        name: normalize_table(value, nested[name], layer, (name,)) if name in nested else value
         for name, value in table.items()
     }
+
+
+# Reading the annotations takes longer than reading an ordinary file.
+@lru_cache(maxsize=64)
+def _nested_fields(spec: type) -> dict[str, dict[str, str]]:
+    """The names that a file may use in each table within a table of this spec."""
+    kinds = get_type_hints(spec)
+    return {name: file_fields(kind) for name, kind in kinds.items() if is_dataclass(kind)}
 
 
 def merge(below: Document, above: Document) -> Document:

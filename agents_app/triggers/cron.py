@@ -3,6 +3,7 @@
 import calendar
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from agents_app.errors import TriggerParseError
 from agents_app.triggers.cron_field import DAY_OF_MONTH, FIELDS, BadFieldError, Values, parse_field
@@ -33,6 +34,8 @@ class CronTrigger:
     follows_real_clock: bool
 
 
+# A schedule is parsed several times: by its reader, for each preview, and for each fire.
+@lru_cache(maxsize=16384)
 def parse_cron(text: str) -> CronTrigger:
     expression = _expand_macro(text)
     words = list(WORD.finditer(expression))

@@ -1,6 +1,7 @@
 """Finds the matches of a CronTrigger on a wall clock without time zone."""
 
 import threading
+from bisect import bisect_left
 from functools import lru_cache
 
 from croniter import croniter
@@ -8,7 +9,7 @@ from croniter import croniter
 from agents_app.triggers.cron import CronTrigger
 
 _DAY = 86400
-# The minutes of a day, or the dates of four years.
+# The dates of four years.
 _MAX_CACHED = 1500
 
 
@@ -23,14 +24,14 @@ def next_wall_match(trigger: CronTrigger, wall_seconds: int) -> int | None:
 def _first_match(branch: str, minute: int) -> int | None:
     """The first matching date with its first matching time, at that minute or later.
 
-    Dates and times are searched separately, because each result can be cached; croniter is slow.
+    Dates and times are searched separately: croniter is slow, and its dates can be cached.
     """
     times, dates = _finders(branch)
     midnight = minute - minute % _DAY
     date = dates.at_or_after(midnight)
     if date == midnight:
         time = times.at_or_after(minute - midnight)
-        if time is not None and time < _DAY:
+        if time is not None:
             return midnight + time
         date = dates.at_or_after(midnight + _DAY)
     first_time = times.at_or_after(0)
@@ -38,17 +39,41 @@ def _first_match(branch: str, minute: int) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def _finders(branch: str) -> tuple["_Finder", "_Finder"]:
+def _finders(branch: str) -> tuple["_TimeFinder", "_DateFinder"]:
     minute, hour, dates = branch.split(" ", 2)
-    return _finder(f"{minute} {hour} * * *"), _finder(f"0 0 {dates}")
+    return _TimeFinder(minute, hour), _date_finder(dates)
 
 
 @lru_cache(maxsize=4096)
-def _finder(expression: str) -> "_Finder":
-    return _Finder(expression)
+def _date_finder(dates: str) -> "_DateFinder":
+    return _DateFinder(f"0 0 {dates}")
 
 
-class _Finder:
+class _TimeFinder:
+    """Finds times of a day, in seconds since midnight."""
+
+    def __init__(self, minutes: str, hours: str) -> None:
+        self._minutes = _values(minutes, 60)
+        self._hours = _values(hours, 24)
+
+    def at_or_after(self, seconds: int) -> int | None:
+        """The first time from a whole minute of the day on; None if the day has no more."""
+        hour, minute = divmod(seconds // 60, 60)
+        at = bisect_left(self._hours, hour)
+        if at < len(self._hours) and self._hours[at] == hour:
+            later = bisect_left(self._minutes, minute)
+            if later < len(self._minutes):
+                return (hour * 60 + self._minutes[later]) * 60
+            at += 1
+        return (self._hours[at] * 60 + self._minutes[0]) * 60 if at < len(self._hours) else None
+
+
+def _values(listed: str, count: int) -> list[int]:
+    """The values of a field of a branch, in ascending order."""
+    return list(range(count)) if listed == "*" else [int(value) for value in listed.split(",")]
+
+
+class _DateFinder:
     """A shared croniter and its cached results; a croniter has a position, hence the lock."""
 
     def __init__(self, expression: str) -> None:

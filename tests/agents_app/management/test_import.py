@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agents_app.skills import discover_project
+from agents_app.triggers import parse_cron
 from tests.agents_app.management.calling import Said, call
 
 CRONTAB = """# nightly
@@ -213,6 +214,14 @@ def test_ten_thousand_lines_with_errors_and_nul_are_imported(tmp_path: Path, fle
     wrong = sum(n % 70 >= 60 for n in range(10_000)) + 1
     assert f"agents: {10_000 - wrong} created" in said.out
     assert f"Not imported ({wrong}):" in said.err
+
+
+def test_every_expression_of_a_large_file_is_parsed_once(tmp_path: Path, fleet: Path):
+    lines = [f"{n % 60} {n // 60} {n % 28 + 1} * * /opt/job" for n in range(600)]
+    (tmp_path / "crontab.txt").write_text("\n".join(lines) + "\n")
+    before = parse_cron.cache_info().misses
+    run_import(tmp_path / "crontab.txt", fleet, "--dry-run")
+    assert 0 < parse_cron.cache_info().misses - before <= len(lines)
 
 
 def test_links_fifos_and_unreadable_files_of_a_directory_are_reported(tmp_path: Path, fleet: Path):
