@@ -26,6 +26,8 @@ from agents_app.skills import (
 ENVIRONMENT_FILE = ".env.toml"
 ENVIRONMENTS = Path(".action-llama") / "environments"
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# The key of metadata for values that Drover keeps and does not honour yet.
+KEPT = "action-llama"
 _CREDENTIAL_KEY = re.compile(r"[a-z0-9_]+_(?:secret|key|token)")
 _HARNESS_OF_PROVIDER = {"anthropic": "claude-code", "openai": "codex"}
 _WITHOUT_HARNESS = "claude-code"
@@ -194,10 +196,20 @@ class ActionLlama:
         if data.get("command"):
             self._say(layer.document, at, "`command` decides what runs", "remove one of them")
             return {}
+        kept: dict[str, Any] = {}
         if len(names) > 1:
             why = f"is honoured for {names[0]} only: fallback models are not honoured yet"
-            self._say(layer.document, at, why, "limit the usage with `budget`")
-        return self._program(self.models[names[0]], data, layer.document)
+            advice = "Drover keeps the models with the agent; limit the usage with `budget`"
+            self._say(layer.document, at, why, advice)
+            kept = {"metadata": self._with_kept_models(names, data.get("metadata"))}
+        return {**self._program(self.models[names[0]], data, layer.document), **kept}
+
+    def _with_kept_models(self, names: list[str], metadata: Any) -> Any:
+        """The metadata of the agent with its models in their order, the first of which is used."""
+        if metadata is not None and not isinstance(metadata, dict):
+            return metadata
+        models = [{"name": name, **self.models[name]} for name in names]
+        return {**(metadata or {}), KEPT: {"models": models}}
 
     def _program(
         self, model: dict[str, Any], data: dict[str, Any], document: Document

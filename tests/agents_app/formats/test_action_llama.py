@@ -34,7 +34,15 @@ def test_the_first_model_chooses_harness_and_model(helpdesk):
     assert (triage.harness, triage.model) == ("claude-code", "claude-sonnet-4-20250514")
     assert triage.command[-2:] == ("--model", "claude-sonnet-4-20250514")
     assert (coder.harness, coder.model, coder.timeout_seconds) == ("codex", "gpt-5-codex", 7200)
-    assert "fallback" in report_at(helpdesk, "agents/triage/config.toml", "models").why
+
+
+def test_fallback_models_are_reported_and_kept_with_the_agent(helpdesk):
+    line = report_at(helpdesk, "agents/triage/config.toml", "models")
+    assert "fallback models are not honoured yet" in line.why
+    kept = agent_of(helpdesk, "triage").metadata["action-llama"]["models"]
+    named = [(model["name"], model["provider"]) for model in kept]
+    assert named == [("sonnet", "anthropic"), ("gpt", "openai")]
+    assert "action-llama" not in agent_of(helpdesk, "coder").metadata
 
 
 def test_the_fields_of_an_agent_mean_the_same(helpdesk):
