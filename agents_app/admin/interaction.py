@@ -14,7 +14,7 @@ from agents_app.runs import control
 def _break(lock: ResourceLock, act: Act) -> str:
     if not control.break_lock(lock, act.by, act.now):
         raise Refused("already released")
-    return f"Lock on {lock} broken; {lock.holder} is told at its next request"
+    return f"Lock on {lock} broken; {lock.holder} gets an error at its next request"
 
 
 BREAK = Verb("break", "Break", "lock_open", _break, danger=True)

@@ -111,10 +111,11 @@ def _checked(kind: str, text: Any, at: KeyPath, layer: Layer) -> str:
     if len(text) > MAX_EXPRESSION:
         layer.report(at, f"has {len(text)} characters; at most {MAX_EXPRESSION} are read")
         return ""
-    parse = {"interval": parse_interval_trigger, "cron": parse_cron}.get(kind)
     try:
-        if parse:
-            parse(text)
+        if kind == "interval":
+            parse_interval_trigger(text)
+        elif kind == "cron":
+            parse_cron(text)
         _parse_fixed(text)  # the row is parsed with this function, whatever the field was
     except DroverError as error:
         layer.report(at, " ".join(str(error).split()))

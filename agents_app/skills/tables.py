@@ -95,7 +95,11 @@ def normalize_nested(table: dict[str, Any], spec: type, layer: Layer) -> dict[st
 def _nested_fields(spec: type) -> dict[str, dict[str, str]]:
     """The names that a file may use in each table within a table of this spec."""
     kinds = get_type_hints(spec)
-    return {name: file_fields(kind) for name, kind in kinds.items() if is_dataclass(kind)}
+    return {
+        name: file_fields(kind)
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and is_dataclass(kind)
+    }
 
 
 def merge(below: Document, above: Document) -> Document:

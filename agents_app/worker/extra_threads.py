@@ -15,7 +15,7 @@ from agents_app.models import Run, Trigger
 from agents_app.runs import LONGEST_WAIT
 from agents_app.worker.execute import Host, execute_called
 
-log = structlog.get_logger("drover.spares")
+log = structlog.get_logger("drover.extra_threads")
 
 
 class ExtraThreads:

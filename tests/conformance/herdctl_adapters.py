@@ -39,7 +39,7 @@ class ErrorName(str):
 
 def fleet_interpolate(case: Case) -> Any:
     try:
-        return interpolate(case["text"], case["env"])
+        return interpolate(case["text"], case.get("env") or {})
     except UndefinedVariableError as error:
         return {"error": ErrorName(type(error).__name__)}
 

@@ -17,7 +17,7 @@ Case = dict[str, Any]
 
 def _hook(table: Case) -> EventHook:
     """In these files times are milliseconds."""
-    values = {**table, "on_events": tuple(table.get("on_events", ()))}
+    values = {**table, "on_events": tuple(table.get("on_events") or ())}
     if "timeout" in values:
         values["timeout_seconds"] = values.pop("timeout") / 1000
     return EventHook(**values)
@@ -31,13 +31,13 @@ def hooks_exec(case: Case) -> Case:
     context = {"event": case["event"], "job": {"id": "1"}, "result": {"success": True}}
     context |= {"agent": {"id": "a"}, "metadata": {}, **case.get("context", {})}
     state = next(state for state, event in EVENTS.items() if event == case["event"])
-    with tempfile.TemporaryDirectory() as room:
+    with tempfile.TemporaryDirectory() as directory:
         spec = RunSpec(
             run_id=1,
             argv=(),
             env={"PATH": os.environ["PATH"]},
-            cwd=Path(room),
-            prompt_file=Path(room) / "prompt.md",
+            cwd=Path(directory),
+            prompt_file=Path(directory) / "prompt.md",
             timeout_seconds=60,
         )
         runner = TimedRunner(RUNNERS["process"], RunControl(), 60)

@@ -14,11 +14,16 @@ from agents_app.runners.base import RunControl, RunSpec
 
 def context_injection(case: dict[str, Any]) -> str:
     env = case["env"] | {"PATH": os.environ["PATH"]}
-    with tempfile.TemporaryDirectory() as room:
-        prompt_file = Path(room) / "prompt.md"
+    with tempfile.TemporaryDirectory() as directory:
+        prompt_file = Path(directory) / "prompt.md"
         prompt_file.touch()
         spec = RunSpec(
-            run_id=1, argv=(), env=env, cwd=Path(room), prompt_file=prompt_file, timeout_seconds=60
+            run_id=1,
+            argv=(),
+            env=env,
+            cwd=Path(directory),
+            prompt_file=prompt_file,
+            timeout_seconds=60,
         )
         stage = TimedRunner(RUNNERS["process"], RunControl(), 60)
         return inject(case["body"], partial(command_output, stage, spec))

@@ -150,6 +150,9 @@ def test_values_are_checked_as_in_herdctl(schema, value, expected):
     ("hook", "expected"),
     [
         ({"on_events": []}, True),
+        ({"on_events": None, "when": None}, True),
+        ({"when": "job.id.length"}, False),
+        ({"when": "nothing.at.all"}, False),
         ({"on_events": ["failed", "timeout"]}, True),
         ({"on_events": ["timeout"], "when": "metadata.no"}, False),
         ({"when": ""}, True),

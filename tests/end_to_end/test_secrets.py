@@ -174,8 +174,8 @@ def test_a_secret_printed_in_every_encoding_is_stored_nowhere(
 
 def files_except_workdir(stack: PrivateStack, run_id: int) -> Iterator[Place]:
     """The workdir of the run holds its key file, readable by its owner only."""
-    room = str(stack.data / "runs" / str(run_id))
-    return (place for place in files(stack) if not place[0].startswith(room))
+    directory = str(stack.data / "runs" / str(run_id))
+    return (place for place in files(stack) if not place[0].startswith(directory))
 
 
 def _text(path: Path) -> str:

@@ -125,8 +125,8 @@ class Command(DroverCommand):
             self.screen.say(f"{FORMATS[name].title} {_source_name(source)} -> {project}")
             self._print(rows, report, errors)
             self._print_count("agents", [one.state for one in result.written], dry_run=dry_run)
-            if any(not one.enabled for one in result.written if one.state != "refused"):
-                self.screen.say("Imported agents are disabled (scale = 0) until you enable them.")
+            for hint in _hints(result.written):
+                self.screen.say(hint)
         if errors:
             sys.exit(1)
 
@@ -238,13 +238,24 @@ def _times(fires: tuple[datetime, ...]) -> str:
 
 
 def _shown(lines: tuple[ReportLine, ...]) -> list[str]:
-    shown = [f"  {_place(one)}: {one.field}: {one.why}; {one.advice}" for one in lines[:MOST_LINES]]
+    shown = [f"  {_said(one)}" for one in lines[:MOST_LINES]]
     more = len(lines) - MOST_LINES
     return [*shown, f"  and {more} more: --json lists all"] if more > 0 else shown
 
 
-def _place(line: ReportLine) -> str:
-    return f"{line.file}:{line.line}" if line.line else line.file
+def _said(line: ReportLine) -> str:
+    place = f"{line.file}:{line.line}" if line.line else line.file
+    return ": ".join(part for part in (place, line.field, f"{line.why}; {line.advice}") if part)
+
+
+def _hints(written: Sequence[WrittenAgent]) -> list[str]:
+    """What to do with agents that were imported disabled, and with schedules of existing agents."""
+    disabled = [one.agent for one in written if not one.enabled and one.state != "refused"]
+    hints = {
+        False: "Imported agents are disabled (scale = 0) until you enable them.",
+        True: "Imported schedules are disabled (enabled = false) until you enable them.",
+    }
+    return [text for kind, text in hints.items() if any(a.is_existing is kind for a in disabled)]
 
 
 def _described(

@@ -224,6 +224,30 @@ def test_every_expression_of_a_large_file_is_parsed_once(tmp_path: Path, fleet: 
     assert 0 < parse_cron.cache_info().misses - before <= len(lines)
 
 
+def test_a_report_line_about_a_whole_file_has_no_empty_field(tmp_path: Path, fleet: Path):
+    crew = tmp_path / "crew" / ".crew"
+    crew.mkdir(parents=True)
+    (crew / "scheduler.rules").write_text("")
+    (crew / "scheduler.state.json").write_text("{}")
+    (tmp_path / "crew/config.toml").write_text("[models.m]\nprovider = 'openai'\nmodel = 'x'\n")
+    (tmp_path / "crew/agents/a").mkdir(parents=True)
+    (tmp_path / "crew/agents/a/SKILL.md").write_text("---\nmodels: [m]\n---\nWork.\n")
+    said = run_import(tmp_path / "crew", fleet)
+    assert "  .crew/scheduler.state.json: is not read: " in said.out
+
+
+def test_schedules_for_existing_agents_are_called_disabled_and_not_the_agents(
+    tmp_path: Path, fleet: Path
+):
+    (fleet / "greeter").mkdir(parents=True)
+    (fleet / "greeter" / "SKILL.md").write_text("---\nharness: shell\n---\ntrue\n")
+    row = {"id": 1, "agent_id": "greeter", "schedule_phrase": "every hour", "message": "hello"}
+    (tmp_path / "arbiter.json").write_text(json.dumps({"schedules": [row]}))
+    said = run_import(tmp_path / "arbiter.json", fleet)
+    assert "Imported schedules are disabled (enabled = false) until you enable them." in said.out
+    assert "Imported agents" not in said.out
+
+
 def test_links_fifos_and_unreadable_files_of_a_directory_are_reported(tmp_path: Path, fleet: Path):
     cron_d, outside = tmp_path / "cron.d", tmp_path / "outside"
     cron_d.mkdir()

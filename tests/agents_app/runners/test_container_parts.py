@@ -13,7 +13,7 @@ from agents_app.runners.containers.frames import Frames
 from agents_app.runners.containers.options import environment, limits, options
 from tests.agents_app.runners.programs import Sink
 
-ROOM = Path("/data/runs/7")
+WORKDIR = Path("/data/runs/7")
 
 
 def frame(stream: int, data: bytes) -> bytes:
@@ -23,7 +23,7 @@ def frame(stream: int, data: bytes) -> bytes:
 def spec(**env: str) -> RunSpec:
     runtime = Runtime("container", image="some/image:1")
     return RunSpec(
-        7, ("run", "-x"), env, ROOM, ROOM / "prompt.md", 60, trace_id="t", runtime=runtime
+        7, ("run", "-x"), env, WORKDIR, WORKDIR / "prompt.md", 60, trace_id="t", runtime=runtime
     )
 
 
@@ -54,7 +54,7 @@ def test_stored_output_does_not_reach_the_sink_again():
 def test_the_path_of_the_image_follows_the_commands_of_agents():
     server = {"PATH": "/host/bin", "HOME": "/home/drover", "USER": "drover"}
     env = environment(spec(**server | {"PATH": "/agent_bin:/host/bin"}), server, {"PATH": "/i/bin"})
-    assert env == {"PATH": "/agent_bin:/i/bin", "HOME": str(ROOM)}
+    assert env == {"PATH": "/agent_bin:/i/bin", "HOME": str(WORKDIR)}
 
 
 def test_variables_of_the_agent_are_kept():
@@ -65,7 +65,9 @@ def test_variables_of_the_agent_are_kept():
 
 def test_a_missing_mount_is_left_out(tmp_path):
     mounts = (Mount(tmp_path, writable=True), Mount(tmp_path / "none"), Mount(ROOT))
-    given = RunSpec(7, ("x",), {}, ROOM, ROOM, 60, runtime=Runtime("container"), mounts=mounts)
+    given = RunSpec(
+        7, ("x",), {}, WORKDIR, WORKDIR, 60, runtime=Runtime("container"), mounts=mounts
+    )
     found = [(m["Source"], m["Target"], m["ReadOnly"]) for m in limits(given)["mounts"]]
     assert found == [(str(tmp_path), str(tmp_path), False), (str(ROOT), str(ROOT), True)]
 
