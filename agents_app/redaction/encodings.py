@@ -28,6 +28,10 @@ _SEQUENCE = re.compile(UTF8_ESC_SEQUENCE + b"|" + UTF8_C1_SEQUENCE)
 # For output without C1 controls: one that begins with one byte is found twice as fast.
 _ESC_SEQUENCE = re.compile(UTF8_ESC_SEQUENCE)
 _C1_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
+# The sequences of colours and of progress bars consist of ESC and few letters. The last one of an
+# output may be unfinished.
+_USUAL_LETTERS = b"[0123456789;?ABCDEFGHJKhlm"
+_UNUSUAL_SEQUENCE = re.compile(rb"\x1b(?!\Z|\[[0-9;?]*(?:[A-HJKhlm]|\Z))")
 # Characters of JSON and XML; JSON inside JSON has several backslashes before a character. Of JSON
 # only those of ASCII: others are in much output, and `_plain_forms` has them.
 _ESCAPED_CHARACTER = re.compile(
@@ -318,3 +322,23 @@ UNESCAPED = View(
 )
 PERCENT = View(_percent_forms, (_UNQUOTING,), _has_escapes, _before_begun_escape, width=3)
 VIEWS = (PLAIN, JOINED, STRIPPED, UNESCAPED, PERCENT)
+
+
+# --- the outline of output with colours -------------------------------------------------------
+
+# The views that need not be searched if the outline of an output has no outline of their forms.
+OUTLINED = (JOINED, STRIPPED)
+
+
+def outline(data: bytes) -> bytes | None:
+    """What the views in OUTLINED see, without the letters of usual sequences, wherever these are.
+
+    None if the output has no sequences, or others. To remove the sequences alone takes twice as
+    long, because each of them is a step of the regular expression."""
+    if b"\x1b" not in data or _has_c1_controls(data) or _UNUSUAL_SEQUENCE.search(data):
+        return None
+    return data.translate(_ONE_ALPHABET, _DELETED + _USUAL_LETTERS)
+
+
+def outline_of_form(form: bytes) -> bytes:
+    return form.translate(None, _USUAL_LETTERS)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agents_app.redaction.encodings import PLAIN, VIEWS, View
+from agents_app.redaction.encodings import OUTLINED, PLAIN, VIEWS, View, outline, outline_of_form
 from agents_app.redaction.parts import SHORTEST_SECRET, secret_parts
 from agents_app.runners import Outcome, OutputSink, RunControl, Runner, RunSpec
 
@@ -77,10 +77,23 @@ class Redactor:
     def spans(self, data: bytes) -> list[SecretSpan]:
         """The places of secrets, in order and without overlaps."""
         found: list[SecretSpan] = []
-        for forms in self._encoded:
+        searched = self._encoded
+        if searched and self._outline_is_clean(data):
+            searched = [forms for forms in searched if forms.view not in OUTLINED]
+        for forms in searched:
             if forms.view.may_contain(data):
                 found += _spans(forms.view, forms.forms, data)
         return _merged(found) if found else found
+
+    @cached_property
+    def _outlines(self) -> list[bytes]:
+        outlined = (forms.forms for forms in self._encoded if forms.view in OUTLINED)
+        return list({outline_of_form(form) for forms in outlined for form in forms})
+
+    def _outline_is_clean(self, data: bytes) -> bool:
+        """Whether the views in OUTLINED would find nothing."""
+        seen = outline(data)
+        return seen is not None and not any(each in seen for each in self._outlines)
 
     def unfinished_bytes(self, data: bytes) -> int:
         """The number of bytes at the end that may be the beginning of a secret."""

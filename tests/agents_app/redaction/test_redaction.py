@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from agents_app.redaction.encodings import STRIPPED
+from agents_app.redaction import redact
+from agents_app.redaction.encodings import PLAIN, STRIPPED, outline
 from agents_app.redaction.redact import RedactingSink, Redactor, secret_parts
 from agents_app.text import CONTROLS
 
@@ -170,6 +171,37 @@ def test_the_same_sequences_are_removed_from_bytes_as_from_text():
         text = "".join(choose.choices(pieces, k=20))
         seen = STRIPPED.see(text.encode()).decode()
         assert seen == re.sub(CONTROLS, "", text).translate({10: None, 13: None}), repr(text)
+
+
+def test_the_outline_of_coloured_output_hides_no_secret(monkeypatch: pytest.MonkeyPatch):
+    """Guard: the outline decides without decoding the output, and must decide as decoding does.
+    If it took each ESC for the beginning of a usual sequence, secrets would be missed."""
+    choose = random.Random(90)
+    secrets = ["[m4pK;zQ09[2Kxy", "h[1mJJ7t[?9lZZ"]
+    letters = [*"\x1b[;?019mKAzQpx\n\x07]P", "\x1b[", "\x1b[1m", "\x1b[2K", "\x1b]0;t\x07", "\x1b7"]
+    redactor = Redactor({"door": secrets})
+    outputs = []
+    for _ in range(3000):
+        pieces = [piece for letter in choose.choice(secrets) for piece in (letter, "")]
+        for _ in range(choose.randrange(4)):
+            pieces[choose.randrange(1, len(pieces))] += choose.choice(letters)
+        outputs.append("".join(["a ", *pieces, "".join(choose.choices(letters, k=4))]).encode())
+    found = [redactor.spans(output) for output in outputs]
+    monkeypatch.setattr(Redactor, "_outline_is_clean", lambda *_: False)
+    assert found == [redactor.spans(output) for output in outputs]
+    assert 500 < sum(bool(spans) for spans in found) < 3000
+
+
+@pytest.mark.parametrize("end", ["", "\x1b", "\x1b[", "\x1b[38;5"])
+def test_usual_coloured_output_without_secrets_is_not_decoded(
+    end: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Guard: decoding takes twice as long as all other searches together."""
+    bar = f"\x1b[32m12:00\x1b[0m \x1b[1;34mINFO\x1b[0m ok\n\x1b[2K\x1b[1A\x1b[?25l{end}".encode()
+    assert outline(bar) is not None
+    assert outline(b"\x1b]0;title\x07") is None
+    monkeypatch.setattr(redact, "_spans", lambda view, *_: iter(()) if view is PLAIN else 1 / 0)
+    assert REDACTOR.spans(bar) == []
 
 
 def test_a_secret_of_control_characters_matches_nothing_else():
