@@ -13,6 +13,7 @@ import pytest
 
 from tests.faults.conftest import NewFleet
 from tests.faults.line import Line
+from tests.faults.network import RemoteHost
 from tests.faults.real_fleet import (
     LEASE_SECONDS,
     WHEN_TOLD,
@@ -30,7 +31,8 @@ from tests.parts.waiting import wait_for
 @pytest.fixture(scope="module")
 def server(migrated_cluster: Path) -> Iterator[PostgresServer]:
     """A private server, because other tests use the server of the session."""
-    server = PostgresServer(free_port()).create(migrated_cluster)
+    # Also on the address of a cable that does not exist yet; the rules refuse all other clients.
+    server = PostgresServer(free_port(), listen="'*'").create(migrated_cluster)
     yield server
     server.remove()
 
@@ -108,13 +110,21 @@ def test_a_database_outage_longer_than_the_lease_loses_the_run_but_leaves_no_pro
     fleet.wait_for_states("too-long", "lost", "succeeded")
 
 
-def start_worker_over(line: Line, fleet: RealFleet, *, guarded: bool) -> subprocess.Popen[bytes]:
+def start_unguarded_worker_over(line: Line, fleet: RealFleet) -> subprocess.Popen[bytes]:
     """Start worker-1 so that it reaches the database through the line only."""
     fleet.stack.stop("worker-1")
     role = fleet.stack._role("worker-1")
-    argv = role.argv if guarded else role.argv[role.argv.index("--") + 1 :]
     url = role.env["DATABASE_URL"].replace(f":{line.target_port}/", f":{line.port}/")
+    argv = role.argv[role.argv.index("--") + 1 :]
     return fleet.stack._spawn("worker-1", argv, {**role.env, "DATABASE_URL": url})
+
+
+def start_worker_on(host: RemoteHost, fleet: RealFleet) -> subprocess.Popen[bytes]:
+    """Start worker-1, with its guard, where only the cable leads to the database."""
+    fleet.stack.stop("worker-1")
+    role = fleet.stack._role("worker-1")
+    url = role.env["DATABASE_URL"].replace("@127.0.0.1:", f"@{host.address}:")
+    return fleet.stack._spawn("worker-1", host.argv(role.argv), {**role.env, "DATABASE_URL": url})
 
 
 @pytest.mark.fault("F21")
@@ -124,21 +134,23 @@ def test_a_worker_cut_off_from_the_database_ends_its_run_before_another_worker_r
     """Guard: the guard ends a worker that cannot renew its lease, and no other run starts while
     the lease lasts. Beat and the second worker reach the database all the time: with a shorter
     wait for the lease the second attempt would overlap the first."""
-    with Line(server.port) as line:
-        start_worker_over(line, fleet, guarded=True)
+    with RemoteHost() as host:
+        server.add_rule(f"host all postgres {host.own_address}/32 trust")
+        server.execute("SELECT pg_reload_conf()")
+        start_worker_on(host, fleet)
         fleet.call_in_new_process("ask", "cut-off")
         fleet.wait_for_notes("cut-off", "note", 2)
         fleet.wait_until_running("cut-off")
         pids = [note.pid for note in fleet.notes("cut-off")]
         fleet.ensure("worker-2")
-        line.cut()
+        host.unplug()
         gone_within(pids, LEASE_SECONDS, since=time.monotonic())
         ended_at = datetime.now(UTC)
         assert fleet.wait_for_exit("worker-1") == 75
         fleet.let_finish("cut-off")
         lost, retried = fleet.wait_for_states("cut-off", "lost", "succeeded")
-        line.reconnect()
-        time.sleep(1)  # what the first worker has sent arrives
+        host.plug_in()
+        time.sleep(2)  # what the first worker has sent arrives
     assert fleet.runs("cut-off") == [lost, retried]
     assert retried["worker_id"] != lost["worker_id"] and retried["started_at"] > ended_at
     assert fleet.notes("cut-off", "overlap") == []
@@ -159,7 +171,7 @@ def test_a_result_that_arrives_after_a_network_partition_changes_no_row(
     The worker has no guard here, so that it is alive to report."""
     fleet.ensure("worker-1")
     with Line(server.port) as line:
-        start_worker_over(line, fleet, guarded=False)
+        start_unguarded_worker_over(line, fleet)
         fleet.call_in_new_process("ask", "reports-late")
         fleet.wait_until_running("reports-late")
         line.cut_at(b"COMMIT")

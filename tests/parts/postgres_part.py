@@ -35,8 +35,9 @@ def server_binaries() -> Path:
 
 
 class PostgresServer:
-    def __init__(self, port: int, *, fsync: bool = False) -> None:
+    def __init__(self, port: int, *, fsync: bool = False, listen: str = "127.0.0.1") -> None:
         self.port = port
+        self.listen = listen
         self.fsync = fsync
         self.binaries = server_binaries()
         # Not below pytest's directory, which other users cannot enter.
@@ -64,7 +65,7 @@ class PostgresServer:
 
     def start(self) -> "PostgresServer":
         options = (
-            f"-p {self.port} -k {self.directory} -c listen_addresses=127.0.0.1 "
+            f"-p {self.port} -k {self.directory} -c listen_addresses={self.listen} "
             f"-c fsync={'on' if self.fsync else 'off'} -c max_connections=200"
         )
         self._run("pg_ctl", "-w", "-l", str(self.directory / "log"), "-o", options, "start")
@@ -94,8 +95,12 @@ class PostgresServer:
     def add_user(self, name: str, password: str, method: str) -> None:
         """Add a user whom the server lets in by a method of pg_hba.conf."""
         self.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
+        self.add_rule(f"host all {name} 127.0.0.1/32 {method}")
+
+    def add_rule(self, line: str) -> None:
+        """Put a line in front of pg_hba.conf."""
         rules = self.files / "pg_hba.conf"
-        rules.write_text(f"host all {name} 127.0.0.1/32 {method}\n{rules.read_text()}")
+        rules.write_text(f"{line}\n{rules.read_text()}")
         before = self._loaded_at()
         self.execute("SELECT pg_reload_conf()")
         # A connection that knows the new configuration was let in by the new rules.
