@@ -66,7 +66,7 @@ def _mounts(hold: Path) -> list[str]:
             if not above.stat().st_mode & 0o001:
                 closed.setdefault(above, []).append(path)
                 break
-    lines = []
+    lines: list[list[object]] = []
     for above, paths in closed.items():
         held = {path: hold / str(len(lines) + n) for n, path in enumerate(paths)}
         for path, place in held.items():
