@@ -42,6 +42,17 @@ def test_a_running_scheduler_whose_processes_are_silent_is_not_shown_as_fine(fle
     assert "not running: worker, beat" in call("stat").out
 
 
+def test_a_drain_is_shown_until_the_last_process_is_gone(fleet: Fleet):
+    worker = fleet.worker(lease_until=at(days=100_000))
+    fleet.start(fleet.enqueue(fleet.agent()))
+    Scheduler.objects.create(pk=1, state="draining", started_at=NOON)
+    assert call("stat", "--json").json["scheduler"]["state"] == "draining"
+    assert call("stat").out.startswith("scheduler draining")
+    worker.ended_at = NOON
+    worker.save()
+    assert call("stat").out.startswith("scheduler stopped")
+
+
 def test_a_paused_scheduler_says_since_when_and_why(fleet: Fleet):
     Tenant.objects.update(paused_at=NOON, pause_note="release day")
     status = call("stat", "--json").json["scheduler"]
