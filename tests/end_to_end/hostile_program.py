@@ -70,7 +70,7 @@ for pid in targets["processes"]:
     attempt(f"environ {pid}", lambda: read(f"/proc/{pid}/environ"))
     attempt(f"memory {pid}", lambda: open(f"/proc/{pid}/mem", "rb").close())
     attempt(f"descriptors {pid}", lambda: os.readlink(f"/proc/{pid}/fd/1"))
-    attempt(f"root {pid}", lambda: os.listdir(f"/proc/{pid}/root/"))
+    attempt(f"directory {pid}", lambda: os.listdir(f"/proc/{pid}/cwd/"))
     attempt(f"limit {pid}", lambda: limit(pid))
     attempt(f"priority {pid}", lambda: slow_down(pid))
     attempt(f"trace {pid}", lambda: libc.ptrace(PTRACE_SEIZE, pid, 0, 0) == 0)
