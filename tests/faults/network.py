@@ -15,8 +15,9 @@ class RemoteHost:
         mark = secrets.token_bytes(3)
         self.name = f"drover-{mark.hex()}"
         self._interface = f"dr{mark.hex()}"
-        # Addresses for links between two machines; the last two bits are those of the ends.
-        network = f"10.{mark[0]}.{mark[1]}.{mark[2] & 0b11111100}".rpartition(".")
+        # Of the addresses that are set apart for tests of networks; the last two bits are those of
+        # the ends.
+        network = f"198.18.{mark[0]}.{mark[1] & 0b11111100}".rpartition(".")
         self.address, self.own_address = (f"{network[0]}.{int(network[2]) + end}" for end in (1, 2))
 
     def __enter__(self) -> "RemoteHost":
