@@ -113,7 +113,8 @@ CREDENTIAL_TYPES: Mapping[str, CredentialType] = {
         }
     ),
     "anthropic_key": _token("ANTHROPIC_API_KEY"),
-    "openai_key": _token("OPENAI_API_KEY"),
+    # Codex reads only the second one when it runs without a terminal.
+    "openai_key": _token("OPENAI_API_KEY", "CODEX_API_KEY"),
     "gemini_key": _token("GEMINI_API_KEY"),
     "sentry_token": _token("SENTRY_AUTH_TOKEN"),
     "linear_token": _token("LINEAR_API_KEY"),

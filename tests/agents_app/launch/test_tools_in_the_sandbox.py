@@ -1,12 +1,9 @@
 """Real tools run unchanged in the sandbox: git, Python, node, npm, Claude Code and Codex."""
 
-import json
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +11,15 @@ import pytest
 
 from agents_app.harness import HARNESSES
 from agents_app.runners import this_kernel
+from agents_app.secrets.credentials import set_credential
+from agents_app.secrets.types import parse_name
 from agents_app.worker.execute import Host
 from tests.agents_app.executing import do, printed
-from tests.agents_app.fleet import Fleet
+from tests.agents_app.fleet import NOON, Fleet
 from tests.parts.missing import missing
+from tests.parts.scripted_model import ANSWER, ScriptedModel, coding_tool
 
 pytestmark = pytest.mark.django_db
-# Where .ci/run installs the coding agents.
-TOOLS = Path(os.environ.get("DROVER_TEST_TOOLS", "/nowhere")) / "node_modules" / ".bin"
-INSTALL = "npm install --prefix DIR @anthropic-ai/claude-code @openai/codex; DROVER_TEST_TOOLS=DIR"
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +29,7 @@ def _landlock() -> None:
 
 
 def tool(name: str, command: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path=str(TOOLS))
-    return found or missing(name, command)
+    return shutil.which(name) or missing(name, command)
 
 
 def output_of(fleet: Fleet, host: Host, script: str, **columns: Any) -> str:
@@ -82,64 +78,17 @@ def test_node_and_npm_run_a_package(fleet: Fleet, host: Host):
 # --- coding agents --------------------------------------------------------------------------
 
 
-class Model(BaseHTTPRequestHandler):
-    """Answers as the Messages API streams: first a call of the tool Bash, then a text."""
-
-    command_to_run = "git init -q r && echo from-the-tool > r/file && cat r/file"
-    requests: list[dict[str, Any]]
-
-    def log_message(self, *_: object) -> None: ...
-
-    def do_HEAD(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.requests.append(body)
-        has_result = "tool_result" in json.dumps(body.get("messages", ""))
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.end_headers()
-        for event in _events(None if has_result else self.command_to_run):
-            data = json.dumps(event)
-            self.wfile.write(f"event: {event['type']}\ndata: {data}\n\n".encode())
-
-
-def _events(command: str | None) -> Iterator[dict[str, Any]]:
-    usage = {"input_tokens": 5, "output_tokens": 7}
-    message = {"id": "m1", "type": "message", "role": "assistant", "model": "claude-test"}
-    started = message | {"content": [], "stop_reason": None, "usage": usage}
-    yield {"type": "message_start", "message": started}
-    if command is None:
-        block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "All done."}
-    else:
-        block = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}
-        given = json.dumps({"command": command, "description": "x"})
-        delta = {"type": "input_json_delta", "partial_json": given}
-    yield {"type": "content_block_start", "index": 0, "content_block": block}
-    yield {"type": "content_block_delta", "index": 0, "delta": delta}
-    yield {"type": "content_block_stop", "index": 0}
-    reason = "end_turn" if command is None else "tool_use"
-    yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
-    yield {"type": "message_stop"}
-
-
 @pytest.fixture
-def model() -> Iterator[str]:
-    Model.requests = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel("git init -q r && echo from-the-tool > r/file && cat r/file") as started:
+        yield started
 
 
-def test_claude_code_calls_its_tools(fleet: Fleet, host: Host, model: str):
-    claude = tool("claude", INSTALL)
+def test_claude_code_calls_its_tools(fleet: Fleet, host: Host, model: ScriptedModel):
+    claude = coding_tool("claude")
     argv = HARNESSES["claude-code"].argv("", ("--allowedTools", "Bash"))
     env = {
-        "ANTHROPIC_BASE_URL": model,
+        "ANTHROPIC_BASE_URL": model.url,
         "ANTHROPIC_API_KEY": "for-a-scripted-model",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
@@ -152,10 +101,29 @@ def test_claude_code_calls_its_tools(fleet: Fleet, host: Host, model: str):
     )
     run = do(fleet, host, agent)
     assert run.state == "succeeded", printed(run.pk) + printed(run.pk, 2)
-    assert (run.sandbox, run.return_value) == ("on", "All done.")
-    assert "from-the-tool" in json.dumps(Model.requests[-1]["messages"])
+    assert (run.sandbox, run.return_value) == ("on", ANSWER)
+    assert [result["content"] for result in model.tool_results] == ["from-the-tool"]
 
 
-def test_codex_starts_inside_the_sandbox(fleet: Fleet, host: Host):
-    codex = tool("codex", INSTALL)
-    assert output_of_command(fleet, host, codex, "--version").startswith("codex")
+def test_codex_answers_with_the_key_of_the_credential(
+    fleet: Fleet, host: Host, model: ScriptedModel
+):
+    """Guard: Codex reads CODEX_API_KEY; with OPENAI_API_KEY alone it sends no key at all."""
+    codex = coding_tool("codex")
+    key = "sk-for-a-scripted-model"
+    set_credential(fleet.tenant, parse_name("openai_key"), {"value": key}, "ann", NOON)
+    arguments = ("-c", f'openai_base_url="{model.url}/v1"')
+    argv = HARNESSES["codex"].argv("", arguments)
+    agent = fleet.agent(
+        harness="codex",
+        command=["codex", *argv[1:]],
+        credentials=["openai_key"],
+        env={"PATH": f"{Path(codex).parent}:{os.environ['PATH']}"},
+        instructions="Do it.",
+        runtime={"sandbox": {}},
+    )
+    run = do(fleet, host, agent)
+    assert run.state == "succeeded", printed(run.pk) + printed(run.pk, 2)
+    assert (run.sandbox, run.return_value) == ("on", ANSWER)
+    assert (run.tokens_in, run.tokens_cache, run.tokens_out) == (30, 20, 5)
+    assert [asked.key for asked in model.asked] == [key]

@@ -39,7 +39,7 @@ def test_anything_else_is_no_name(text):
     [
         ("github_token", {"GITHUB_TOKEN", "GH_TOKEN"}),
         ("anthropic_key", {"ANTHROPIC_API_KEY"}),
-        ("openai_key", {"OPENAI_API_KEY"}),
+        ("openai_key", {"OPENAI_API_KEY", "CODEX_API_KEY"}),
         ("sentry_token", {"SENTRY_AUTH_TOKEN"}),
         ("linear_token", {"LINEAR_API_KEY"}),
         ("slack_bot_token", {"SLACK_BOT_TOKEN"}),
