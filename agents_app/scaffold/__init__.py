@@ -10,7 +10,8 @@ from agents_app.scaffold.agent_templates import (
     Template,
     add_agent,
     default_template,
-    next_steps,
+    steps_after_start,
+    steps_before_start,
     template_named,
 )
 from agents_app.scaffold.project_files import NewProject, create_project, refuse_occupied
@@ -23,7 +24,8 @@ __all__ = [
     "add_agent",
     "create_project",
     "default_template",
-    "next_steps",
     "refuse_occupied",
+    "steps_after_start",
+    "steps_before_start",
     "template_named",
 ]

@@ -138,12 +138,16 @@ def add_agent(project: Path, agent: NewAgent) -> list[str]:
     return written
 
 
-def next_steps(agent: NewAgent) -> Iterable[str]:
-    """What the user must do before the first run, a line each."""
-    if agent.used_harness in KEYS:
-        yield f"{program_name()} credential set {KEYS[agent.used_harness]}"
+def steps_before_start(agent: NewAgent) -> Iterable[str]:
+    """What the user must do before Drover starts, a line each."""
     if agent.template.source:
         yield "set GITHUB_WEBHOOK_SECRET in the environment of Drover"
+
+
+def steps_after_start(agent: NewAgent) -> Iterable[str]:
+    """What the user must do before the first run, a line each; the database must exist."""
+    if agent.used_harness in KEYS:
+        yield f"{program_name()} credential set {KEYS[agent.used_harness]}"
     if agent.template.name in {"issue-worker", "pr-reviewer", "dependency-updater"}:
         yield f"{program_name()} credential set github_token"
 

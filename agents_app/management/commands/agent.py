@@ -13,7 +13,8 @@ from agents_app.scaffold import (
     NewAgent,
     add_agent,
     default_template,
-    next_steps,
+    steps_after_start,
+    steps_before_start,
     template_named,
 )
 
@@ -64,5 +65,6 @@ class Command(DroverCommand):
             return
         for path in written:
             self.screen.say(f"written  {project / path}")
-        for step in (*next_steps(agent), f"{program_name()} run {name} --wait"):
+        steps = (*steps_before_start(agent), *steps_after_start(agent))
+        for step in (*steps, f"{program_name()} run {name} --wait"):
             self.screen.say(f"next: {step}")

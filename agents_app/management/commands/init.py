@@ -14,8 +14,9 @@ from agents_app.scaffold import (
     NewAgent,
     create_project,
     default_template,
-    next_steps,
     refuse_occupied,
+    steps_after_start,
+    steps_before_start,
     template_named,
 )
 
@@ -55,14 +56,18 @@ class Command(DroverCommand):
         if ".gitignore" not in made.written:
             self.screen.say("  kept     .gitignore (add .drover/ and .env to it)")
         self.screen.say("next:")
-        for step in (*next_steps(made.agent), _start(where)):
+        later = tuple(steps_after_start(made.agent))
+        # Further commands need a shell: then Drover starts in the background.
+        start = _start(where, "up -d" if later else "up")
+        for step in (*steps_before_start(made.agent), start, *later):
             self.screen.say(f"  {step}")
 
 
-def _start(where: Path) -> str:
+def _start(where: Path, command: str) -> str:
     if program_name() == "drover":
-        return "drover up" if where == Path.cwd() else f"cd {where} && drover up"
-    return f"DROVER_PROJECT={where} {program_name()} up"
+        start = f"drover {command}"
+        return start if where == Path.cwd() else f"cd {where} && {start}"
+    return f"DROVER_PROJECT={where} {program_name()} {command}"
 
 
 def _agent_of(options: dict[str, Any], *, asks: bool) -> NewAgent:

@@ -24,7 +24,12 @@ def test_init_asks_on_a_terminal_and_agent_add_extends_the_project(tmp_path: Pat
             terminal.type(f"{answer}\n")
         assert terminal.wait() == 0, terminal.text
     assert "written  agents/reporter/SKILL.md" in terminal.text
-    assert "manage.py credential set openai_key" in terminal.text
+    # A credential is stored in the database, which the first start creates.
+    start = f"DROVER_PROJECT={stack.project} manage.py up -d"
+    assert [line.strip() for line in terminal.text.partition("next:")[2].splitlines()][1:3] == [
+        start,
+        "manage.py credential set openai_key",
+    ]
     skill = (stack.project / "agents/reporter/SKILL.md").read_text()
     assert 'schedule: "0 4 * * *"' in skill
     assert "harness: codex" in skill
