@@ -1,4 +1,4 @@
-"""The processes that `manage.py up` starts and supervises.
+"""The processes that `drover up` starts and supervises.
 
 Belongs here: starting, watching and stopping processes.
 Does not belong here: rules about agents or runs.

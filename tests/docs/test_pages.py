@@ -1,5 +1,6 @@
 """What the pages name exists: files, links, commands, states, reasons, providers, pages."""
 
+import ast
 import re
 import shlex
 import subprocess
@@ -15,6 +16,8 @@ from agents_app.runs.schedule_states import SCHEDULE_MOVES
 from agents_app.secrets import CREDENTIAL_TYPES
 from agents_app.webhooks.providers import PROVIDERS
 from scheduler_project.admin_site import UNFOLD
+from scheduler_project.command_table import OF_AGENTS
+from tests.codebase.source import modules
 from tests.docs.generate import cli
 from tests.docs.generate.faults import NOT_COVERED, faults, marked_tests
 from tests.docs.pages import inline_code, pages, samples, title
@@ -45,21 +48,31 @@ def test_every_link_of_a_page_leads_to_a_file(page: Path):
 def test_every_command_that_a_page_mentions_exists(page: Path):
     wrong = []
     for text in inline_code(page):
-        words = text.removeprefix("python ").split()
-        if len(words) > 1 and words[0] == "manage.py" and words[1].islower():
+        words = [word for word in text.removeprefix("python ").split() if "=" not in word]
+        program, name = [*words, "", ""][:2]
+        if program in {"drover", "manage.py"} and name.islower() and name[0].isalpha():
             wrong += [] if _is_command(words[1:]) else [text]
     assert wrong == []
 
 
 def _is_command(words: list[str]) -> bool:
     name, *rest = words
-    if name in {"check", "migrate"}:
+    if name == "manage" or name in OF_AGENTS or words == ["bin/pip"]:
         return True
+    name = name.replace("-", "_")
     if name not in cli.names():
         return False
     verbs = next((each.choices for each in cli.actions(cli.parser_of(name)) if each.choices), None)
     is_verb = isinstance(verbs, dict) and bool(rest) and rest[0].islower()
     return not is_verb or rest[0] in (verbs or ())
+
+
+@pytest.mark.parametrize("page", pages(), ids=title)
+def test_commands_are_written_with_drover(page: Path):
+    """`manage.py` is named where a page explains that it is the same in a checkout."""
+    wrong = [each for each in samples("sh") if each.page == page and "manage.py" in each.text]
+    inline = [text for text in inline_code(page) if re.search(r"manage\.py [a-z]", text)]
+    assert [str(each) for each in wrong] + inline == []
 
 
 def test_make_has_every_target_that_a_page_names():
@@ -96,8 +109,37 @@ def test_the_readme_is_short_and_begins_with_the_two_commands():
     lines = (ROOT / "README.md").read_text().splitlines()
     assert len(lines) <= 150
     first_screen = "\n".join(lines[:25])
-    assert "make run" in first_screen
-    assert "make test" in first_screen
+    for command in ("make run", "make test", "pipx install drover-fleet", "drover init demo --yes"):
+        assert command in first_screen
+
+
+# --- troubleshooting --------------------------------------------------------------------------
+
+SYMPTOMS = DOCS / "operations" / "troubleshooting.md"
+_MESSAGE = re.compile(r"^\| (?:\d+ )?`([^`]+)`", re.MULTILINE)
+# Words in capitals stand for values; Python and databases have their own messages.
+_PLACEHOLDER = re.compile(r"\b[A-Z]{1,9}\b(?!_)")
+FOREIGN = {"Permission denied", "database is locked", "too many connections"}
+
+
+def test_every_message_of_the_troubleshooting_is_one_of_drover():
+    named = [text for text in _MESSAGE.findall(SYMPTOMS.read_text()) if text not in FOREIGN]
+    assert len(named) > 40
+    assert [text for text in named if not _is_said(text)] == []
+    assert not _is_said("there is no such message in Drover")
+
+
+def _is_said(message: str) -> bool:
+    """Whether each part between values is in a text of the code."""
+    parts = [part.strip(" .") for part in _PLACEHOLDER.split(message)]
+    return all(any(part in said for said in _texts()) for part in parts if part)
+
+
+@cache
+def _texts() -> list[str]:
+    nodes = [node for module in modules() for node in ast.walk(module.tree)]
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return [text for text in constants if isinstance(text, str)]
 
 
 # --- the four paths ---------------------------------------------------------------------------

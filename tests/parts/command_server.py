@@ -1,10 +1,10 @@
-"""Commands of `manage.py` as forks of one process that has loaded Drover.
+"""Commands of `manage.py` and `drover` as forks of one process that has loaded Drover.
 
 To load Drover takes most of the time of a short command. The server loads it once; each command is
 a process of its own, with the arguments, files, variables and directory of the program that asked.
 
-`python -IS command_server.py SOCKET ARGUMENT ...` asks the server at SOCKET, and executes
-`manage.py` itself if the server has other settings.
+`python -IS command_server.py SOCKET [--as DROVER] ARGUMENT ...` asks the server at SOCKET, and
+executes `manage.py`, or the program DROVER, itself if the server has other settings.
 """
 
 import contextlib
@@ -15,14 +15,24 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OTHER_SETTINGS = -1
+MANAGE = "manage.py"
+# They name another project than that of the server; `tenant` has options of these names.
+_OF_A_PROJECT = ("--project", "--data")
 _LONGEST = 1 << 20
 
 
-def ask(path: str, arguments: list[str]) -> int:
+def ask(path: str, program: str, arguments: list[str]) -> int:
     """The exit status of the command; OTHER_SETTINGS if the server cannot execute it."""
+    if program != MANAGE and any(word.startswith(_OF_A_PROJECT) for word in arguments):
+        return OTHER_SETTINGS
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        request = {"arguments": arguments, "directory": os.getcwd(), "env": dict(os.environ)}
+        request = {
+            "program": program,
+            "arguments": arguments,
+            "directory": os.getcwd(),
+            "env": dict(os.environ),
+        }
         socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], [0, 1, 2])
         answer = connection.recv(16)
     # A command that was killed sends no status.
@@ -86,7 +96,7 @@ def _execute(connection: socket.socket, request: dict, files: list[int]) -> None
     os.chdir(request["directory"])
     os.environ.clear()
     os.environ.update(request["env"])
-    sys.argv = ["manage.py", *request["arguments"]]
+    sys.argv = [request["program"], *request["arguments"]]
     threading.Thread(target=_end_with_caller, args=(connection,), daemon=True).start()
     status = 1
     try:
@@ -102,9 +112,10 @@ def _execute(connection: socket.socket, request: dict, files: list[int]) -> None
 
 def _run_command() -> int:
     import manage
+    from scheduler_project import command
 
     try:
-        manage.main()
+        (manage if sys.argv[0] == MANAGE else command).main()
     except SystemExit as end:
         if isinstance(end.code, str):
             sys.stderr.write(f"{end.code}\n")
@@ -129,7 +140,9 @@ if __name__ == "__main__":
     if sys.argv[1] == "--serve":
         sys.path[0] = ROOT
         serve(sys.argv[2])
-    status = ask(sys.argv[1], sys.argv[2:])
+    own = sys.argv[3] if sys.argv[2:3] == ["--as"] else MANAGE
+    words = sys.argv[2 if own == MANAGE else 4 :]
+    status = ask(sys.argv[1], own, words)
     if status == OTHER_SETTINGS:
-        os.execv(sys.executable, [sys.executable, "manage.py", *sys.argv[2:]])
+        os.execv(sys.executable, [sys.executable, own, *words])
     sys.exit(status)

@@ -80,29 +80,33 @@ class ScriptedModel:
 
 class _Handler(BaseHTTPRequestHandler):
     script: ScriptedModel
+    # Codex repeats a request for five seconds that an older version answers.
+    protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None: ...
 
     def do_HEAD(self) -> None:
-        self.send_response(200)
-        self.end_headers()
+        self._answer(200, "")
 
     def do_GET(self) -> None:
         # Codex asks for a WebSocket first; this answer makes it send plain requests.
-        self.send_response(_UPGRADE_REQUIRED)
-        self.end_headers()
+        self._answer(_UPGRADE_REQUIRED, "")
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         bearer = str(self.headers.get("authorization", "")).removeprefix("Bearer ")
         key = str(self.headers.get("x-api-key") or bearer)
         self.script.asked.append(Asked(key, body))
-        self.send_response(200)
+        events = self.script.events(self.path, body)
+        parts = (f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        self._answer(200, "".join(parts))
+
+    def _answer(self, status: int, text: str) -> None:
+        self.send_response(status)
         self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(text.encode())))
         self.end_headers()
-        for event in self.script.events(self.path, body):
-            data = json.dumps(event)
-            self.wfile.write(f"event: {event['type']}\ndata: {data}\n\n".encode())
+        self.wfile.write(text.encode())
 
 
 def _parts(message: Json) -> list[Json]:

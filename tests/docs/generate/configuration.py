@@ -14,7 +14,7 @@ at the start with the name of the variable and what is accepted.
 _CONFIG = """
 `config.toml` in the project directory is optional, and so is each of its fields. A change takes
 effect within two seconds, without a restart. Field names may be written in `snake_case` or
-`camelCase`. A file with an error leaves the previous settings in force; `manage.py doctor`, the
+`camelCase`. A file with an error leaves the previous settings in force; `drover doctor`, the
 log and the dashboard name the file, the line and the reason.
 """
 # Readers of conf.py by name, and what they accept.
