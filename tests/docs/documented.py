@@ -96,7 +96,9 @@ def _is_run(sample: Sample) -> bool:
 
 def script_of(page: Path, port: int) -> str:
     blocks = [
-        each for each in samples("sh") if each.page == page and _is_run(each) and each.note != INSIDE
+        each
+        for each in samples("sh")
+        if each.page == page and _is_run(each) and each.note != INSIDE
     ]
     return "".join(_script(each, port) for each in blocks)
 
@@ -150,7 +152,7 @@ class DocumentedFleet:
         )
 
     def _programs(self) -> Path:
-        """Programs `python` and `drover` that leave commands to a process that has loaded Drover."""
+        """Programs `python` and `drover` that ask a process that has loaded Drover."""
         directory = self.checkout.parent / "programs"
         names = {"python": sys.executable, "server": command_server.__file__}
         names["socket"] = str(self.stack.command_server())

@@ -118,7 +118,7 @@ def _messages(command: str) -> Iterator[Json]:
     """As the Messages API streams a call of the tool Bash, or without a command the answer."""
     usage = {"input_tokens": 5, "output_tokens": 7}
     message = {"id": "m1", "type": "message", "role": "assistant", "model": "claude-test"}
-    started = message | {"content": [], "stop_reason": None, "usage": usage}
+    started: Json = message | {"content": [], "stop_reason": None, "usage": usage}
     yield {"type": "message_start", "message": started}
     if command:
         block = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}
