@@ -5,6 +5,7 @@ Only this module uses rich, and it is imported only for output to a terminal.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import Any
 
 from rich import box
@@ -20,6 +21,8 @@ from agents_app.text import harmless
 
 # At this width a table reports the width that it needs.
 VERY_WIDE = 10_000
+# A name is not wrapped to lines that are shorter.
+NARROWEST_NAME = 20
 # The columns whose words are states, which have colours.
 STATES = {"state", "last run", "outcome", "verdict", "decision", "run", "work", "result"}
 TONES = {
@@ -66,15 +69,37 @@ def _console(out: Any, colour: bool) -> Console:
 
 
 def _fitting(console: Console, grid: Grid) -> RenderableType:
-    """A table if no word has to be split, otherwise records."""
-    table = _table(grid)
+    """A table if no word has to be split, except names in the first column at their hyphens,
+    otherwise records."""
+    needed = _width_of(console, grid)
+    if needed.minimum <= console.width:
+        return _table(grid)
+    longest = max((len(word) for row in grid.cells for word in row[0].split()), default=0)
+    # So narrow that no other column is wrapped.
+    narrow = max(NARROWEST_NAME, longest - (needed.maximum - console.width))
+    narrower = _with_names_in_lines(grid, narrow)
+    fits = _width_of(console, narrower).minimum <= console.width
+    return _table(narrower) if fits else _records(grid)
+
+
+def _width_of(console: Console, grid: Grid) -> Measurement:
     anywhere = console.options.update(width=VERY_WIDE)
-    fits = Measurement.get(console, anywhere, table).minimum <= console.width
-    return table if fits else _records(grid)
+    return Measurement.get(console, anywhere, _table(grid))
+
+
+def _with_names_in_lines(grid: Grid, width: int) -> Grid:
+    """Long names of agents are common, and a record for each agent would fill the screen."""
+    cells = [
+        ["\n".join(wrap(first, width, break_long_words=False)), *others]
+        for first, *others in grid.cells
+    ]
+    return Grid(grid.columns, cells)
 
 
 def _table(grid: Grid) -> Table:
     table = Table(*grid.columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    # Rich would shorten the widest column, although other columns have words to wrap between.
+    table.columns[0].no_wrap = any("\n" in first for first, *_ in grid.cells)
     for row in grid.cells:
         table.add_row(*map(_text, grid.columns, row))
     return table

@@ -61,6 +61,19 @@ def test_a_table_that_would_be_torn_is_shown_as_records(busy: Fleet):
     assert "\u2500" not in said.out
 
 
+def test_a_long_name_is_wrapped_at_its_hyphens_rather_than_shown_as_a_record(
+    busy: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "100")
+    busy.agent("nightly-financial-reconciliation-of-all-regional-subsidiaries")
+    lines = ESCAPES.sub("", call("stat", terminal=True).out).splitlines()
+    assert [line for line in lines if len(line.rstrip()) > 100] == []
+    assert any(line.split()[:2] == ["agent", "state"] for line in lines)
+    (begin,) = [number for number, line in enumerate(lines) if line.startswith("nightly-")]
+    first, second = lines[begin].split()[0], lines[begin + 1].strip()
+    assert f"{first}{second}" == "nightly-financial-reconciliation-of-all-regional-subsidiaries"
+
+
 def test_a_wider_terminal_has_the_table(busy: Fleet, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "160")
     assert "\u2500" in call("locks", "list", terminal=True).out
