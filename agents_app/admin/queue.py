@@ -15,7 +15,7 @@ from agents_app.admin.formatting import badge, when
 from agents_app.admin.summaries import run_summaries
 from agents_app.errors import Refused
 from agents_app.models import WorkItem
-from agents_app.runs import control, why_waiting
+from agents_app.runs import control, waits_because, why_waiting
 
 S = WorkItem.State
 
@@ -96,9 +96,9 @@ class WorkItemAdmin(RecordAdmin):
     paginator = OpenFirst
     verbs = (DROP, RESTORE)
     page_template = "drover/work_item.html"
-    list_display = ["item", "agent", "shown_state", "reason", "trigger", "requested_by", "created"]
+    list_display = ["item", "agent", "shown_state", "because", "trigger", "requested_by", "created"]
     list_filter = [QueueFilter, "trigger", AGENT]
-    list_select_related = ["agent"]
+    list_select_related = ["agent__tenant"]
     ordering = [RANK, "-id"]
     search_fields = ["=id", "agent__name", "requested_by", "prompt"]
     fieldsets = [
@@ -128,6 +128,11 @@ class WorkItemAdmin(RecordAdmin):
     @admin.display(description="State", ordering=RANK)
     def shown_state(self, item: WorkItem) -> SafeString:
         return badge(item.state, item.reason)
+
+    @admin.display(description="Reason", ordering="reason")
+    def because(self, item: WorkItem) -> str:
+        """Why the item waits, or why it ended without a run."""
+        return waits_because(item) if item.state == S.QUEUED else item.reason
 
     @admin.display(ordering="created_at")
     def created(self, item: WorkItem) -> SafeString:

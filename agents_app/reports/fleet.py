@@ -30,7 +30,7 @@ from agents_app.models import (
     Worker,
     WorkItem,
 )
-from agents_app.runs import blocked_because, read_scheduler
+from agents_app.runs import blocked_because, read_scheduler, requeued_because
 
 M = TypeVar("M", bound=Model)
 
@@ -188,7 +188,7 @@ def agent_note(agent: Agent, queued_reason: str | None) -> str:
     Every list, page and response has this text; the agent must have been read with its tenant."""
     if agent.definition_error:
         return agent.definition_error.splitlines()[0]
-    return blocked_because(agent, agent.tenant) or queued_reason or ""
+    return blocked_because(agent, agent.tenant) or requeued_because(queued_reason or "")
 
 
 def oldest_queued_reason() -> Subquery:

@@ -21,7 +21,9 @@ from agents_app.runs.readiness import (
     blocked_because,
     missing_processes,
     read_scheduler,
+    requeued_because,
     scheduler_state,
+    waits_because,
     why_waiting,
 )
 from agents_app.runs.slots import (
@@ -58,9 +60,11 @@ __all__ = [
     "read_blocked_agents",
     "read_scheduler",
     "request_stop",
+    "requeued_because",
     "schedule_states",
     "scheduler_state",
     "secret_hash",
     "shutdown",
+    "waits_because",
     "why_waiting",
 ]

@@ -51,12 +51,25 @@ def blocked_because(agent: Agent, tenant: Tenant, scheduler: Scheduler | None = 
     return block.text + (f" until {local(until)}" if until else "") + (f": {note}" if note else "")
 
 
+def requeued_because(reason: str) -> str:
+    """The error that put a work item back into the queue, without the code of the error."""
+    return reason.removeprefix("docker_unavailable: ")
+
+
+def waits_because(item: WorkItem) -> str:
+    """The same as `why_waiting` without further queries, for lists: the item must have been read
+    with its agent and tenant, and the scheduler is left out."""
+    block = blocked_because(item.agent, item.agent.tenant)
+    return block or requeued_because(item.reason) or "waiting for a slot"
+
+
 def why_waiting(item: WorkItem) -> str:
     """Why a queued work item does not start yet: the block of its agent, the error that put it
     back into the queue, or the number of items before it."""
     agent = Agent.objects.select_related("tenant").get(pk=item.agent_id)
     scheduler = Scheduler.objects.filter(pk=1).first()
-    if reason := blocked_because(agent, agent.tenant, scheduler) or item.reason:
+    block = blocked_because(agent, agent.tenant, scheduler)
+    if reason := block or requeued_because(item.reason):
         return reason
     before = WorkItem.objects.filter(
         agent=item.agent_id, state=WorkItem.State.QUEUED, pk__lt=item.pk

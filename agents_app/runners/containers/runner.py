@@ -137,7 +137,8 @@ class ContainerRunner:
         if time.monotonic() - self._warned_at >= WARN_EVERY_SECONDS:
             self._warned_at = time.monotonic()
             log.warning("docker.unavailable", error=str(error))
-        return Outcome("unavailable", None, f"docker_unavailable: {error}")
+        problem = f"Docker is not reachable at {self._engine.address}"
+        return Outcome("unavailable", None, f"docker_unavailable: {problem}")
 
 
 def _image_missing(spec: RunSpec, error: EngineNotFound) -> Outcome:

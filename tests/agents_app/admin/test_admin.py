@@ -337,3 +337,16 @@ def test_every_table_of_drover_has_a_page_but_the_secret_and_the_inner_ones():
     ours = {model._meta.model_name for model in apps.get_app_config("agents_app").get_models()}
     # What a rule book holds is on the page of the rules.
     assert ours - shown == {"runoutput", "metrictotal", "metriccursor", "rulebook"}
+
+
+def test_the_queue_says_why_each_item_waits(boss: Client, fleet: Fleet):
+    away = "Docker is not reachable at unix:///var/run/docker.sock"
+    agents = [fleet.agent("away"), fleet.agent("busy")]
+    # The first item of each agent has its only slot.
+    items = [fleet.enqueue(agent) for agent in agents * 2]
+    WorkItem.objects.filter(pk=items[2].pk).update(reason=f"docker_unavailable: {away}")
+    paused = fleet.agent("paused", paused_at=NOON, pause_note="lunch")
+    fleet.enqueue(paused)
+    shown = text_of(boss, table("workitem"))
+    for reason in (f">{away}<", ">waiting for a slot<", ">the agent is paused: lunch<"):
+        assert shown.count(reason) == 1, reason

@@ -81,7 +81,7 @@ def test_the_note_of_an_agent_says_why_its_work_waits(fleet: Fleet):
     away = "Docker is not reachable at unix:///var/run/docker.sock"
     waiting = fleet.enqueue(fleet.agent(scale=1))
     waiting = fleet.enqueue(waiting.agent)
-    WorkItem.objects.filter(pk=waiting.pk).update(reason=away)
+    WorkItem.objects.filter(pk=waiting.pk).update(reason=f"docker_unavailable: {away}")
     fleet.agent("spent", over_budget_until=at(days=2))
     notes = {each["name"]: each["note"] for each in call("stat", "--json").json["agents"]}
     assert notes["reporter"] == away

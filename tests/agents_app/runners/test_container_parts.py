@@ -8,9 +8,11 @@ import pytest
 
 from agents_app.conf import ROOT
 from agents_app.output.transcript import UnstoredOutputSink
-from agents_app.runners.base import Mount, Outcome, RunSpec, Runtime, verdict
+from agents_app.runners.base import Mount, Outcome, RunControl, RunSpec, Runtime, verdict
+from agents_app.runners.containers.engine import DockerClient
 from agents_app.runners.containers.frames import Frames
 from agents_app.runners.containers.options import environment, limits, options
+from agents_app.runners.containers.runner import ContainerRunner
 from tests.agents_app.runners.programs import Sink
 
 WORKDIR = Path("/data/runs/7")
@@ -92,3 +94,10 @@ def test_without_containers_the_docker_sdk_is_not_loaded(tmp_path):
     env = {"DROVER_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "scheduler_project.settings"}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
+
+
+def test_an_engine_that_is_away_is_named_by_its_address(tmp_path: Path):
+    address = f"unix://{tmp_path}/no.sock"
+    outcome = ContainerRunner(DockerClient(address)).run(spec(), RunControl(), Sink())
+    error = f"docker_unavailable: Docker is not reachable at {address}"
+    assert outcome == Outcome("unavailable", None, error)
