@@ -25,7 +25,7 @@ ASGI_APPLICATION = "scheduler_project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 USE_I18N = False
-DATETIME_FORMAT = "Y-m-d H:i:s"
+FORMAT_MODULE_PATH = "scheduler_project.date_formats"
 TIME_ZONE = HOST_ZONE  # for display; rows are stored in UTC
 STATIC_URL = "static/"
 

@@ -177,7 +177,7 @@ class AgentAdmin(RecordAdmin):
         summary = AgentSummary(agent, utc_now())
         # The error of a file is below the name.
         note = "" if agent.definition_error else summary.note
-        return format_html('{}<span class="dv-note">{}</span>', summary.badge, note)
+        return format_html('<div>{}<span class="dv-note">{}</span></div>', summary.badge, note)
 
     @admin.display(ordering="running")
     def slots(self, agent: Agent) -> SafeString:

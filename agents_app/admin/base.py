@@ -98,7 +98,7 @@ class NamedPages(ModelAdmin):  # type: ignore[misc]
 
     change_list_template: Any = "drover/change_list.html"
 
-    def _row_name(self, row: Model) -> str:
+    def row_name(self, row: Any) -> str:
         """`Run 54`; the name of an agent is not capitalised."""
         text = str(row)
         return capfirst(text) if text.startswith(f"{self.opts.verbose_name} ") else text
@@ -144,7 +144,10 @@ class NamedPages(ModelAdmin):  # type: ignore[misc]
     ) -> HttpResponse:
         row = context.get("original")
         context["title"] = self.page_name
-        context["subtitle"] = self._row_name(row) if row else f"Add {self.opts.verbose_name}"
+        context["subtitle"] = f"Add {self.opts.verbose_name}"
+        if row:
+            # The template of the path to the page has only the row.
+            context["subtitle"] = row.page_name = self.row_name(row)
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
 

@@ -123,6 +123,9 @@ class CredentialAdmin(DroverAdmin):
         kept = credentials.find_credential(row.tenant, str(form.name))
         row.pk, row.type, row.instance = kept.pk, kept.type, kept.instance
 
+    def row_name(self, row: Credential) -> str:
+        return str(name_of(row))
+
     @admin.display(description="Credential", ordering="type")
     def name(self, credential: Credential) -> str:
         return str(name_of(credential))

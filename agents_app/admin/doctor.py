@@ -25,7 +25,8 @@ _QUOTED = (
     *("credential", "notifytarget", "rulestate", "worksource"),
 )
 _TITLES = {WRONG: "Problems", WARNING: "Warnings", OK: "Healthy"}
-_COMMAND = re.compile(r"(?:python )?manage\.py [a-z].*|docker pull \S+")
+# In `manage.py rules test shows the line` the words after the command are no part of it.
+_COMMAND = re.compile(r"(?:python )?manage\.py [a-z].*?(?= shows |$)|docker pull \S+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from django.utils.text import capfirst
 
 from agents_app.admin.base import RecordAdmin, utc_now
 from agents_app.admin.filters import AgentFilter
-from agents_app.admin.formatting import NOTHING, badge, duration, link_to, when
+from agents_app.admin.formatting import NOTHING, badge, duration, exact, link_to, when
 from agents_app.admin.summaries import run_outcome
 from agents_app.models import Firing, Run
 from agents_app.schedules import LATE, explain_outcome
@@ -42,6 +42,9 @@ class FiringAdmin(RecordAdmin):
             run_state=Subquery(runs.values("state")[:1]),
             run_at=Subquery(runs.values("created_at")[:1]),
         )
+
+    def row_name(self, row: Firing) -> str:
+        return f"{row.schedule} at {exact(row.due_at)}"
 
     @admin.display(ordering="due_at")
     def due(self, firing: Firing) -> SafeString:

@@ -8,7 +8,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from agents_app.admin.base import Act, DroverAdmin, RecordAdmin, Verb, utc_now
 from agents_app.admin.formatting import badge, link_to, webhook_url, when
@@ -53,7 +57,9 @@ TYPES = [(name, name) for name in PROVIDERS]
 
 class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
     type = forms.ChoiceField(
-        choices=TYPES, help_text="The sender; determines how signatures are checked."
+        choices=TYPES,
+        widget=UnfoldAdminSelectWidget(),
+        help_text="The sender; determines how signatures are checked.",
     )
     new_secret = forms.CharField(
         required=False,

@@ -23,10 +23,14 @@ BREAK = Verb("break", "Break", "lock_open", _break, danger=True)
 @admin.register(ResourceLock)
 class ResourceLockAdmin(RecordAdmin):
     verbs = (BREAK,)
-    list_display = ["uri", "holder", "since", "until"]
+    list_display = ["locked", "holder", "since", "until"]
     search_fields = ["uri", "holder"]
     ordering = ["uri"]
     fields = ["uri", "holder", "run", "held_since", "ttl_seconds", "expires_at"]
+
+    @admin.display(description="URI", ordering="uri")
+    def locked(self, row: ResourceLock) -> str:
+        return row.uri
 
     @admin.display(description="Held since", ordering="held_since")
     def since(self, lock: ResourceLock) -> SafeString:
@@ -39,9 +43,13 @@ class ResourceLockAdmin(RecordAdmin):
 
 @admin.register(LockWait)
 class LockWaitAdmin(RecordAdmin):
-    list_display = ["uri", "holder", "since"]
+    list_display = ["locked", "holder", "since"]
     search_fields = ["uri", "holder"]
     ordering = ["since"]
+
+    @admin.display(description="URI", ordering="uri")
+    def locked(self, row: LockWait) -> str:
+        return row.uri
 
 
 @admin.register(AgentCall)

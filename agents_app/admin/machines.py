@@ -134,7 +134,7 @@ class MachineSnapshotAdmin(RecordAdmin):
     def taken(self, snapshot: MachineSnapshot) -> SafeString:
         return when(snapshot.at, utc_now())
 
-    @admin.display(ordering="cpu_percent")
+    @admin.display(description="CPU", ordering="cpu_percent")
     def cpu(self, snapshot: MachineSnapshot) -> SafeString:
         return _bar(snapshot.cpu_percent, f"{snapshot.cpu_percent:.0f} %")
 

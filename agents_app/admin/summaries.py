@@ -151,6 +151,8 @@ class RunSummary:
         """The trigger with the schedule's name or the requester."""
         detail = self.run.trigger_detail
         origin = self.run.schedule.name if self.run.schedule else self.run.requested_by
+        # Rules and deliveries are requesters with a kind before their name: `rule disk`.
+        origin = origin.removeprefix(f"{detail} ")
         return f"{detail} · {origin}" if origin not in {"", DEFAULT_SCHEDULE} else detail
 
 

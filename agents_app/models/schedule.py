@@ -198,7 +198,7 @@ class Firing(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.schedule_id} at {self.due_at:%Y-%m-%d %H:%M:%S}"
+        return f"firing at {self.due_at:%Y-%m-%d %H:%M:%S}"
 
     @property
     def late_seconds(self) -> float:

@@ -6,6 +6,7 @@ import re
 import pytest
 from django.test import Client
 from django.utils.text import slugify
+from django.utils.timezone import localtime
 
 from gateway_app.api import API
 from tests.agents_app.admin.visitors import fill
@@ -112,6 +113,19 @@ def test_the_page_of_a_row_has_the_name_of_its_list(boss: Client, fleet: Fleet, 
     own, of_list, site = text_of(page, "title").split(" | ")
     assert (of_list, site) == (name, "Drover")
     assert text_of(page, "h1") == f"Drover > {name} > {own}"
+
+
+@pytest.mark.parametrize("name", ["Agents", "Users", "Crontabs"])
+def test_the_path_to_a_page_starts_at_the_overview(boss: Client, fleet: Fleet, name: str):
+    """Also to pages of Django and Celery."""
+    page = page_at(boss, {**NAMES, **CELERY}[name])
+    assert text_of(page, "h1") == f"Drover > {name}"
+    assert re.search(r'<h1.*?<a href="/admin/"', page, re.DOTALL)
+
+
+def test_times_of_rows_are_written_as_iso_dates(boss: Client, fleet: Fleet):
+    created = localtime(fleet.tenant.created_at)
+    assert f"{created:%Y-%m-%d %H:%M:%S}" in page_at(boss, NAMES["Tenants"])
 
 
 def test_the_page_that_adds_a_row_says_so(boss: Client, fleet: Fleet):
