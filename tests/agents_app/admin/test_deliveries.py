@@ -81,6 +81,7 @@ def test_a_refused_request_is_shown_with_its_reason_and_is_not_replayed(boss: Cl
     shown = page(boss, delivery)
     assert "The signature is missing or wrong (12 bytes from 203.0.113.5)" in shown
     assert "its body was not stored" in shown
+    assert "No body is stored." in shown and "Download" not in shown
     assert "matched, " not in act(boss, delivery, "replay")
     assert not WorkItem.objects.exists()
 

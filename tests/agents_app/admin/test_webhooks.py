@@ -126,3 +126,13 @@ def test_the_pages_of_a_source_and_of_its_agent_have_the_url_to_copy(boss: Clien
     copied = f"<code>http://testserver/webhooks/github/{gh.name}</code>"
     for shown in (page(boss, gh), page(boss, agent)):
         assert copied in shown and "data-copy" in shown
+
+
+def test_a_source_without_secrets_says_what_happens_to_its_deliveries(boss: Client, fleet: Fleet):
+    gh = source(fleet.tenant)
+    WebhookSource.objects.update(secret_refs=[])
+    assert "all deliveries are refused" in page(boss, gh)
+    WebhookSource.objects.update(allow_unsigned=True)
+    shown = page(boss, gh)
+    assert "Unsigned deliveries are accepted" in shown
+    assert "all deliveries are refused" not in shown
