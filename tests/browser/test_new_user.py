@@ -115,8 +115,8 @@ def test_run_now_on_the_overview_and_in_the_list_lead_to_the_log(page: Page, sta
     expect(page.locator("#dv-log")).to_contain_text("last line", timeout=20_000)
     page.goto(f"/admin/agents/?q={SUBSIDIARIES}")
     page.locator("#result_list input.action-select").first.check()
-    page.get_by_label("Action:").select_option(label="Run now")
-    page.get_by_role("button", name="Run").click()
+    page.locator("select[name=action]").select_option(label="Run now")
+    page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url(lambda url: url != first and "/runs/" in url)
     expect(page.locator("#dv-log")).to_contain_text("last line", timeout=20_000)
 
