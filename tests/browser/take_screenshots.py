@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 from playwright.sync_api import Browser, Page, expect
@@ -47,7 +47,7 @@ type = "github"
 secrets = ["file:secret"]
 """
 RULE_WITH_OUTPUT = "SELECT id FROM drover_rule WHERE name = 'disk' AND tail <> ''"
-ISSUE = {
+ISSUE: dict[str, Any] = {
     **{"action": "opened", "repository": {"full_name": "acme/site"}, "sender": {"login": "ann"}},
     **{"issue": {"number": 7, "title": "The report is empty", "labels": [{"name": "question"}]}},
 }
@@ -89,11 +89,14 @@ def fill(stack: PrivateStack) -> None:
     stack.wait_for_rows(called, seconds=READY_SECONDS)
     stack.wait_for_rows(RULE_WITH_OUTPUT, seconds=READY_SECONDS)
     wait_for(lambda: time.monotonic() > until, LIVE_SECONDS + 5, "the time did not pass")
+    # Runs while the first pictures are taken.
+    _manage(stack, "run", "long-haul")
 
 
 def _post_delivery(stack: PrivateStack, number: int) -> None:
     """Posts a signed delivery; the gateway reads a new source within two seconds."""
-    body = json.dumps(ISSUE).encode()
+    # A repeated body would be a duplicate.
+    body = json.dumps({**ISSUE, "issue": {**ISSUE["issue"], "number": number}}).encode()
     headers = {
         "x-github-event": "issues",
         "x-github-delivery": f"picture-{number}",
