@@ -13,24 +13,45 @@ from agents_app.rules.engine.outcome import record_outcome
 from agents_app.rules.engine.perform import perform
 from agents_app.rules.engine.tick import evaluate_rules
 from agents_app.rules.language.source import FILE_NAME
-from tests.races.beat_acts import FastClock, wait_until
+from tests.races.beat_acts import wait_until
 from tests.races.checks import EPOCH
 
+TICK_SECONDS = 10
 
-def evaluate_rules_repeatedly(
-    start_at: float, seconds: float, speed: float, project: str
+
+def evaluate_rules_in_steps(
+    start_at: float,
+    meeting: str,
+    racer: int,
+    racers: int,
+    steps: int,
+    lag_seconds: int,
+    project: str,
 ) -> list[str]:
-    """Evaluate the rules as often as possible; returns the fired rules with their times."""
-    clock, fired = FastClock(start_at, speed), list[str]()
+    """Tick every ten seconds of a clock that all racers share; returns what fired, with its time.
+
+    The clock stands still until each racer has ended its tick, so no pause of this machine is a
+    missed tick. `lag_seconds`: the clock of racer n is n times as much behind.
+    """
+    fired = list[str]()
 
     def do(action: RuleAction, tenant_id: int) -> None:
         fired.append(f"{action.rule.name} {action.at.isoformat(timespec='minutes')}")
         record_outcome(action, perform(action, tenant_id), action.at)
 
     wait_until(start_at)
-    while time.time() < start_at + seconds:
-        evaluate_rules(clock.now(), Path(project), do)
+    for step in range(1, steps + 1):
+        _meet(Path(meeting), step, racer, racers)
+        seconds = step * TICK_SECONDS - racer * lag_seconds
+        evaluate_rules(EPOCH + timedelta(seconds=seconds), Path(project), do)
     return fired
+
+
+def _meet(meeting: Path, step: int, racer: int, racers: int) -> None:
+    """Wait until every racer has reached this step."""
+    (meeting / f"{step}-{racer}").touch()
+    while not all((meeting / f"{step}-{each}").exists() for each in range(racers)):
+        time.sleep(0.001)
 
 
 def evaluate_rules_once(project: str, after_seconds: float) -> None:

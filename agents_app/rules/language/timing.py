@@ -8,7 +8,8 @@ from agents_app.rules.language.rule import Every, Trigger
 from agents_app.triggers import CronTrigger, next_fire, parse_cron
 
 FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS = 60, 3600
-# The minute of a cron rule: after a longer gap Drover was down, and nothing is made up for.
+# The minute of a cron rule: after a longer gap Drover was down, and nothing is made up for. Clocks
+# of hosts that differ by more than this are a mistake that doctor reports.
 MAX_TICK_GAP = timedelta(seconds=60)
 # The due time of a trigger without a next fire, such as a 30th of February.
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
@@ -37,10 +38,14 @@ def backoff(failures: int) -> timedelta:
 
 
 def ticks_were_missed(last: datetime | None, started: datetime | None, now: datetime) -> bool:
-    """Whether since the last tick Drover was down or started, or the clock was set back."""
+    """Whether since the last tick Drover was down or started, or the clock was set back.
+
+    The last tick may be a little later than `now`, because another beat has a clock that is ahead
+    or read its clock later and wrote first. It must not begin every interval again.
+    """
     if last is None or (started is not None and last < started):
         return True
-    return not now - MAX_TICK_GAP <= last <= now
+    return abs(now - last) > MAX_TICK_GAP
 
 
 @lru_cache(maxsize=1024)

@@ -74,6 +74,16 @@ def test_after_the_clock_was_set_back_an_interval_is_counted_from_the_new_time(r
     assert row("a").next_due_at == at("12:05")
 
 
+def test_the_ticks_of_a_beat_whose_clock_is_behind_do_not_begin_an_interval_again(rules: Rules):
+    rules.save("[a] every 1m => resume all", "[b] at * * * * * => resume all")
+    moments = [at("12:00") + timedelta(seconds=n) for n in range(0, 130, 10)]
+    for ahead in moments:
+        rules.tick(ahead)
+        rules.tick(ahead - timedelta(seconds=4))
+    minutes = (at("12:01"), at("12:02"))
+    assert sorted(rules.fired) == [(name, minute) for name in "ab" for minute in minutes]
+
+
 def test_cron_is_in_the_time_zone_of_the_project_with_its_daylight_saving(rules: Rules):
     Tenant.objects.update(settings={"timezone": "Europe/Berlin"})
     rules.save("[a] at 30 2 * * * => resume all")
