@@ -1,5 +1,6 @@
 """Builds the sdist and the wheel, checks them, and writes the list of components."""
 
+import json
 import os
 import subprocess
 import sys
@@ -41,7 +42,21 @@ def write_sbom(target: Path) -> Path:
     options = ("--pyproject", project, "--mc-type", "application", "--output-reproducible")
     written = ("--output-format", "JSON", "--output-file", str(path))
     _python("-m", "cyclonedx_py", "requirements", *options, *written, lock)
+    _name_release(path)
     return path
+
+
+def _name_release(sbom: Path) -> None:
+    """Add what the tool cannot know: the version, which is not in pyproject.toml, and that Drover
+    needs the packages of the lock."""
+    document = json.loads(sbom.read_text())
+    main = document["metadata"]["component"]
+    main |= {"version": __version__, "purl": f"pkg:pypi/drover-fleet@{__version__}"}
+    needed = sorted(each["bom-ref"] for each in document["components"])
+    for each in document["dependencies"]:
+        if each["ref"] == main["bom-ref"]:
+            each["dependsOn"] = needed
+    sbom.write_text(json.dumps(document, indent=2) + "\n")
 
 
 def install(wheel: Path, directory: Path, *, shared: bool = False) -> Path:

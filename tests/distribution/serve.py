@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from tests.parts.ports import free_port
 from tests.parts.processes import stop_process
 
@@ -65,3 +67,49 @@ class InstalledDrover:
             yield
         finally:
             stop_process(process, 30)
+
+
+def walk_of_a_new_user(programs: Path, home: Path, user: str | None = None) -> str:
+    """From `init` to `down` as a new user would, without a variable but HOME and PATH.
+
+    Returns what the run printed. The processes have their own session and inherit nothing.
+    """
+    env = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
+
+    def drover(*words: str, cwd: Path, **more: str) -> str:
+        done = subprocess.run(
+            ["drover", *words],
+            cwd=cwd,
+            env=env | more,
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    project = home / "demo"
+    drover("init", "demo", "--yes", cwd=home)
+    ports = {"DROVER_PORT": str(free_port()), "DROVER_FLOWER": "no"}
+    drover("up", "-d", cwd=project, **ports)
+    try:
+        printed = drover("run", "hello", "--wait", cwd=project)
+        assert "succeeded" in drover("stat", cwd=project)
+    finally:
+        drover("down", cwd=project)
+    left = [each for each in psutil.process_iter() if _names(each, project)]
+    assert left == []
+    return printed
+
+
+def _names(process: psutil.Process, project: Path) -> bool:
+    """Whether a living process belongs to the project by its environment or its arguments."""
+    with contextlib.suppress(psutil.Error):
+        known = [*process.cmdline(), *process.environ().values()]
+        return any(str(project) in each for each in known)
+    return False
