@@ -5,6 +5,8 @@ The project is the nearest directory at or above the working directory that is o
 that reads Drover's settings: they are read once, after the place is known.
 """
 
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,11 +88,16 @@ def data_of(project: Path) -> Path:
 
 
 def remember(place: Place) -> None:
-    """Write down the data directory, so that commands in other shells need no variables."""
+    """Write down the data directory, so that commands in other shells need no variables.
+
+    Not one that cannot be used: each later command would fail because of it.
+    """
     state = place.project / STATE
     inside = place.data.is_relative_to(state)
     if not (place.is_new or inside) or not place.project.is_dir():
         return
+    if place.is_new:
+        _create_data_directory(place.data)
     try:
         state.mkdir(exist_ok=True)
         ignore = state / ".gitignore"
@@ -102,4 +109,16 @@ def remember(place: Place) -> None:
         raise ConfigError(
             f"{state} cannot be written: {error.strerror}. Make the project writable, or set "
             "DROVER_PROJECT and DROVER_DATA in each shell and start with `drover manage up`."
+        ) from None
+
+
+def _create_data_directory(data: Path) -> None:
+    try:
+        data.mkdir(0o700, parents=True, exist_ok=True)
+        if not os.access(data, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise ConfigError(
+            f"the data directory {data} cannot be used: {error.strerror}. "
+            "Make it writable, or set DROVER_DATA to another directory."
         ) from None

@@ -67,5 +67,14 @@ def test_another_data_directory_is_remembered_by_its_project(tmp_path: Path):
     assert find_place({"DROVER_PROJECT": str(project)}, tmp_path).data == tmp_path / "elsewhere"
 
 
+def test_a_data_directory_that_cannot_be_used_is_refused_and_not_remembered(tmp_path: Path):
+    project = tree(tmp_path / "fleet", "agents/x/SKILL.md")
+    (tmp_path / "file").touch()
+    place = find_place({"DROVER_DATA": str(tmp_path / "file" / "data")}, project)
+    with pytest.raises(ConfigError, match="file/data cannot be used: Not a directory"):
+        remember(place)
+    assert find_place({}, project).data == project / ".drover" / "data"
+
+
 def test_the_names_of_other_formats_are_those_that_are_read():
     assert set(project_directory.OTHER_FORMATS) == {*CONFIG_NAMES, CREW_DIRECTORY}

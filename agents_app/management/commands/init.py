@@ -42,7 +42,7 @@ class Command(DroverCommand):
         parser.add_argument("--json", action="store_true", help="Print JSON.")
 
     def handle(self, *, directory: str, existing: bool, json: bool, **options: Any) -> None:
-        where = Path(directory).absolute()
+        where = Path(directory).resolve()
         # Before the questions, so that no answer is in vain.
         refuse_occupied(where, existing=existing)
         asks = sys.stdin.isatty() and not options["yes"]
