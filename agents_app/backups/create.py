@@ -17,6 +17,7 @@ from agents_app.backups.archive import (
     digest_of,
     write_archive,
 )
+from agents_app.backups.failures import refuse_failures
 from agents_app.backups.sealing import seal
 from agents_app.backups.state import pack_state
 from agents_app.conf import Conf, database_settings
@@ -47,7 +48,10 @@ def create_backup(conf: Conf, target: Path, passphrase: str, now: datetime) -> B
     if target.exists():
         raise Refused(f"{target} exists: choose another name, or remove it")
     # Beside the target: it must have enough space anyway.
-    with tempfile.TemporaryDirectory(prefix=".drover-backup-", dir=target.parent) as directory:
+    with (
+        refuse_failures(f"the backup cannot be written to {target}", "no backup was made"),
+        tempfile.TemporaryDirectory(prefix=".drover-backup-", dir=target.parent) as directory,
+    ):
         staging = Path(directory)
         counts, schema = _copy_database(conf, staging / DATABASES[ENGINE.name])
         state_files, left_out = pack_state(conf.data / "state", staging / STATE)

@@ -21,9 +21,10 @@ from agents_app.backups.archive import (
     sync_directory,
 )
 from agents_app.backups.create import KEY_FILES
+from agents_app.backups.failures import refuse_failures
 from agents_app.backups.sealing import unseal
 from agents_app.backups.state import unpack_state
-from agents_app.conf import Conf, database_settings
+from agents_app.conf import Conf, database_settings, program_name
 from agents_app.database import ENGINE, migrations_of_code
 from agents_app.errors import Refused
 from agents_app.installation import (
@@ -61,7 +62,8 @@ def restore_backup(
     create_data_directory(conf.data)
     # `up` cannot start meanwhile.
     with hold_lock(conf.data), _staging(conf) as directory:
-        extracted = _extract(conf, source, passphrase, Path(directory))
+        with refuse_failures(f"{source} cannot be extracted", "nothing was changed"):
+            extracted = _extract(conf, source, passphrase, Path(directory))
         _refuse_live_workers(now)
         if not force and (what := _content_of(conf)):
             raise Refused(
@@ -88,7 +90,7 @@ def _extract(conf: Conf, source: Path, passphrase: str, staging: Path) -> _Extra
         raise Refused(
             f"{source} is a backup of {manifest.engine}, and DATABASE_URL names {ENGINE.name}: "
             "restore it with a DATABASE_URL of the same engine; from SQLite to PostgreSQL continue "
-            "with manage.py move_to_postgres URL"
+            f"with {program_name()} move_to_postgres URL"
         )
     if unknown := [name for name in manifest.schema if name not in migrations_of_code()]:
         raise Refused(
@@ -153,7 +155,8 @@ def _put_in_place(conf: Conf, extracted: _Extracted, now: datetime) -> Path | No
         settings = database_settings(conf.database_url)
         known = set(connection.introspection.django_table_names(include_views=False))
         counts = extracted.manifest.counts
-        postgres_dump.replace_database(settings, extracted.database, counts, known)
+        with refuse_failures("the database cannot be replaced", "nothing was changed"):
+            postgres_dump.replace_database(settings, extracted.database, counts, known)
     old = [path for path in (*files, conf.data / "state") if path.exists()]
     old += [conf.data / name for name in extracted.keys if (conf.data / name).exists()]
     replaced = _move_aside(conf, old, now)

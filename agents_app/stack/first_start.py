@@ -10,6 +10,8 @@ from django.db import Error as DatabaseProblem
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from agents_app import __version__
+from agents_app.database import migrations_of_code
 from agents_app.errors import ConfigError
 
 ADMIN = "admin"
@@ -25,8 +27,15 @@ def ensure_database() -> None:
 
 
 def migrate() -> int:
-    """Apply migrations; returns their number."""
+    """Apply migrations; returns their number. A database of a newer version is refused."""
     executor = MigrationExecutor(connection)
+    applied = {name for app, name in executor.loader.applied_migrations if app == "agents_app"}
+    if unknown := applied - set(migrations_of_code()):
+        raise ConfigError(
+            f"the database has the schema {max(unknown)} of a newer version of Drover than this "
+            f"one ({__version__}): install the newer version, or restore a backup of this version; "
+            "nothing was changed"
+        )
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
         call_command("migrate", interactive=False, verbosity=0)

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from agents_app.backups import restore_backup
 from agents_app.cli import DroverCommand, add_passphrase_argument, read_passphrase
-from agents_app.conf import CONF
+from agents_app.conf import CONF, program_name
 
 
 class Command(DroverCommand):
@@ -33,5 +33,5 @@ class Command(DroverCommand):
         if done.replaced:
             lines.append(f"replaced files are in {done.replaced}")
         if done.needs_migrate:
-            lines.append("the backup has an older schema: manage.py up migrates it")
+            lines.append(f"the backup has an older schema: {program_name()} up migrates it")
         self.result("\n".join(lines), asdict(done), json=json)

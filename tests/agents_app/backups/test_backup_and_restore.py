@@ -9,6 +9,7 @@ import pytest
 
 from agents_app.backups.archive import MANIFEST
 from agents_app.installation import hold_lock
+from tests.faults.disks import small_disk
 from tests.parts.fixtures import NewStack
 from tests.parts.stack_part import PrivateStack
 from tests.parts.waiting import wait_for
@@ -123,6 +124,32 @@ def test_what_cannot_be_restored_is_refused_and_changes_nothing(
     assert content(stack) == before
     assert "replaced files are in" in restore(stack, file, "--force")
     assert content(stack) == before
+
+
+def test_a_full_disk_is_one_message_and_leaves_no_backup(
+    new_stack: NewStack, tmp_path: Path
+) -> None:
+    stack = new_stack(**PASSPHRASE)
+    (tmp_path / "disk").mkdir()
+    with small_disk(tmp_path / "disk", 64 * 1024) as disk:
+        done = stack.manage("backup", str(disk / "drover.backup"))
+        assert list(disk.iterdir()) == []
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "no backup was made" in done.stderr or "pg_dump failed" in done.stderr
+
+
+def test_a_database_that_cannot_be_read_is_one_message_and_leaves_no_backup(
+    new_stack: NewStack, tmp_path: Path, on_postgres: bool
+) -> None:
+    stack = new_stack(**PASSPHRASE)
+    if on_postgres:
+        stack.env["DATABASE_URL"] = "postgresql://drover@127.0.0.1:1/none"
+    else:
+        (stack.data / "drover.sqlite3").write_bytes(b"no database" * 1000)
+    done = stack.manage("backup", str(tmp_path / "drover.backup"))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "no backup was made" in done.stderr
+    assert not (tmp_path / "drover.backup").exists()
 
 
 def content(stack: PrivateStack) -> dict[str, object]:

@@ -5,6 +5,7 @@ import os
 import pytest
 from django.contrib.auth import authenticate, get_user_model
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from agents_app.errors import ConfigError
 from agents_app.stack.first_start import ADMIN, ensure_admin, migrate
@@ -52,6 +53,13 @@ def test_a_weak_password_of_an_earlier_version_stays_valid() -> None:
 
 def test_a_migrated_database_is_not_migrated_again() -> None:
     assert migrate() == 0
+
+
+def test_a_database_of_a_newer_version_is_refused() -> None:
+    """Otherwise processes would start that never begin any work."""
+    MigrationRecorder(connection).record_applied("agents_app", "9999_newer")
+    with pytest.raises(ConfigError, match="9999_newer of a newer version of Drover"):
+        migrate()
 
 
 def test_the_suite_runs_on_the_configured_database() -> None:
