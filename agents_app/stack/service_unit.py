@@ -26,7 +26,7 @@ Wants=network-online.target
 Type=notify
 NotifyAccess=main
 ExecStart={command}
-WorkingDirectory={root}
+WorkingDirectory={project}
 Environment="DROVER_PROJECT={project}"
 Environment="DROVER_DATA={data}"
 # Further settings and secrets, a variable a line; the file may be missing.
@@ -86,7 +86,6 @@ def build_unit(conf: Conf, *, system: bool, user: str = "") -> ServiceUnit:
     text = UNIT.format(
         project=conf.project,
         data=conf.data,
-        root=ROOT,
         command=" ".join(f'"{word}"' if " " in word else word for word in command),
         user=f"User={user}\n" if system and user else "",
         watchdog=WATCHDOG_SECONDS,

@@ -36,6 +36,8 @@ def test_systemd_accepts_the_unit(tmp_path: Path, *, system: bool) -> None:
     assert (verified.returncode, own) == (0, [])
     for line in ("Type=notify", "WatchdogSec=60", "Restart=always", "Delegate=yes"):
         assert line in unit.text.splitlines()
+    # Not where Drover is installed: that directory changes with the version of Python.
+    assert f"WorkingDirectory={CONF.project}" in unit.text.splitlines()
     # These would take away what the sandbox of runs and agents of other users need.
     for option in ("NoNewPrivileges", "RestrictNamespaces", "PrivateTmp", "SystemCallFilter="):
         assert f"\n{option}" not in unit.text
