@@ -14,7 +14,8 @@ from agents_app.admin.filters import AgentFilter
 from agents_app.admin.formatting import NOTHING, badge, duration, exact, link_to, when
 from agents_app.admin.summaries import run_outcome
 from agents_app.models import Firing, Run
-from agents_app.schedules import LATE, explain_outcome
+from agents_app.schedules import explain_outcome
+from agents_app.triggers import LATE
 
 
 @admin.register(Firing)

@@ -14,13 +14,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from agents_app.cli.examples import add_examples
-from agents_app.cli.screen import Screen
+from agents_app.console import INTERRUPTED, Screen, add_common
 from agents_app.errors import ConfigError, DroverError, Refused
 from agents_app.events import relay
 from agents_app.models import DEFAULT_TENANT
 from agents_app.text import harmless
-
-INTERRUPTED = 130
 
 
 class DroverCommand(BaseCommand):
@@ -39,10 +37,7 @@ class DroverCommand(BaseCommand):
         self.add_common(parser)
 
     def add_common(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="Print JSON.")
-        parser.add_argument(
-            "--tenant", default=DEFAULT_TENANT, help="The tenant (default: default)."
-        )
+        add_common(parser, DEFAULT_TENANT)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
@@ -113,12 +108,8 @@ class DroverCommand(BaseCommand):
     @contextlib.contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
         """A progress bar on a terminal; yields a function that takes the number of done items."""
-        if total < 2 or not self.stderr.isatty():
-            yield lambda _done: None
-            return
-        from agents_app.cli import terminal  # rich is slow to import
-
-        with terminal.bar(self.stderr, label, total, colour=self._has_colours) as report:
+        screen = Screen(self.stderr, colour=self._has_colours)
+        with screen.progress(label, total) as report:
             yield report
 
 

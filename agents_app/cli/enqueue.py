@@ -5,38 +5,25 @@ import sys
 from collections.abc import Sequence
 from time import monotonic
 
-from django.core.management.base import CommandParser
-
-from agents_app.cli.command import INTERRUPTED, DroverCommand
-from agents_app.cli.option_values import seconds_of
-from agents_app.errors import Refused
+from agents_app.cli.command import DroverCommand
+from agents_app.console import (
+    INTERRUPTED,
+    NO_WORKER,
+    TIMED_OUT,
+    continues_text,
+    ending_of,
+    exit_code_of,
+    timed_out_text,
+    work_as_json,
+    work_text,
+)
 from agents_app.models import Run, WorkItem
 from agents_app.output import StillRunning, runs_of_work_item, text_until_end
 from agents_app.reports import last_run
 from agents_app.runs import missing_processes, read_scheduler, why_waiting
 
-TIMED_OUT = 124
-
 
 class EnqueueCommand(DroverCommand):
-    def add_wait(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--wait", action="store_true", help="Follow its output and exit with its exit code."
-        )
-        parser.add_argument(
-            "--timeout",
-            metavar="SPAN",
-            default="",
-            help="With --wait: stop waiting after 30, 10m or 1.5h and exit with 124; "
-            "the work continues.",
-        )
-
-    def wait_seconds(self, *, wait: bool, timeout: str) -> float:
-        """How long to wait; called before work is enqueued, because it refuses wrong options."""
-        if timeout and not wait:
-            raise Refused("--timeout is how long --wait waits: add --wait, or omit --timeout")
-        return seconds_of(timeout, "--timeout") if timeout else math.inf
-
     def report(self, item: WorkItem, *, json: bool, wait: bool, seconds: float = math.inf) -> None:
         """Print the work item; with `wait` also follow its runs and exit with their exit code."""
         self._warn_without_worker()
@@ -55,18 +42,16 @@ class EnqueueCommand(DroverCommand):
 
     def _warn_without_worker(self) -> None:
         if "worker" in missing_processes(read_scheduler(self.now), self.now):
-            self.remark(
-                "no worker is running: the work item starts when Drover is started (manage.py up)"
-            )
+            self.remark(NO_WORKER)
 
     def _report_item(self, item: WorkItem, *, json: bool) -> None:
         run = _newest_run(item)
         if json:
             self.screen.json(described(item, run))
-        elif run:
-            self.screen.say(f"work item {item.pk}: run {run.pk} of {item.agent.name}")
         else:
-            self.screen.say(f"work item {item.pk} queued: {why_waiting(item)}")
+            reason = None if run else why_waiting(item)
+            text = work_text(item.pk, item.agent.name, run.pk if run else None, reason)
+            self.screen.say(text)
 
     def _wait(self, item: WorkItem, seconds: float, *, json: bool) -> int:
         """Follows all runs of the work item; returns the exit code of the last."""
@@ -78,27 +63,23 @@ class EnqueueCommand(DroverCommand):
         except StillRunning:
             return self._timed_out(item, seconds, json=json)
         except KeyboardInterrupt:
-            self.remark(
-                f"work item {item.pk} continues (stop it with manage.py stop {item.agent.name})"
-            )
+            self.remark(continues_text(item.pk, item.agent.name))
             return INTERRUPTED
         item.refresh_from_db()
         if json:
             self.screen.json(described(item, run))
         if run is None:
             self.remark(f"work item {item.pk} never ran: {item.state}, {item.reason}")
-        return exit_code_of(run)
+        return exit_code_of(last_run(run) if run else None)
 
     def _timed_out(self, item: WorkItem, seconds: float, *, json: bool) -> int:
         item.refresh_from_db()
         run = _newest_run(item)
         if json:
             self.screen.json(described(item, run))
-        state = f"run {run.pk} is {run.state}" if run else f"queued: {why_waiting(item)}"
-        self.remark(
-            f"not finished after {seconds:g} s: work item {item.pk} continues, {state} "
-            f"(stop it with manage.py stop {item.agent.name})"
-        )
+        reason = None if run else why_waiting(item)
+        shown = last_run(run) if run else None
+        self.remark(timed_out_text(seconds, item.pk, item.agent.name, shown, reason))
         return TIMED_OUT
 
     def _follow(self, run_id: int, give_up_at: float, *, json: bool) -> Run:
@@ -106,7 +87,7 @@ class EnqueueCommand(DroverCommand):
             if not json:
                 self.screen.text(text)
         run = Run.objects.get(pk=run_id)
-        self.remark(ending_of(run))
+        self.remark(ending_of(last_run(run)))
         return run
 
 
@@ -115,37 +96,11 @@ def _newest_run(item: WorkItem) -> Run | None:
 
 
 def described(item: WorkItem, run: Run | None) -> dict[str, object]:
-    run_id = run.pk if run else None
-    return {
-        # The names of the API, and those of version 0.1.0, which scripts read.
-        "work_item_id": item.pk,
-        "run_id": run_id,
-        "work_item": item.pk,
-        "run": run_id,
-        "trace_id": item.trace_id,
-        "state": str(item.state),
-        "agent": item.agent.name,
-        "last_run": last_run(run),
-        "waits_because": why_waiting(item) if item.state == WorkItem.State.QUEUED else None,
-    }
-
-
-def ending_of(run: Run) -> str:
-    """`run 227 lost: its worker died`, `run 228 failed (exit code 3)`."""
-    code = "" if run.exit_code is None else f" (exit code {run.exit_code})"
-    # The stored error of a lost run starts with the state: "lost: its worker died".
-    reason = run.error.removeprefix(f"{run.state}: ")
-    error = f": {reason}" if reason else code
-    return f"run {run.pk} {run.state}{error}"
-
-
-def exit_code_of(run: Run | None) -> int:
-    """As in a shell: 128 plus the number of a signal, 124 for a timeout."""
-    if run is None:
-        return 1
-    if run.state == Run.State.SUCCEEDED:
-        return 0
-    if run.state == Run.State.TIMED_OUT:
-        return TIMED_OUT
-    code = run.exit_code or 1
-    return 128 - code if code < 0 else code
+    return work_as_json(
+        work_item_id=item.pk,
+        agent=item.agent.name,
+        state=str(item.state),
+        trace_id=item.trace_id,
+        waits_because=why_waiting(item) if item.state == WorkItem.State.QUEUED else None,
+        run=last_run(run) if run else None,
+    )

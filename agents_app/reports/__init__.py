@@ -12,10 +12,6 @@ from agents_app.reports.activity import (
 )
 from agents_app.reports.audit import AuditEntry, AuditPeriod, read_audit
 from agents_app.reports.fleet import (
-    AgentStatus,
-    Fleet,
-    LastRun,
-    SchedulerStatus,
     agent_note,
     agent_state,
     in_project,
@@ -34,16 +30,12 @@ from agents_app.reports.statistics import (
 )
 
 __all__ = [
-    "AgentStatus",
     "AuditEntry",
     "AuditPeriod",
     "Cause",
     "DayStatistics",
     "EndedRun",
-    "Fleet",
-    "LastRun",
     "RunGroup",
-    "SchedulerStatus",
     "Summary",
     "agent_note",
     "agent_state",

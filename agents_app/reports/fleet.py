@@ -1,7 +1,6 @@
 """The state of scheduler, agents and workers as values; reads only."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from django.db.models import (
 from django.db.models.functions import Concat
 
 from agents_app.conf import CONF
+from agents_app.console import AgentStatus, Fleet, LastRun, SchedulerStatus, WorkerStatus
 from agents_app.models import (
     DEFAULT_TENANT,
     Agent,
@@ -33,66 +33,6 @@ from agents_app.models import (
 from agents_app.runs import blocked_because, read_scheduler, requeued_because
 
 M = TypeVar("M", bound=Model)
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerStatus:
-    state: str
-    started_at: datetime | None
-    check_count: int
-    trigger_count: int
-    last_check_at: datetime | None
-    paused: bool
-    paused_at: datetime | None
-    pause_note: str
-    running: int
-    pending: int
-    running_runs: int
-    queue_depth: int
-
-
-@dataclass(frozen=True, slots=True)
-class LastRun:
-    id: int
-    state: str
-    started_at: datetime | None
-    finished_at: datetime | None
-    exit_code: int | None
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class AgentStatus:
-    name: str
-    state: str
-    note: str
-    scale: int
-    running: int
-    pending: int
-    queue_depth: int
-    work_queue_size: int
-    queue_size: int
-    last_run: LastRun | None
-    next_fire_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerStatus:
-    name: str
-    host: str
-    pid: int
-    state: str
-    running: int
-    concurrency: int
-    started_at: datetime
-    lease_until: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    scheduler: SchedulerStatus
-    agents: list[AgentStatus] = field(default_factory=list)
-    workers: list[WorkerStatus] = field(default_factory=list)
 
 
 def read_fleet(tenant_name: str, now: datetime, *, all_projects: bool = False) -> Fleet:
@@ -165,7 +105,7 @@ def read_agents(tenant_name: str, *, all_projects: bool = False) -> list[AgentSt
             queue_depth=queued.get(agent.pk, 0),
             work_queue_size=agent.work_queue_size,
             queue_size=agent.work_queue_size,
-            last_run=last_run(last.get(agent.last_run_id)),
+            last_run=last_run(last[agent.last_run_id]) if agent.last_run_id in last else None,
             next_fire_at=fires.get(agent.pk) if agent.enabled else None,
         )
         for agent in agents.order_by("name")
@@ -204,9 +144,7 @@ def read_queued_reasons(agents: Iterable[Agent]) -> dict[int, str]:
     return dict(found.order_by().values_list("pk", "queued_reason"))
 
 
-def last_run(run: Run | None) -> LastRun | None:
-    if run is None:
-        return None
+def last_run(run: Run) -> LastRun:
     times = (run.started_at, run.finished_at)
     return LastRun(run.pk, str(run.state), *times, run.exit_code, run.error)
 

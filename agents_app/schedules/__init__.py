@@ -9,10 +9,7 @@ from agents_app.schedules.due import next_fire_after_pause
 from agents_app.schedules.edit import Draft
 from agents_app.schedules.firings import read_live_states
 from agents_app.schedules.history import (
-    HistoryEntry,
-    Work,
     explain_outcome,
-    format_lateness,
     read_entries,
     read_firings,
     read_history,
@@ -20,32 +17,31 @@ from agents_app.schedules.history import (
 )
 from agents_app.schedules.keys import create_once
 from agents_app.schedules.plan import (
-    LATE,
     fire_after,
     fire_after_pause,
     parse_schedule_text,
     set_next_fire,
 )
+from agents_app.schedules.shown import disabled_because, preview_of, shown_schedule
 
 __all__ = [
-    "LATE",
     "Draft",
-    "HistoryEntry",
-    "Work",
     "create_once",
+    "disabled_because",
     "due",
     "edit",
     "explain_outcome",
     "fire_after",
     "fire_after_pause",
     "firings",
-    "format_lateness",
     "next_fire_after_pause",
     "parse_schedule_text",
+    "preview_of",
     "read_entries",
     "read_firings",
     "read_history",
     "read_live_states",
     "read_retried_work",
     "set_next_fire",
+    "shown_schedule",
 ]

@@ -24,7 +24,6 @@ from agents_app.runs import TENANT_DISABLED, lock_agent, schedule_states
 from agents_app.schedules.firing_log import LoggedFiring, log_claimed, log_decided
 from agents_app.schedules.firings import decide_firings, read_live_states
 from agents_app.schedules.plan import (
-    LATE,
     Plan,
     decision_time,
     fire_after,
@@ -33,7 +32,7 @@ from agents_app.schedules.plan import (
     fraction,
     plan_firings,
 )
-from agents_app.triggers import BOOT_EXPRESSION
+from agents_app.triggers import BOOT_EXPRESSION, LATE
 
 log = structlog.get_logger("drover.due")
 SCHEDULES_IN_ONE_COMMIT = 500

@@ -1,53 +1,18 @@
 """The firings of a schedule with the reason of their outcome and the state of their work."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
+from agents_app.console import HistoryEntry, ScheduledWork
 from agents_app.models import Firing, Run, Schedule, WorkItem
 from agents_app.runs import SKIP_REASON_TEXTS
-from agents_app.schedules.plan import LATE
+from agents_app.triggers import LATE, format_lateness
 from agents_app.triggers.preview import clock
 
 NO_WORK = "the agent's runs of that time are no longer kept"
 _RUN_COLUMNS = ("work_item", "state", "started_at", "finished_at", "exit_code", "error", "attempt")
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A work item of a schedule, and its last run."""
-
-    work_item: int
-    asked_at: datetime
-    asked_by: str
-    state: str
-    reason: str
-    # The position in its agent's queue, from 1.
-    position: int | None
-    run: int | None
-    run_state: str
-    started_at: datetime | None
-    finished_at: datetime | None
-    exit_code: int | None
-    error: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """A firing: `outcome_text` explains its outcome, `work_text` the state of its work."""
-
-    due_at: datetime
-    local: str
-    outcome: str
-    reason: str
-    late_seconds: float
-    outcome_text: str
-    work_text: str
-    work: Work | None
 
 
 def read_history(schedule: Schedule, limit: int) -> tuple[HistoryEntry, ...]:
@@ -69,7 +34,7 @@ def read_firings(firings: QuerySet[Firing]) -> tuple[tuple[Schedule, HistoryEntr
     )
 
 
-def read_retried_work(schedule: Schedule, limit: int) -> tuple[Work, ...]:
+def read_retried_work(schedule: Schedule, limit: int) -> tuple[ScheduledWork, ...]:
     """The work items that retries of the schedule created, which have no firing; latest first."""
     ran = Run.objects.filter(schedule=schedule, work_item__firing__isnull=True)
     queued = WorkItem.objects.filter(schedule=schedule, state=WorkItem.State.QUEUED)
@@ -148,20 +113,13 @@ def explain_outcome(firing: Firing, timezone: str) -> str:
     return SKIP_REASON_TEXTS[firing.reason]
 
 
-def format_lateness(seconds: float) -> str:
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
-
-
 # --- work -----------------------------------------------------------------------------------
 
 
-def describe_work(item: Any, positions: dict[int, int], schedule: Schedule) -> Work:
+def describe_work(item: Any, positions: dict[int, int], schedule: Schedule) -> ScheduledWork:
     """Requires the runs of the work item in its attribute `ordered_runs`, the oldest first."""
     run: Run | None = item.ordered_runs[-1] if item.ordered_runs else None
-    return Work(
+    return ScheduledWork(
         work_item=item.pk,
         asked_at=item.created_at,
         asked_by=item.requested_by,

@@ -26,8 +26,6 @@ MOST_INSTANTS = 1000
 MOST_CAUGHT_UP = 100
 # With `catch_up: skip`, an instant is on time up to this delay of a busy or restarting beat.
 PUNCTUAL = timedelta(seconds=60)
-# A firing after this delay counts as late: only a beat that was down is so late.
-LATE = timedelta(seconds=10)
 MOMENT = timedelta(microseconds=1)
 # The schedules of a disabled tenant are postponed by this time.
 DISABLED_FOR = timedelta(hours=1)

@@ -28,6 +28,7 @@ from agents_app.triggers.interval import (
     parse_interval,
     parse_interval_trigger,
 )
+from agents_app.triggers.lateness import LATE, format_lateness
 from agents_app.triggers.once import OnceTrigger
 from agents_app.triggers.options import moment_of, past_moment_of, text_of, with_accepted
 from agents_app.triggers.schedule_check import CheckedSchedule, ScheduleCheck, check_schedule
@@ -49,6 +50,7 @@ __all__ = [
     "ANCHORS",
     "BOOT_EXPRESSION",
     "GAPS",
+    "LATE",
     "OVERLAP_HOURS",
     "UNTIMED_TYPES",
     "WEEKDAYS",
@@ -77,6 +79,7 @@ __all__ = [
     "excerpt",
     "find_schedule_lines",
     "fires_between",
+    "format_lateness",
     "is_schedule_due",
     "last_fire_between",
     "moment_of",

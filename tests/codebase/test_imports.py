@@ -23,6 +23,7 @@ ORDER = (
     "agents_app.webhooks.providers",
     "agents_app.rules.language",
     "agents_app.work_sources.kinds",
+    "agents_app.console",
     # rows
     "agents_app.database",
     "agents_app.models",
@@ -56,6 +57,7 @@ ORDER = (
     "agents_app.scheduler",
     "agents_app.cli",
     "agents_app.management",
+    "agents_app.remote",
     "agents_app.admin",
     "gateway_app",
     # wiring
@@ -253,8 +255,7 @@ def test_no_import_hides_in_a_function_to_avoid_a_cycle():
 
 LOADS_LATE = {
     "agents_app.apps": "Django's own rule: checks are registered when the applications are ready",
-    "agents_app.cli.command": "rich, for terminals only",
-    "agents_app.cli.screen": "rich, for terminals only",
+    "agents_app.console.screen": "rich, for terminals only",
     "agents_app.stack.__main__": "Django, for the moment in which the supervisor stops",
     "scheduler_project.admin_site": "settings import this module; the pages need settings",
     "scheduler_project.celery": "only workers need what a worker needs",

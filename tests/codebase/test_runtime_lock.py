@@ -28,7 +28,12 @@ PARTS = {
     "beat": ["agents_app.stack.serve", "scheduler_project.beat", "kombu.transport.redis"],
     "gateway": ["gateway_app.serve", "scheduler_project.asgi", "scheduler_project.urls"],
     "flower": ["flower.command", "agents_app.stack.monitor", "kombu.transport.redis"],
-    "": ["manage", "psycopg_pool", "agents_app.management.commands.up", "agents_app.cli.screen"],
+    "": [
+        "manage",
+        "psycopg_pool",
+        "agents_app.management.commands.up",
+        "agents_app.console.screen",
+    ],
 }
 
 

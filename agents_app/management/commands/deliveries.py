@@ -17,9 +17,9 @@ from agents_app.cli import (
     did_you_mean,
     find_delivery,
     find_tenant,
-    shortened,
 )
 from agents_app.clock import HOST_ZONE, local
+from agents_app.console import shortened
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Delivery, Tenant
 from agents_app.triggers import past_moment_of

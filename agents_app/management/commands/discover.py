@@ -8,8 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.accounts import project_problem
-from agents_app.cli import DroverCommand, find_tenant, shortened
+from agents_app.cli import DroverCommand, find_tenant
 from agents_app.conf import CONF
+from agents_app.console import shortened
 from agents_app.errors import Refused
 from agents_app.formats import ProjectDiscovery, ReportLine, read_project
 from agents_app.models import DEFAULT_TENANT

@@ -10,9 +10,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, find_tenant, shortened
+from agents_app.cli import DroverCommand, find_tenant
 from agents_app.clock import HOST_ZONE, host_zone
 from agents_app.conf import CONF
+from agents_app.console import shortened
 from agents_app.errors import Refused
 from agents_app.formats import (
     DIRECTORY,

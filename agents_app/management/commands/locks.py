@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, find_lock, find_tenant, shortened
+from agents_app.cli import DroverCommand, find_lock, find_tenant
+from agents_app.console import shortened
 from agents_app.errors import NotFound
 from agents_app.models import ResourceLock, Tenant
 from agents_app.runs import control

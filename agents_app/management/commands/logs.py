@@ -8,19 +8,27 @@ from django.db.models import Max
 
 from agents_app.cli import (
     DroverCommand,
-    LabelledLog,
     RunFollower,
     RunLogLine,
-    ending_of,
     find_agent,
     find_run_or_agent,
     find_tenant,
     merged_lines,
 )
-from agents_app.clock import local
+from agents_app.console import (
+    ALL_OR_NAMES,
+    LabelledLog,
+    add_logs,
+    ending_of,
+    first_run_text,
+    line_as_json,
+    line_text,
+    log_as_json,
+    no_run_text,
+)
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Agent, Run, Tenant
-from agents_app.output import LogLine, lines_until_end, stored_lines, text_until_end, whole_text
+from agents_app.output import lines_until_end, stored_lines, text_until_end, whole_text
 from agents_app.reports import last_run
 
 
@@ -40,19 +48,12 @@ class Command(DroverCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("targets", metavar="RUN|AGENT", nargs="*", default=[])
-        parser.add_argument("--all", action="store_true", help="Of every agent.")
-        parser.add_argument(
-            *("-f", "--follow"),
-            action="store_true",
-            help="Go on: with a run until the run ends, with agents from run to run until Ctrl-C.",
-        )
-        parser.add_argument("--times", action="store_true", help="Put the time before each line.")
+        add_logs(parser)
 
     def handle(self, *, tenant: str, targets: list[str], json: bool, **options: Any) -> None:
         owner = find_tenant(tenant)
         if options["all"] and targets:
-            raise Refused("--all is every agent: leave the names out, or leave out --all")
+            raise Refused(ALL_OR_NAMES)
         if not options["all"] and len(targets) < 2:
             target = targets[0] if targets else ""
             found = find_run_or_agent(owner, target) if target else None
@@ -72,20 +73,20 @@ class Command(DroverCommand):
     def _one(self, run: Run, *, follow: bool, times: bool, json: bool, **_: Any) -> None:
         if json and follow:
             for line in lines_until_end(run.pk):
-                self.screen.json_line(described_line(run.pk, line))
+                self.screen.json_line(line_as_json(run.pk, line))
         elif json:
             self.screen.json(described(run))
         else:
             self._print(run, follow=follow, times=times)
             run.refresh_from_db()
-            self.remark(ending_of(run))
+            self.remark(ending_of(last_run(run)))
 
     def _print(self, run: Run, *, follow: bool, times: bool) -> None:
         if times:
             ended = run.slot is None
             lines = lines_until_end(run.pk) if follow else stored_lines(run.pk, ended=ended)
             for line in lines:
-                self.screen.text(f"{local(line.at)}  {line.text}\n")
+                self.screen.text(line_text(line, times=True))
         else:
             for text in text_until_end(run.pk) if follow else [whole_text(run.pk)]:
                 self.screen.text(text)
@@ -96,16 +97,17 @@ class Command(DroverCommand):
         """The newest run, then each run to come, until Ctrl-C; lines without the agent's name."""
         newest = agent.runs.order_by("-pk").first()
         if newest is None:
-            self.remark(f"{agent.name} has not run yet: waiting for its first run")
+            self.remark(first_run_text(agent.name))
         elif newest.slot is None and not json:
             self._one(newest, follow=False, json=False, times=times)
         # A run that was unfinished is followed even if it has ended meanwhile.
         after = 0 if newest is None else newest.pk - (newest.slot is not None)
         follower = RunFollower(agent.runs.all(), after)
-        self._print_followed(follower, lambda each: self._print_line(each.line, times), json=json)
 
-    def _print_line(self, line: LogLine, times: bool) -> None:
-        self.screen.text(f"{local(line.at)}  {line.text}\n" if times else f"{line.text}\n")
+        def show(each: RunLogLine) -> None:
+            self.screen.text(line_text(each.line, times=times))
+
+        self._print_followed(follower, show, json=json)
 
     # --- several runs -----------------------------------------------------------------------
 
@@ -118,7 +120,7 @@ class Command(DroverCommand):
         for each in merged_lines(runs):
             log.print(names[each.run_id], each.run_id, each.line)
         for run in runs:
-            self.remark(f"{run.agent.name}: {ending_of(run)}")
+            self.remark(f"{run.agent.name}: {ending_of(last_run(run))}")
 
     def _follow(self, agents: list[Agent], *, json: bool, times: bool) -> None:
         """Until Ctrl-C, which is the usual end of the command and no failure."""
@@ -139,7 +141,7 @@ class Command(DroverCommand):
                 if not isinstance(each, RunLogLine):
                     self.remark(f"{agent}: run {each.run_id} {each.state}")
                 elif json:
-                    line = described_line(each.run_id, each.line)
+                    line = line_as_json(each.run_id, each.line)
                     self.screen.json_line({"agent": agent, **line})
                 else:
                     show(each)
@@ -148,23 +150,9 @@ class Command(DroverCommand):
 
 
 def described(run: Run) -> dict[str, object]:
-    lines = stored_lines(run.pk, ended=run.slot is None)
-    output = [described_line(run.pk, line) for line in lines]
-    # `run` and `output` are the names of version 0.1.0, which scripts read.
-    same = {"run_id": run.pk, "lines": output, "complete": run.slot is None}
-    return {"agent": run.agent.name, **same, "run": last_run(run), "output": output}
-
-
-def described_line(run_id: int, line: LogLine) -> dict[str, object]:
-    """As the API describes a line; `open` until the line has ended. `run` is an older name."""
-    place = {
-        "run_id": run_id,
-        "run": run_id,
-        "number": line.number,
-        "stream": line.stream,
-        "at": line.at,
-    }
-    return {**place, "text": line.text, "open": line.open}
+    complete = run.slot is None
+    lines = list(stored_lines(run.pk, ended=complete))
+    return log_as_json(run.agent.name, last_run(run), lines, complete=complete)
 
 
 def find_agents(tenant: Tenant, names: list[str]) -> list[Agent]:
@@ -190,7 +178,5 @@ def newest_run(tenant: Tenant, found: Run | Agent | None) -> Run:
     runs = Run.objects.filter(tenant=tenant).select_related("agent").order_by("-pk")
     newest = (runs.filter(agent=found) if isinstance(found, Agent) else runs).first()
     if newest is None:
-        who = f"agent {found.name!r}" if isinstance(found, Agent) else "no agent"
-        ran = "has not run yet" if found else "has run yet"
-        raise NotFound(f"{who} {ran} (manage.py run AGENT runs one now)")
+        raise NotFound(no_run_text(found.name if isinstance(found, Agent) else ""))
     return newest

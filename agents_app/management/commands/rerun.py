@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.cli import EnqueueCommand, find_run, find_tenant
+from agents_app.console import add_rerun, wait_seconds
 from agents_app.errors import Refused
 from agents_app.models import Run
 from agents_app.runs import dispatch
@@ -19,13 +20,12 @@ class Command(EnqueueCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("runs", metavar="RUN", nargs="+", help="Number of a run.")
-        self.add_wait(parser)
+        add_rerun(parser)
 
     def handle(
         self, *, tenant: str, runs: list[str], wait: bool, timeout: str, json: bool, **_: Any
     ) -> None:
-        seconds = self.wait_seconds(wait=wait, timeout=timeout)
+        seconds = wait_seconds(wait=wait, timeout=timeout)
         owner = find_tenant(tenant)
         found = [find_run(owner, text) for text in dict.fromkeys(runs)]
         if len(found) == 1:

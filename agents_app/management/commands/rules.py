@@ -8,9 +8,10 @@ from zoneinfo import ZoneInfo
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, find_tenant, seconds_of
+from agents_app.cli import DroverCommand, find_tenant
 from agents_app.cli import rules as screens
 from agents_app.clock import HOST_ZONE, local
+from agents_app.console import seconds_of
 from agents_app.errors import Refused
 from agents_app.models import Tenant
 from agents_app.rules.engine import (

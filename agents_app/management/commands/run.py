@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.cli import EnqueueCommand, find_agent, find_tenant
+from agents_app.console import add_run, wait_seconds
 from agents_app.runs import control
 
 
@@ -18,9 +19,7 @@ class Command(EnqueueCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("agent", metavar="AGENT")
-        parser.add_argument("--prompt", metavar="TEXT", default="", help="Prompt of the run.")
-        self.add_wait(parser)
+        add_run(parser)
 
     def handle(
         self,
@@ -33,7 +32,7 @@ class Command(EnqueueCommand):
         json: bool,
         **_: Any,
     ) -> None:
-        seconds = self.wait_seconds(wait=wait, timeout=timeout)
+        seconds = wait_seconds(wait=wait, timeout=timeout)
         found = find_agent(find_tenant(tenant), agent)
         item = control.run_agent(found, self.by, self.now, prompt=prompt)
         self.report(item, json=json, wait=wait, seconds=seconds)

@@ -1,43 +1,45 @@
 """Creates, lists and changes schedules, and explains why a schedule did not run."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
 from django.db.models import Case, Q, QuerySet, Value, When
 
 from agents_app.cli import (
-    NAME_HELP,
-    READ_HELP,
-    AnyOrder,
+    AnyOrderParser,
     EnqueueCommand,
-    add_all,
-    add_create,
-    add_list,
-    cell,
-    draft_of,
     find_agent,
     find_schedule,
     find_schedules,
     find_tenant,
-    schedule_as_json,
-    whole_of,
-    with_distance,
 )
-from agents_app.cli import schedule_screens as screens
+from agents_app.console import (
+    LONGEST_NOTE,
+    MOST_FIRES,
+    MOST_SHOWN,
+    add_verbs,
+    draft_values,
+    schedule_as_json,
+    wait_seconds,
+    whole_of,
+)
+from agents_app.console import schedule_screens as screens
 from agents_app.errors import Refused, TriggerParseError
-from agents_app.models import Firing, Run, Schedule, Tenant
+from agents_app.models import DEFAULT_TENANT, Firing, Run, Schedule, Tenant
 from agents_app.reports import in_project
-from agents_app.schedules import edit
+from agents_app.schedules import (
+    edit,
+    preview_of,
+    read_firings,
+    read_history,
+    read_retried_work,
+    shown_schedule,
+)
 from agents_app.schedules.why import ENDED_BY_A_RUN, explain, explain_past, find_obstacles
 from agents_app.triggers import moment_of, past_moment_of, with_accepted, zone
 
-LONGEST_NOTE = 500
-MOST_SHOWN = 100_000
-MOST_FIRES = 1000
-UNDECIDED = "undecided"
-OUTCOMES = [outcome or UNDECIDED for outcome in Firing.Outcome.values]
-READ_VERBS = frozenset({"show", "next", "history", "why"})
 S = Schedule.State
 
 
@@ -63,40 +65,7 @@ class Command(EnqueueCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        verbs = parser.add_subparsers(
-            dest="verb", required=True, metavar="VERB", parser_class=AnyOrder
-        )
-
-        def verb(name: str, text: str, *, named: bool = True) -> CommandParser:
-            added: CommandParser = verbs.add_parser(name, help=text, description=text)
-            if named:
-                text = READ_HELP if name in READ_VERBS else NAME_HELP
-                added.add_argument("name", metavar="NAME", help=text)
-            self.add_common(added)
-            return added
-
-        add_create(verb("create", "Create a schedule and show its next fires.", named=False))
-        add_list(verb("list", "List schedules, active ones first.", named=False))
-        verb("show", "Show all settings and counters.")
-        upcoming = verb("next", "Show the next fires, and those around the next clock change.")
-        upcoming.add_argument("--count", metavar="N", default="5")
-        pause = verb("pause", "Pause the schedule.")
-        pause.add_argument("--until", metavar="TIME", default="", help="tomorrow, 'in 2 hours'")
-        pause.add_argument("--note", metavar="TEXT", default="", help="Reason, shown in the admin.")
-        resume = verb("resume", "Resume a paused schedule.")
-        resume.add_argument("--now", action="store_true", help="Fire now, too.")
-        verb("cancel", "Cancel the schedule permanently and drop its queued work items.")
-        retry = verb("retry", "Queue the last failed fire again.")
-        self.add_wait(retry)
-        history = verb("history", "Show firings with outcome and result.")
-        history.add_argument("--limit", metavar="N", default="20")
-        firings = verb("firings", "Show the latest firings of all schedules.", named=False)
-        firings.add_argument("--agent", default="", help="Only firings of this agent.")
-        firings.add_argument("--outcome", choices=OUTCOMES, default="", help="Only this outcome.")
-        add_all(firings, "firings")
-        firings.add_argument("--limit", metavar="N", default="20")
-        why = verb("why", "Explain why it did not run: obstacles and latest firings.")
-        add_why(why)
+        add_verbs(parser, AnyOrderParser, DEFAULT_TENANT)
 
     def handle(self, *, verb: str, tenant: str, **options: Any) -> None:
         owner = find_tenant(tenant)
@@ -128,15 +97,19 @@ class Command(EnqueueCommand):
         if agent.removed_at:
             raise Refused(f"the directory of {agent.name} was removed: restore it first")
         now = self.now
-        draft = draft_of(options, agent, now)
+        draft = edit.Draft(**draft_values(options, agent.timezone, now))
         if dry_run:
-            screens.show_created(self.screen, edit.draft_schedule(agent, draft, now), now, json)
+            self._show_created(edit.draft_schedule(agent, draft, now), now, json=json)
             return
         schedule = edit.create(agent, draft, self.by, now)
-        screens.show_created(self.screen, schedule, now, json)
+        self._show_created(schedule, now, json=json)
         for obstacle in find_obstacles(schedule, now):
             if obstacle.code not in ENDED_BY_A_RUN:
                 self.remark(obstacle.text)
+
+    def _show_created(self, schedule: Schedule, now: datetime, *, json: bool) -> None:
+        seen = preview_of(schedule, now, screens.SHOWN_FIRES)
+        screens.show_created(self.screen, shown_schedule(schedule), seen, now, json)
 
     def _pause(self, schedule: Schedule, *, until: str, note: str, json: bool, **_: Any) -> None:
         if len(note) > LONGEST_NOTE:
@@ -147,8 +120,7 @@ class Command(EnqueueCommand):
         schedule.refresh_from_db()
         if not changed and schedule.state != S.PAUSED:
             raise Refused(f"{schedule} is {schedule.state}: only an active schedule can be paused")
-        until = f" until {with_distance(end, schedule, now)}" if end and changed else ""
-        text = f"{cell(schedule)} {'paused' if changed else 'was already paused'}{until}"
+        text = screens.paused_text(shown_schedule(schedule), end if changed else None, now, changed)
         self._done(text, schedule, {"changed": changed}, json=json)
 
     def _resume(self, schedule: Schedule, *, json: bool, **options: Any) -> None:
@@ -157,26 +129,26 @@ class Command(EnqueueCommand):
         schedule.refresh_from_db()
         if not changed and schedule.state != S.ACTIVE:
             raise Refused(f"{schedule} is {schedule.state}: only a paused schedule can be resumed")
-        at = schedule.next_fire_at
-        fires = f", next fire {with_distance(at, schedule, now)}" if at else ""
-        text = f"{cell(schedule)} {'resumed' if changed else 'was not paused'}{fires}"
+        text = screens.resumed_text(shown_schedule(schedule), now, changed)
         self._done(text, schedule, {"changed": changed}, json=json)
 
     def _cancel(self, schedule: Schedule, *, json: bool, **_: Any) -> None:
         dropped = edit.cancel(schedule, self.by, self.now)
         schedule.refresh_from_db()
         for run in Run.objects.filter(schedule=schedule, slot__isnull=False):
-            self.remark(f"run {run.pk} continues (stop it with manage.py stop run:{run.pk})")
-        text = f"{cell(schedule)} canceled; queued work items dropped: {dropped}"
+            self.remark(screens.run_continues_text(run.pk))
+        text = screens.canceled_text(shown_schedule(schedule), dropped)
         self._done(text, schedule, {"called_off": dropped}, json=json)
 
     def _retry(self, schedule: Schedule, *, json: bool, wait: bool, timeout: str, **_: Any) -> None:
-        seconds = self.wait_seconds(wait=wait, timeout=timeout)
+        seconds = wait_seconds(wait=wait, timeout=timeout)
         item = edit.retry(schedule, self.by, self.now)
         self.report(item, json=json, wait=wait, seconds=seconds)
 
     def _done(self, text: str, schedule: Schedule, more: dict[str, Any], *, json: bool) -> None:
-        self.result(text, {"schedule": schedule_as_json(schedule), **more}, json=json)
+        self.result(
+            text, {"schedule": schedule_as_json(shown_schedule(schedule)), **more}, json=json
+        )
 
     # --- output -----------------------------------------------------------------------------
 
@@ -188,16 +160,17 @@ class Command(EnqueueCommand):
             found = in_project(found, "agent")
         if options["state"]:
             found = in_shown_state(found, options["state"])
-        shown = list(found[: whole_of(limit, "--limit", 1, MOST_SHOWN)])
+        limited = found[: whole_of(limit, "--limit", 1, MOST_SHOWN)]
+        shown = [shown_schedule(schedule) for schedule in limited]
         screens.show_list(self.screen, shown, found.count(), self.now, json)
 
     def _read(self, tenant: Tenant, verb: str, *, name: str, json: bool, **options: Any) -> None:
         """Show one schedule, or list the schedules of the agent with this name."""
         found = find_schedules(tenant, name)
         if len(found) > 1:
-            screens.show_list(self.screen, found, len(found), self.now, json)
-            example = f"manage.py schedule {verb} {found[0]}"
-            self.remark(f"{name} has {len(found)} schedules: name one, as in {example}")
+            shown = [shown_schedule(schedule) for schedule in found]
+            screens.show_list(self.screen, shown, len(found), self.now, json)
+            self.remark(screens.name_one_text(name, verb, shown))
             return
         verbs: dict[str, Callable[..., None]] = {
             "show": self._show,
@@ -208,15 +181,19 @@ class Command(EnqueueCommand):
         verbs[verb](found[0], json=json, **options)
 
     def _show(self, schedule: Schedule, *, json: bool, **_: Any) -> None:
-        screens.show_one(self.screen, schedule, self.now, json)
+        now = self.now
+        seen = preview_of(schedule, now, screens.SHOWN_FIRES)
+        screens.show_one(self.screen, shown_schedule(schedule), seen, now, json)
 
     def _next(self, schedule: Schedule, *, json: bool, count: str, **_: Any) -> None:
-        number = whole_of(count, "--count", 1, MOST_FIRES)
-        screens.show_next(self.screen, schedule, self.now, number, json)
+        now = self.now
+        seen = preview_of(schedule, now, whole_of(count, "--count", 1, MOST_FIRES))
+        screens.show_next(self.screen, shown_schedule(schedule), seen, now, json)
 
     def _history(self, schedule: Schedule, *, json: bool, limit: str, **_: Any) -> None:
         number = whole_of(limit, "--limit", 1, MOST_SHOWN)
-        screens.show_history(self.screen, schedule, number, json)
+        firings, again = read_history(schedule, number), read_retried_work(schedule, number)
+        screens.show_history(self.screen, shown_schedule(schedule), firings, again, json)
 
     def _firings(self, tenant: Tenant, *, json: bool, limit: str, **options: Any) -> None:
         found = Firing.objects.filter(tenant=tenant).order_by("-recorded_at", "-pk")
@@ -225,24 +202,21 @@ class Command(EnqueueCommand):
         elif not options["all"]:
             found = in_project(found, "schedule__agent")
         if outcome := options["outcome"]:
-            found = found.filter(outcome="" if outcome == UNDECIDED else outcome)
+            found = found.filter(outcome="" if outcome == "undecided" else outcome)
         number = whole_of(limit, "--limit", 1, MOST_SHOWN)
-        screens.show_firings(self.screen, found[:number], json)
+        entries = read_firings(found[:number])
+        shown = [(shown_schedule(schedule), entry) for schedule, entry in entries]
+        screens.show_firings(self.screen, shown, json)
 
     def _why(self, schedule: Schedule, *, json: bool, at: str, limit: str, **_: Any) -> None:
         now = self.now
         if at:
             moment = past_moment_of("--at", at, now, zone(schedule.timezone))
             past = explain_past(schedule, moment, now)
-            screens.show_past(self.screen, schedule, past, now, json)
+            screens.show_past(self.screen, shown_schedule(schedule), past, now, json)
         else:
             seen = explain(schedule, now, whole_of(limit, "--limit", 1, MOST_SHOWN))
-            screens.show_why(self.screen, schedule, seen, json)
-
-
-def add_why(parser: CommandParser) -> None:
-    parser.add_argument("--at", metavar="TIME", default="", help="09:00, 'yesterday at 09:00'")
-    parser.add_argument("--limit", metavar="N", default="10")
+            screens.show_why(self.screen, shown_schedule(schedule), seen, json)
 
 
 def in_shown_state(found: "QuerySet[Schedule]", state: str) -> "QuerySet[Schedule]":

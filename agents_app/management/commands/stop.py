@@ -4,7 +4,17 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, find_run_or_agent, find_tenant, seconds_of
+from agents_app.cli import DroverCommand, find_run_or_agent, find_tenant
+from agents_app.console import (
+    DRAIN_CONTINUES,
+    KEEP_QUEUE_REFUSED,
+    add_stop,
+    cleared_text,
+    seconds_of,
+    stopping_agent_text,
+    stopping_run_text,
+    waiting_work_text,
+)
 from agents_app.errors import Refused
 from agents_app.models import Agent, Run, WorkItem
 from agents_app.runs import control, shutdown
@@ -20,14 +30,7 @@ class Command(DroverCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("target", metavar="RUN|AGENT", nargs="?", default="")
-        parser.add_argument(
-            "--timeout",
-            metavar="SECONDS",
-            default="",
-            help="Wait at most this long, then exit with an error; a drain continues.",
-        )
-        parser.add_argument("--keep-queue", action="store_true", help="Keep queued work items.")
+        add_stop(parser)
 
     def handle(
         self, *, tenant: str, target: str, timeout: str, keep_queue: bool, json: bool, **_: Any
@@ -37,9 +40,7 @@ class Command(DroverCommand):
             self._shut_down(seconds, keep_queue=keep_queue, json=json)
             return
         if keep_queue:
-            raise Refused(
-                "--keep-queue applies to a shutdown only: stopping runs does not clear the queue"
-            )
+            raise Refused(KEEP_QUEUE_REFUSED)
         found = find_run_or_agent(find_tenant(tenant), target)
         runs, text = self._stop_run(found) if isinstance(found, Run) else self._stop_agent(found)
         if seconds is not None:
@@ -48,34 +49,25 @@ class Command(DroverCommand):
 
     def _stop_run(self, run: Run) -> tuple[list[int], str]:
         asked = control.stop_run(run, self.by, self.now)
-        return [run.pk], f"run {run.pk} {'is being' if asked else 'was already being'} stopped"
+        return [run.pk], stopping_run_text(run.pk, asked=asked)
 
     def _stop_agent(self, agent: Agent) -> tuple[list[int], str]:
         runs = list(control.filter_unfinished(agent.runs.all()).values_list("pk", flat=True))
         control.stop_agent(agent, self.by, self.now)
         waiting = WorkItem.objects.filter(agent=agent, state=WorkItem.State.QUEUED).count()
         if waiting:
-            self.remark(
-                f"{_items(waiting)} in the queue may take the free slots "
-                f"(manage.py pause {agent.name}, or manage.py queue clear {agent.name})"
-            )
-        if not runs:
-            return runs, f"{agent.name}: nothing was running"
-        return runs, f"{agent.name}: stopping {len(runs)} run{'' if len(runs) == 1 else 's'}"
+            self.remark(waiting_work_text(agent.name, waiting))
+        return runs, stopping_agent_text(agent.name, len(runs))
 
     def _shut_down(self, seconds: float | None, *, keep_queue: bool, json: bool) -> None:
         cleared = shutdown.begin_drain(self.by, self.now, keep_queue=keep_queue)
         if cleared:
-            self.remark(f"cleared {_items(cleared)} (manage.py queue restore puts them back)")
+            self.remark(cleared_text(cleared))
         try:
             shutdown.wait_until_idle(seconds, self.remark)
         except KeyboardInterrupt:
-            self.remark("the drain continues: Drover exits when the last run has ended")
+            self.remark(DRAIN_CONTINUES)
             raise
         shutdown.wait_until_stopped(self.now)
         value = {"state": "stopped", "cleared": cleared}
         self.result("stopped", value, json=json)
-
-
-def _items(count: int) -> str:
-    return f"{count} work item{'' if count == 1 else 's'}"

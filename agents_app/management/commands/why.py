@@ -4,9 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import READ_HELP
+from agents_app.console import READ_HELP, add_why
 from agents_app.management.commands.schedule import Command as ScheduleCommand
-from agents_app.management.commands.schedule import add_why
 
 
 class Command(ScheduleCommand):

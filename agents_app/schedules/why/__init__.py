@@ -4,16 +4,12 @@ Belongs here: explanations of obstacles, of the present state and of past instan
 Does not belong here: changes of any row.
 """
 
-from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, Obstacle, find_obstacles
-from agents_app.schedules.why.past import PastExplanation, explain_past
-from agents_app.schedules.why.present import Counters, Explanation, explain
+from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, find_obstacles
+from agents_app.schedules.why.past import explain_past
+from agents_app.schedules.why.present import explain
 
 __all__ = [
     "ENDED_BY_A_RUN",
-    "Counters",
-    "Explanation",
-    "Obstacle",
-    "PastExplanation",
     "explain",
     "explain_past",
     "find_obstacles",

@@ -7,9 +7,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from agents_app.console import Obstacle
 from agents_app.models import LENT, Agent, Run, Schedule, Scheduler, Tenant
 from agents_app.runs import find_blocks, missing_processes, read_scheduler
-from agents_app.schedules import LATE, read_live_states
+from agents_app.schedules import read_live_states
+from agents_app.triggers import LATE
 from agents_app.triggers.preview import clock
 
 S = Schedule.State
@@ -17,14 +19,6 @@ S = Schedule.State
 ENDED_BY_A_RUN = frozenset({"already_running", "at_capacity", "project_at_capacity"})
 # The number of runs that a text about full slots names.
 MAX_RUNS_NAMED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """A condition; `code` is for programs, `text` for people."""
-
-    code: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

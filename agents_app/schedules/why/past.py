@@ -1,31 +1,17 @@
 """Explains what a schedule did at a time in the past, in sentences."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agents_app.console import HistoryEntry, PastExplanation
 from agents_app.models import RunEvent, Schedule
-from agents_app.schedules import HistoryEntry, fire_after, read_entries
+from agents_app.schedules import fire_after, read_entries
 from agents_app.triggers import IntervalTrigger, parse_trigger
 from agents_app.triggers.preview import clock
 
 # Users enter times with a precision of minutes.
 TOLERANCE = timedelta(seconds=60)
 STATE_EVENTS = ("schedule.created", "schedule.edited", "schedule.paused", "schedule.resumed")
-
-
-@dataclass(frozen=True, slots=True)
-class PastExplanation:
-    """`firing` is the firing recorded near that time; `before` and `after` are its neighbours."""
-
-    asked_at: datetime
-    local: str
-    text: str
-    firing: HistoryEntry | None
-    before: HistoryEntry | None
-    after: HistoryEntry | None
-    # When the schedule was due by its present text, recorded or not.
-    due_at: datetime | None
 
 
 def explain_past(schedule: Schedule, moment: datetime, now: datetime) -> PastExplanation:

@@ -1,48 +1,17 @@
 """The present state of a schedule and its history, in sentences."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
+from agents_app.console import Counters, Explanation, Obstacle
 from agents_app.models import Schedule
-from agents_app.schedules import HistoryEntry, Work, read_history, read_retried_work
-from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, Obstacle, find_obstacles
+from agents_app.schedules import read_history, read_retried_work
+from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, find_obstacles
 from agents_app.triggers.preview import clock
 
 SHOWN = 10
 # The codes of obstacles with which a schedule still fires and starts runs when it is due.
 HARMLESS = ENDED_BY_A_RUN | {"agent_invalid", "overdue"}
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """Totals of the schedule; `failures` counts the failures since the last success."""
-
-    fired: int
-    skipped: int
-    missed: int
-    late: int
-    failures: int
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    id: int
-    agent: str
-    name: str
-    state: str
-    # `disabled` for an active schedule of a disabled agent, otherwise the state.
-    shown_state: str
-    timezone: str
-    # The state in one sentence.
-    text: str
-    obstacles: tuple[Obstacle, ...]
-    next_fire_at: datetime | None
-    next_fire_local: str
-    counters: Counters
-    firings: tuple[HistoryEntry, ...]
-    # The work items that retries of the schedule created.
-    retried_work: tuple[Work, ...]
 
 
 def explain(schedule: Schedule, now: datetime, limit: int = SHOWN) -> Explanation:

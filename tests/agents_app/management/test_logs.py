@@ -145,7 +145,7 @@ def test_an_agent_is_followed_from_run_to_run(durable_fleet: Fleet, monkeypatch)
         raise KeyboardInterrupt
 
     steps = step()
-    monkeypatch.setattr("agents_app.cli.labelled_logs.sleep", lambda _: next(steps))
+    monkeypatch.setattr("agents_app.cli.followed_runs.sleep", lambda _: next(steps))
     said = call("logs", "reporter", "-f")
     assert (said.code, said.out) == (0, "earlier\nsecond\nthird\n")
     first, second, third = agent.runs.order_by("pk").values_list("pk", flat=True)
@@ -202,7 +202,7 @@ def test_several_agents_are_followed_with_the_runs_that_start_meanwhile(
         raise KeyboardInterrupt
 
     steps = step()
-    monkeypatch.setattr("agents_app.cli.labelled_logs.sleep", lambda _: next(steps))
+    monkeypatch.setattr("agents_app.cli.followed_runs.sleep", lambda _: next(steps))
     said = call("logs", "-f", "--all")
     assert said.code == 0
     numbers = (first.run_id, Run.objects.latest("pk").pk)

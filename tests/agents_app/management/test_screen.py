@@ -8,9 +8,9 @@ from django.core.management import call_command
 from django.core.management.base import OutputWrapper
 
 from agents_app.cli.command import DroverCommand
-from agents_app.cli.screen import Screen
-from agents_app.cli.tables import cell, plain_lines, shortened
 from agents_app.clock import iso, local
+from agents_app.console.screen import Screen
+from agents_app.console.tables import cell, plain_lines, shortened
 from tests.agents_app.management.calling import Terminal
 
 

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from agents_app.cli.tables import Grid, Part, Show
+from agents_app.console.tables import Grid, Part, Show
 from agents_app.text import harmless
 
 # At this width a table reports the width that it needs.

@@ -1,4 +1,4 @@
-"""The output of several runs on one screen: whole lines, each with the name of its agent."""
+"""The lines of several runs, stored or as they are printed."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -7,16 +7,8 @@ from time import sleep
 
 from django.db.models import Max, Q, QuerySet
 
-from agents_app.cli.screen import Screen
-from agents_app.clock import local
 from agents_app.models import Run
 from agents_app.output import POLL_SECONDS, LogLine, LogReader, Progress, progress_of, stored_lines
-
-# Red is kept for errors.
-COLOURS = (
-    *(("cyan",), ("green",), ("magenta",), ("yellow",), ("blue",)),
-    *(("cyan", "bold"), ("green", "bold"), ("magenta", "bold"), ("yellow", "bold")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +63,3 @@ def merged_lines(runs: Iterable[Run]) -> Iterator[RunLogLine]:
 def _lines_of(run: Run) -> Iterator[RunLogLine]:
     for line in stored_lines(run.pk, ended=run.slot is None):
         yield RunLogLine(run.pk, line)
-
-
-class LabelledLog:
-    """Prints the lines of several agents, each agent in its own colour."""
-
-    def __init__(self, screen: Screen, agents: Iterable[str], *, times: bool) -> None:
-        self._screen, self._times = screen, times
-        names = sorted(agents)
-        self._width = max(map(len, names), default=0)
-        self._colours = {name: COLOURS[n % len(COLOURS)] for n, name in enumerate(names)}
-
-    def print(self, agent: str, run_id: int, line: LogLine) -> None:
-        colour = self._colours.get(agent, COLOURS[0])
-        label = self._screen.painted(f"{agent:{self._width}} {run_id} |", *colour)
-        stamp = f"{local(line.at)}  " if self._times else ""
-        text = self._screen.painted(line.text, "red") if line.stream == "stderr" else line.text
-        self._screen.text(f"{stamp}{label} {text}\n")

@@ -1,13 +1,19 @@
-"""Output of `manage.py schedule`, as text or JSON."""
+"""Output of the command `schedule`, as text or JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
-
-from agents_app.cli.schedule_values import (
+from agents_app.clock import iso_local
+from agents_app.console.schedule_values import (
+    Explanation,
+    HistoryEntry,
+    PastExplanation,
+    ScheduledWork,
+    ShownSchedule,
+)
+from agents_app.console.schedules import (
     COLUMNS,
     FIRE_COLUMNS,
     FIRING_COLUMNS,
@@ -18,23 +24,12 @@ from agents_app.cli.schedule_values import (
     fire_rows,
     fires_described,
     note_of,
-    preview_of,
     schedule_as_json,
     schedule_row,
     with_distance,
 )
-from agents_app.cli.screen import Screen
-from agents_app.cli.tables import cell
-from agents_app.clock import iso_local
-from agents_app.models import Firing, Schedule
-from agents_app.schedules import (
-    HistoryEntry,
-    Work,
-    read_firings,
-    read_history,
-    read_retried_work,
-)
-from agents_app.schedules.why import Explanation, PastExplanation
+from agents_app.console.screen import Screen
+from agents_app.console.tables import cell
 from agents_app.text import relative
 from agents_app.triggers import zone
 from agents_app.triggers.preview import Preview
@@ -42,7 +37,9 @@ from agents_app.triggers.preview import Preview
 SHOWN_FIRES = 3
 
 
-def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, json: bool) -> None:
+def show_list(
+    screen: Screen, found: list[ShownSchedule], total: int, now: datetime, json: bool
+) -> None:
     if json:
         screen.json(
             {"schedules": [schedule_as_json(schedule) for schedule in found], "total": total}
@@ -56,8 +53,9 @@ def show_list(screen: Screen, found: list[Schedule], total: int, now: datetime, 
         screen.say(f"{total - len(found)} more (--limit {total} shows all)")
 
 
-def show_one(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
-    seen = preview_of(schedule, now, SHOWN_FIRES)
+def show_one(
+    screen: Screen, schedule: ShownSchedule, seen: Preview, now: datetime, json: bool
+) -> None:
     if json:
         screen.json(
             schedule_as_json(schedule) | {"next_fires": fires_described(seen, schedule)["fires"]}
@@ -70,9 +68,10 @@ def show_one(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> N
         _say_fires(screen, seen, now)
 
 
-def show_created(screen: Screen, schedule: Schedule, now: datetime, json: bool) -> None:
+def show_created(
+    screen: Screen, schedule: ShownSchedule, seen: Preview, now: datetime, json: bool
+) -> None:
     """Includes the next clock change if it affects the schedule."""
-    seen = preview_of(schedule, now, SHOWN_FIRES)
     if json:
         fires = fires_described(seen, schedule)
         extra = {"next_fires": fires["fires"], "clock_change": fires["clock_change"]}
@@ -84,14 +83,15 @@ def show_created(screen: Screen, schedule: Schedule, now: datetime, json: bool) 
         _say_change(screen, seen, now)
 
 
-def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, json: bool) -> None:
-    seen = preview_of(schedule, now, count)
+def show_next(
+    screen: Screen, schedule: ShownSchedule, seen: Preview, now: datetime, json: bool
+) -> None:
     if json:
         screen.json(_named(schedule) | fires_described(seen, schedule))
         return
     if not seen.fires:
         pass  # the note says why
-    elif schedule.state == Schedule.State.PAUSED:
+    elif schedule.state == "paused":
         screen.say("paused; if resumed now, the schedule fires:")
     elif schedule.shown_state == "disabled":
         screen.say(f"disabled: {note_of(schedule)}; once the agent is enabled, the schedule fires:")
@@ -103,17 +103,23 @@ def show_next(screen: Screen, schedule: Schedule, now: datetime, count: int, jso
         _say_change(screen, seen, now)
 
 
-def show_history(screen: Screen, schedule: Schedule, limit: int, json: bool) -> None:
-    firings, again = read_history(schedule, limit), read_retried_work(schedule, limit)
+def show_history(
+    screen: Screen,
+    schedule: ShownSchedule,
+    firings: Sequence[HistoryEntry],
+    again: Sequence[ScheduledWork],
+    json: bool,
+) -> None:
     if json:
         screen.json(_named(schedule) | _ledger_described(schedule, firings, again))
     else:
         _say_ledger(screen, firings, again)
 
 
-def show_firings(screen: Screen, firings: QuerySet[Firing], json: bool) -> None:
+def show_firings(
+    screen: Screen, found: Sequence[tuple[ShownSchedule, HistoryEntry]], json: bool
+) -> None:
     """The firings of several schedules."""
-    found = read_firings(firings)
     if json:
         described = [_named(schedule) | entry_described(e, schedule) for schedule, e in found]
         screen.json({"firings": described})
@@ -127,7 +133,7 @@ def show_firings(screen: Screen, firings: QuerySet[Firing], json: bool) -> None:
 # --- why ------------------------------------------------------------------------------------
 
 
-def show_why(screen: Screen, schedule: Schedule, seen: Explanation, json: bool) -> None:
+def show_why(screen: Screen, schedule: ShownSchedule, seen: Explanation, json: bool) -> None:
     if json:
         local = iso_local(seen.next_fire_at, zone(schedule.timezone))
         ledger = _ledger_described(schedule, seen.firings, seen.retried_work)
@@ -147,7 +153,7 @@ def show_why(screen: Screen, schedule: Schedule, seen: Explanation, json: bool) 
 
 
 def show_past(
-    screen: Screen, schedule: Schedule, past: PastExplanation, now: datetime, json: bool
+    screen: Screen, schedule: ShownSchedule, past: PastExplanation, now: datetime, json: bool
 ) -> None:
     around = {"before": past.before, "after": past.after}
     if json:
@@ -161,19 +167,48 @@ def show_past(
     for label, entry in (("previous firing", past.before), ("next firing", past.after)):
         if entry is not None:
             screen.say(f"  {label}: {entry.local}: {entry.outcome}, {entry.outcome_text}")
-    if past.after is None and schedule.next_fire_at and schedule.state == Schedule.State.ACTIVE:
+    if past.after is None and schedule.next_fire_at and schedule.state == "active":
         screen.say(f"  next fire: {with_distance(schedule.next_fire_at, schedule, now)}")
+
+
+# --- changes --------------------------------------------------------------------------------
+
+
+def paused_text(
+    schedule: ShownSchedule, until: datetime | None, now: datetime, changed: bool
+) -> str:
+    end = f" until {with_distance(until, schedule, now)}" if until else ""
+    return f"{cell(schedule)} {'paused' if changed else 'was already paused'}{end}"
+
+
+def resumed_text(schedule: ShownSchedule, now: datetime, changed: bool) -> str:
+    at = schedule.next_fire_at
+    fires = f", next fire {with_distance(at, schedule, now)}" if at else ""
+    return f"{cell(schedule)} {'resumed' if changed else 'was not paused'}{fires}"
+
+
+def canceled_text(schedule: ShownSchedule, dropped: int) -> str:
+    return f"{cell(schedule)} canceled; queued work items dropped: {dropped}"
+
+
+def run_continues_text(run_id: int) -> str:
+    return f"run {run_id} continues (stop it with manage.py stop run:{run_id})"
+
+
+def name_one_text(name: str, verb: str, found: Sequence[ShownSchedule]) -> str:
+    example = f"manage.py schedule {verb} {found[0]}"
+    return f"{name} has {len(found)} schedules: name one, as in {example}"
 
 
 # --- parts ----------------------------------------------------------------------------------
 
 
-def title(schedule: Schedule) -> str:
-    return f"{cell(str(schedule))} (#{schedule.pk})" if schedule.pk else cell(str(schedule))
+def title(schedule: ShownSchedule) -> str:
+    return f"{cell(str(schedule))} (#{schedule.id})" if schedule.id else cell(str(schedule))
 
 
-def _named(schedule: Schedule) -> dict[str, Any]:
-    named = {"id": schedule.pk, "agent": schedule.agent.name, "name": schedule.name}
+def _named(schedule: ShownSchedule) -> dict[str, Any]:
+    named = {"id": schedule.id, "agent": schedule.agent, "name": schedule.name}
     states = {"state": schedule.state, "shown_state": schedule.shown_state}
     return named | states | {"timezone": schedule.timezone}
 
@@ -194,7 +229,9 @@ def _say_change(screen: Screen, seen: Preview, now: datetime) -> None:
         screen.say(seen.change.note)
 
 
-def _say_ledger(screen: Screen, firings: Iterable[HistoryEntry], again: Iterable[Work]) -> None:
+def _say_ledger(
+    screen: Screen, firings: Iterable[HistoryEntry], again: Iterable[ScheduledWork]
+) -> None:
     if rows := [entry_row(entry) for entry in firings]:
         screen.table(HISTORY_COLUMNS, rows)
     else:
@@ -204,7 +241,7 @@ def _say_ledger(screen: Screen, firings: Iterable[HistoryEntry], again: Iterable
 
 
 def _ledger_described(
-    schedule: Schedule, firings: Iterable[HistoryEntry], again: Iterable[Work]
+    schedule: ShownSchedule, firings: Iterable[HistoryEntry], again: Iterable[ScheduledWork]
 ) -> dict[str, Any]:
     entries = [entry_described(entry, schedule) for entry in firings]
     return {"firings": entries, "asked_again": [asdict(work) for work in again]}

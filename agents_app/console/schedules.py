@@ -5,16 +5,13 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from agents_app.cli.tables import shortened
 from agents_app.clock import iso_local
-from agents_app.models import Schedule
-from agents_app.runs import find_blocks
-from agents_app.schedules import LATE, HistoryEntry, fire_after_pause, format_lateness
+from agents_app.console.schedule_values import HistoryEntry, ShownSchedule
+from agents_app.console.tables import shortened
 from agents_app.text import relative
-from agents_app.triggers import read_untimed, zone
-from agents_app.triggers.preview import Fire, Preview, clock, preview_fires
+from agents_app.triggers import LATE, format_lateness, zone
+from agents_app.triggers.preview import Fire, Preview, clock
 
-S = Schedule.State
 COLUMNS = ("#", "schedule", "state", "when", "next fire", "note")
 FIRE_COLUMNS = ("local", "utc", "from now", "remark")
 HISTORY_COLUMNS = ("due", "outcome", "late", "reason", "result")
@@ -29,9 +26,9 @@ _SAME = (
 _TIMES = ("next_fire", "pause_until", "last_fire", "last_completed", "created", "updated")
 
 
-def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
+def schedule_as_json(schedule: ShownSchedule) -> dict[str, Any]:
     """Each time in UTC and in the schedule's time zone."""
-    value: dict[str, Any] = {"id": schedule.pk, "agent": schedule.agent.name}
+    value: dict[str, Any] = {"id": schedule.id, "agent": schedule.agent}
     value |= {name: getattr(schedule, name) for name in _SAME}
     # The names of the API; `text`, `prompt`, `one_shot` and `state` are those of version 0.1.0.
     value |= {
@@ -39,7 +36,7 @@ def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
         "message": schedule.prompt,
         "kind": "once" if schedule.one_shot else "recurring",
         "status": schedule.state,
-        "enabled": schedule.agent.enabled,
+        "enabled": schedule.enabled,
     }
     value["shown_state"] = schedule.shown_state
     for name in _TIMES:
@@ -49,21 +46,7 @@ def schedule_as_json(schedule: Schedule) -> dict[str, Any]:
     return value
 
 
-def preview_of(schedule: Schedule, now: datetime, count: int) -> Preview:
-    """The next fires; of a paused schedule as if it were resumed now."""
-    if untimed := read_untimed(schedule.expression):
-        return Preview(note=untimed.refusal)
-    armed = schedule.next_fire_at
-    if schedule.state == S.PAUSED:
-        armed = fire_after_pause(schedule, now) or (now if schedule.one_shot else None)
-    if armed is None or schedule.state not in {S.ACTIVE, S.PAUSED}:
-        return Preview(note=f"The schedule is {schedule.state}: no more fires.")
-    rules = {name: getattr(schedule, name) for name in ("gap", "overlap_hour", "anchor")}
-    when = schedule.expression, schedule.timezone
-    return preview_fires(*when, now, armed=armed, count=count, **rules)
-
-
-def fires_described(seen: Preview, schedule: Schedule) -> dict[str, Any]:
+def fires_described(seen: Preview, schedule: ShownSchedule) -> dict[str, Any]:
     change = seen.change
     return {
         "fires": [_fire(fire, schedule) for fire in seen.fires],
@@ -79,12 +62,12 @@ def fires_described(seen: Preview, schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _fire(fire: Fire, schedule: Schedule) -> dict[str, Any]:
+def _fire(fire: Fire, schedule: ShownSchedule) -> dict[str, Any]:
     local = iso_local(fire.at, zone(schedule.timezone))
     return {"at": fire.at, "local": local, "remark": fire.remark}
 
 
-def entry_described(entry: HistoryEntry, schedule: Schedule) -> dict[str, Any]:
+def entry_described(entry: HistoryEntry, schedule: ShownSchedule) -> dict[str, Any]:
     local = iso_local(entry.due_at, zone(schedule.timezone)) or ""
     value = asdict(replace(entry, local=local))
     # The keys of version 0.1.0, which scripts read.
@@ -95,10 +78,10 @@ def entry_described(entry: HistoryEntry, schedule: Schedule) -> dict[str, Any]:
 # --- for people -----------------------------------------------------------------------------
 
 
-def schedule_row(schedule: Schedule, now: datetime) -> tuple[object, ...]:
-    at = schedule.next_fire_at if schedule.shown_state == S.ACTIVE else None
+def schedule_row(schedule: ShownSchedule, now: datetime) -> tuple[object, ...]:
+    at = schedule.next_fire_at if schedule.shown_state == "active" else None
     return (
-        schedule.pk,
+        schedule.id,
         str(schedule),
         schedule.shown_state,
         shortened(schedule.text or schedule.expression, 40),
@@ -107,10 +90,10 @@ def schedule_row(schedule: Schedule, now: datetime) -> tuple[object, ...]:
     )
 
 
-def note_of(schedule: Schedule) -> str:
+def note_of(schedule: ShownSchedule) -> str:
     """Until when and why the schedule is paused, or why its agent is disabled."""
     if schedule.shown_state == "disabled":
-        return next(block.text for block in find_blocks(schedule.agent))
+        return schedule.disabled_because
     until = (
         f"until {clock(schedule.pause_until, schedule.timezone)}" if schedule.pause_until else ""
     )
@@ -127,17 +110,17 @@ def entry_row(entry: HistoryEntry) -> tuple[object, ...]:
     return entry.local, entry.outcome, late, entry.outcome_text, result
 
 
-def with_distance(moment: datetime, schedule: Schedule, now: datetime) -> str:
+def with_distance(moment: datetime, schedule: ShownSchedule, now: datetime) -> str:
     return f"{clock(moment, schedule.timezone)} ({relative(moment, now)})"
 
 
-def details(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
+def details(schedule: ShownSchedule, now: datetime) -> Iterator[tuple[str, str]]:
     """Settings and history of the schedule, a label and a value each."""
-    yield "agent", schedule.agent.name
+    yield "agent", schedule.agent
     yield "state", f"{schedule.shown_state} {note_of(schedule)}".strip()
     yield "when", f"{schedule.text or schedule.expression} ({schedule.expression})"
     yield "time zone", schedule.timezone
-    yield "defined in", "SKILL.md" if schedule.source == Schedule.Source.FILE else "the database"
+    yield "defined in", "SKILL.md" if schedule.source == "file" else "the database"
     yield "policies", ", ".join(policies(schedule))
     fires = ("next_fire_at",) if schedule.shown_state != "disabled" else ()
     for name in (*fires, "last_fire_at", "last_completed_at", "created_at"):
@@ -151,7 +134,7 @@ def details(schedule: Schedule, now: datetime) -> Iterator[tuple[str, str]]:
         yield "prompt", schedule.prompt
 
 
-def policies(schedule: Schedule) -> Iterator[str]:
+def policies(schedule: ShownSchedule) -> Iterator[str]:
     yield f"overlap {schedule.overlap}"
     yield f"catch up {schedule.catch_up} within {format_lateness(schedule.catch_up_window_seconds)}"
     yield f"gap {schedule.gap}"
@@ -166,7 +149,7 @@ def policies(schedule: Schedule) -> Iterator[str]:
         yield f"paused after {schedule.pause_after_failures} failures"
 
 
-def counters(schedule: Schedule) -> str:
+def counters(schedule: ShownSchedule) -> str:
     return (
         f"{schedule.run_count} runs, {schedule.fire_count} fired, "
         f"{schedule.skipped_count} skipped, {schedule.missed_count} missed, "
