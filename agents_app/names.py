@@ -1,7 +1,7 @@
 """Names in files: valid agent names, spellings of fields, and suggestions; pure."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 MAX_NAME_LENGTH = 64
@@ -38,6 +38,12 @@ def canonical(key: str) -> str:
 def closest(key: str, known: Collection[str], *, likeness: float = 0.6) -> str | None:
     matches = get_close_matches(canonical(key), sorted(known), n=1, cutoff=likeness)
     return matches[0] if matches else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'reporter'?`, or nothing."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def mistyped(key: str, known: Collection[str]) -> bool:

@@ -60,6 +60,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "manage": "Call a command of Django: migrate, shell, createsuperuser",
     },
 }
+# They also work with a remote Drover, through its API (agents_app.remote).
+REMOTE = frozenset({"stat", "run", "logs", "schedule", "rerun", "stop", "why"})
 # They read no project, so they work in any directory.
 WITHOUT_PROJECT = frozenset({"init", "completion"})
 # Commands that a running agent has (agents_app/agent_bin/drover), and this program has not.

@@ -17,7 +17,6 @@ from agents_app.cli.deliveries import (
 from agents_app.cli.enqueue import EnqueueCommand
 from agents_app.cli.followed_runs import RunFollower, RunLogLine, merged_lines
 from agents_app.cli.lookup import (
-    did_you_mean,
     find_agent,
     find_delivery,
     find_lock,
@@ -45,7 +44,6 @@ __all__ = [
     "decision_rows",
     "delivery_as_json",
     "delivery_in_full",
-    "did_you_mean",
     "find_agent",
     "find_delivery",
     "find_lock",

@@ -1,8 +1,6 @@
 """Finds rows by the names and numbers of the command line; errors suggest existing ones."""
 
-from collections.abc import Iterable
 from datetime import datetime
-from difflib import get_close_matches
 
 from agents_app.errors import NotFound, Refused
 from agents_app.models import (
@@ -15,6 +13,7 @@ from agents_app.models import (
     Tenant,
     WorkItem,
 )
+from agents_app.names import did_you_mean
 from agents_app.reports import in_project
 from agents_app.signals import held_locks
 
@@ -146,11 +145,6 @@ def _no_schedule(tenant: Tenant, text: str) -> str:
     known = [name for _, name in names] + [f"{agent}/{name}" for agent, name in names]
     guess = did_you_mean(text, known)
     return f"there is no schedule {text!r}{guess} (manage.py schedule list shows the schedules)"
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _number(text: str, noun: str, hint: str) -> int:

@@ -65,6 +65,7 @@ from agents_app.console.schedule_arguments import (
     draft_values,
 )
 from agents_app.console.schedule_values import (
+    ENDED_BY_A_RUN,
     Counters,
     Explanation,
     HistoryEntry,
@@ -87,6 +88,7 @@ from agents_app.console.tables import (
 __all__ = [
     "ALL_OR_NAMES",
     "DRAIN_CONTINUES",
+    "ENDED_BY_A_RUN",
     "INTERRUPTED",
     "KEEP_QUEUE_REFUSED",
     "LONGEST_NOTE",

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+# The codes of obstacles that the end of a run removes.
+ENDED_BY_A_RUN = frozenset({"already_running", "at_capacity", "project_at_capacity"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSchedule:

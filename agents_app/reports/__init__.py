@@ -19,6 +19,7 @@ from agents_app.reports.fleet import (
     oldest_queued_reason,
     read_fleet,
     read_queued_reasons,
+    read_workers,
 )
 from agents_app.reports.provenance import Cause, read_cause_tree
 from agents_app.reports.statistics import (
@@ -49,6 +50,7 @@ __all__ = [
     "read_fleet",
     "read_latest_triggers",
     "read_queued_reasons",
+    "read_workers",
     "summarize_days",
     "summarize_runs",
 ]

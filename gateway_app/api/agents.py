@@ -11,6 +11,7 @@ from ninja.responses import Status as Answer
 from pydantic import Field
 
 from agents_app.accounts import removal
+from agents_app.clock import HOST_ZONE
 from agents_app.models import Agent, Run, Schedule, Tenant, WorkItem
 from agents_app.reports import agent_note, agent_state, in_project, read_queued_reasons
 from agents_app.runs import control
@@ -56,6 +57,7 @@ class AgentShape(Shape):
     pause_note: str
     removed_at: Epoch | None
     definition_error: str
+    timezone: str = Field(description="Of its schedules, unless they name another one.")
     runtime: str
     timeout_seconds: float
     max_reruns: int
@@ -230,6 +232,7 @@ def agent_shapes(tenant: Tenant, agents: Sequence[Agent]) -> list[AgentShape]:
             last_run=last.get(agent.pk),
             paused_at=epoch_or_none(agent.paused_at),
             removed_at=epoch_or_none(agent.removed_at),
+            timezone=agent.timezone or HOST_ZONE,
             runtime=str(agent.runtime.get("type", "process")),
             created_at=epoch(agent.created_at),
             updated_at=epoch(agent.updated_at),

@@ -27,6 +27,8 @@ from gateway_app.api import (
     signals,
     tenants,
     tokens,
+    why,
+    workers,
 )
 from gateway_app.api.docs import SelfHosted
 from gateway_app.asgi import strict_json
@@ -81,8 +83,8 @@ def build() -> DroverAPI:
         parser=StrictParser(),
     )
     for part in (
-        *(agents, schedules, firings, runs, logs, queue, locks, deliveries, events, notifications),
-        *(rules, scheduler, tenants, tokens, audit),
+        *(agents, schedules, why, firings, runs, logs, queue, locks, deliveries, events),
+        *(notifications, rules, scheduler, workers, tenants, tokens, audit),
     ):
         api.add_router("", part.router)
     add_handlers(api)

@@ -7,7 +7,7 @@ from ninja import Query, Router
 from pydantic import Field
 
 from agents_app.models import Firing
-from agents_app.schedules import explain_outcome
+from agents_app.schedules import explain_outcome, read_firings
 from gateway_app.access import TO_READ, answers, caller_of
 from gateway_app.api.fields import Epoch, Seconds, Shape, epoch, moment
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_by_time
@@ -33,6 +33,7 @@ class FiringShape(Shape):
     work_item_id: int | None
     run_id: int | None = Field(description="The last run of its work.")
     run_state: RunState | None
+    work_text: str = Field(description="The state of its work as a sentence.")
 
 
 class FiringPage(Shape):
@@ -76,11 +77,14 @@ def _page(found: Any, column: str, filters: OutcomeFilters) -> FiringPage:
         stored = Firing.Outcome.UNDECIDED if filters.outcome == "undecided" else filters.outcome
         found = found.filter(outcome=stored)
     page = page_by_time(found, column, filters)
-    shapes = [firing_shape(firing) for firing in page.rows]
+    rows = found.filter(pk__in=[firing.pk for firing in page.rows])
+    entries = read_firings(rows)
+    texts = {(schedule.pk, entry.due_at): entry.work_text for schedule, entry in entries}
+    shapes = [firing_shape(row, texts.get((row.schedule_id, row.due_at), "")) for row in page.rows]
     return FiringPage(firings=shapes, next_cursor=page.next_cursor)
 
 
-def firing_shape(firing: Any) -> FiringShape:
+def firing_shape(firing: Any, work_text: str) -> FiringShape:
     """The firing must come from `firings_of`, which annotates it."""
     same = ("id", "schedule_id", "late_seconds", "reason", "work_item_id", "run_id", "run_state")
     values: dict[str, Any] = {name: getattr(firing, name) for name in same}
@@ -90,5 +94,6 @@ def firing_shape(firing: Any) -> FiringShape:
         schedule=firing.schedule.name,
         agent=firing.schedule.agent.name,
         outcome=firing.outcome or "undecided",
+        work_text=work_text,
         text=explain_outcome(firing, firing.schedule.timezone),
     )

@@ -20,7 +20,7 @@ from gateway_app.api.run_shapes import (
     call_shape,
     run_shape,
 )
-from gateway_app.api.tenant_rows import find_agent, find_run, find_schedule, runs_of
+from gateway_app.api.tenant_rows import find_agent, find_run, find_schedule, find_work, runs_of
 from gateway_app.api.views import trace_of
 
 router = Router(tags=["runs"])
@@ -38,6 +38,7 @@ class RunFilters(PageFilters):
     agent: str | None = None
     trigger: TriggerName | None = None
     schedule_id: int | None = Field(None, ge=1, lt=2**63)
+    work_item_id: int | None = Field(None, ge=1, lt=2**63)
 
 
 @router.get("/runs", response=answers(RunPage), auth=TO_READ)
@@ -51,6 +52,8 @@ def list_runs(request: HttpRequest, filters: Query[RunFilters]) -> RunPage:
         runs = runs.filter(agent=find_agent(tenant, filters.agent))
     if filters.schedule_id is not None:
         runs = runs.filter(schedule=find_schedule(tenant, filters.schedule_id))
+    if filters.work_item_id is not None:
+        runs = runs.filter(work_item=find_work(tenant, filters.work_item_id))
     for name in ("state", "trigger"):
         if (value := getattr(filters, name)) is not None:
             runs = runs.filter(**{name: value})

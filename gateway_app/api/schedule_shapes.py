@@ -1,9 +1,12 @@
 """Schedules as JSON, in requests and responses; the names are those of Arbiter."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from agents_app.schedules import disabled_because
+from agents_app.triggers.preview import ClockChange, Fire, Preview
 from gateway_app.access import sentence_error
 from gateway_app.api.fields import (
     Epoch,
@@ -93,9 +96,11 @@ class ScheduleShape(Shape):
     enabled: bool = Field(
         description="False if the agent is disabled or removed: the schedule does not fire."
     )
+    disabled_because: str = Field(description="Why the agent is disabled; empty if it is enabled.")
     next_fire_at: Epoch | None
     last_fire_at: Epoch | None
     last_run_at: Epoch | None
+    last_completed_at: Epoch | None
     last_run_id: int | None
     run_count: int = Field(description="Runs, with retries and reruns, without skipped firings.")
     fire_count: int = Field(description="Due times that were not missed, also skipped ones.")
@@ -133,7 +138,7 @@ _SAME = (
 def schedule_shape(schedule: Any) -> ScheduleShape:
     """The schedule must come from `schedules_of`, which annotates it."""
     values = {name: getattr(schedule, name) for name in _SAME}
-    moments = ("next_fire_at", "last_fire_at", "last_run_at", "pause_until")
+    moments = ("next_fire_at", "last_fire_at", "last_run_at", "last_completed_at", "pause_until")
     values |= {name: epoch_or_none(getattr(schedule, name)) for name in moments}
     return ScheduleShape(
         **values,
@@ -143,8 +148,52 @@ def schedule_shape(schedule: Any) -> ScheduleShape:
         kind="once" if schedule.one_shot else "recurring",
         status=schedule.state,
         enabled=schedule.agent.enabled,
+        disabled_because=disabled_because(schedule),
         last_run_id=schedule.last_run_id,
         last_error=schedule.last_error or None,
         created_at=epoch(schedule.created_at),
         updated_at=epoch(schedule.updated_at),
     )
+
+
+# --- fires ----------------------------------------------------------------------------------
+
+
+class FireShape(Shape):
+    at: Epoch
+    local: str
+    utc: str
+    remark: str
+
+
+class ClockChangeShape(Shape):
+    at: Epoch
+    text: str
+    note: str
+    fires: list[FireShape]
+
+
+class FiresShape(Shape):
+    note: str = Field(description="Explains the fires, or why there are none.")
+    fires: list[FireShape]
+    clock_change: ClockChangeShape | None = Field(
+        description="How the next clock change of the time zone affects the firings."
+    )
+
+
+def fires_shape(seen: Preview) -> FiresShape:
+    change = _change(seen.change) if seen.change else None
+    return FiresShape(note=seen.note, fires=_fires(seen.fires), clock_change=change)
+
+
+def _change(change: ClockChange) -> ClockChangeShape:
+    return ClockChangeShape(
+        at=epoch(change.at), text=change.text, note=change.note, fires=_fires(change.fires)
+    )
+
+
+def _fires(fires: Iterable[Fire]) -> list[FireShape]:
+    return [
+        FireShape(at=epoch(fire.at), local=fire.local, utc=fire.utc, remark=fire.remark)
+        for fire in fires
+    ]

@@ -1,6 +1,6 @@
 """/v1/scheduler and /v1/project: status, pause, resume, stop, and the limit on all runs."""
 
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from django.db.models import Count
 from django.http import HttpRequest
@@ -9,8 +9,9 @@ from ninja.responses import Status as Answer
 from pydantic import Field
 
 from agents_app.accounts import tenants
+from agents_app.database import schema_problem
 from agents_app.models import Run, Tenant, WorkItem
-from agents_app.runs import control, shutdown
+from agents_app.runs import control, missing_processes, shutdown
 from gateway_app.access import TO_ADMINISTER, TO_OPERATE, TO_READ, answers, caller_of, operator_of
 from gateway_app.api.agents import NO_NOTE, PauseRequest
 from gateway_app.api.fields import Epoch, Payload, Shape, Whole, epoch_or_none, utc_now
@@ -34,6 +35,10 @@ class SchedulerShape(Shape):
     pending: int
     running_by_agent: dict[str, int]
     queue_depth: int
+    missing_processes: list[Literal["worker", "beat"]] = Field(
+        description="The kinds of processes that do not run; without them no run starts."
+    )
+    schema_problem: str = Field(description="Why the database does not fit; empty if it does.")
 
 
 class ProjectScale(Payload):
@@ -113,6 +118,8 @@ def _shown(tenant: Tenant) -> SchedulerShape:
         pending=unfinished.filter(state=Run.State.PENDING).count(),
         running_by_agent=running,
         queue_depth=work_of(tenant).filter(state=WorkItem.State.QUEUED).count(),
+        missing_processes=cast(Any, missing_processes(row, utc_now())),
+        schema_problem=schema_problem() or "",
     )
 
 

@@ -1,6 +1,6 @@
 """/v1/schedules: list, show, preview, create, change, delete, and the runs of a schedule."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -16,20 +16,22 @@ from agents_app.errors import NotFound, Refused, TriggerParseError
 from agents_app.models import Agent, Schedule, Tenant
 from agents_app.reports import in_project
 from agents_app.schedules import create_once, edit
-from agents_app.triggers.preview import ClockChange, Fire, preview_fires
+from agents_app.triggers.preview import preview_fires
 from gateway_app.access import TO_OPERATE, TO_READ, Caller, Invalid, answers, caller_of
-from gateway_app.api.fields import Epoch, Shape, Text, Whole, epoch, moment, utc_now
+from gateway_app.api.fields import Shape, Text, Whole, moment, utc_now
 from gateway_app.api.idempotency import IdempotencyKey, refuse_other_request, stored_key
 from gateway_app.api.paging import NEXT_CURSOR, PageFilters, page_by_time, page_of
-from gateway_app.api.run_shapes import run_shape
+from gateway_app.api.run_shapes import AcceptedWorkShape, accepted_work, run_shape
 from gateway_app.api.runs import RunPage
 from gateway_app.api.schedule_shapes import (
+    FiresShape,
     NewSchedule,
     Phrase,
     Policies,
     ScheduleChanges,
     ScheduleShape,
     Status,
+    fires_shape,
     schedule_shape,
 )
 from gateway_app.api.tenant_rows import find_agent, find_schedule, runs_of, schedules_of
@@ -50,6 +52,7 @@ class ScheduleFilters(PageFilters):
     status: Status | None = None
     agent: str | None = None
     kind: Literal["once", "recurring"] | None = None
+    name: Text | None = Field(None, max_length=100)
     all: bool = Field(
         False,
         description="Also the schedules of agents of earlier project directories. Has no effect "
@@ -72,6 +75,8 @@ def list_schedules(request: HttpRequest, filters: Query[ScheduleFilters]) -> Sch
         found = found.filter(agent=find_agent(tenant, filters.agent))
     elif not filters.all:
         found = in_project(found, "agent")
+    if filters.name is not None:
+        found = found.filter(name=filters.name)
     if filters.kind is not None:
         found = found.filter(one_shot=filters.kind == "once")
     if filters.order == "changed":
@@ -113,29 +118,11 @@ class PreviewRequest(Policies):
     count: Whole = Field(default=5, ge=1, le=50)
 
 
-class FireShape(Shape):
-    at: Epoch
-    local: str
-    utc: str
-    remark: str
-
-
-class ClockChangeShape(Shape):
-    at: Epoch
-    text: str
-    note: str
-    fires: list[FireShape]
-
-
-class PreviewShape(Shape):
+class PreviewShape(FiresShape):
     schedule: str
+    name: str = Field(description="Of the schedule that would be created.")
     expression: str
     timezone: str
-    note: str
-    fires: list[FireShape]
-    clock_change: ClockChangeShape | None = Field(
-        description="How the next clock change of the time zone affects the firings."
-    )
 
 
 @router.post("/schedules/preview", response=answers(PreviewShape), auth=TO_READ)
@@ -150,31 +137,17 @@ def preview_schedule(request: HttpRequest, body: PreviewRequest) -> PreviewShape
     if not seen.expression:
         reason = seen.error or seen.note
         raise TriggerParseError(reason, text=body.schedule, accepted=seen.accepted)
-    edit.draft_schedule(agent, _draft(body), now)
+    draft = edit.draft_schedule(agent, _draft(body), now)
     return PreviewShape(
         schedule=body.schedule,
+        name=draft.name,
         expression=seen.expression,
         timezone=seen.timezone,
-        note=seen.note,
-        fires=_fires(seen.fires),
-        clock_change=_change(seen.change) if seen.change else None,
+        **dict(fires_shape(seen)),
     )
 
 
 _RULES = ("gap", "overlap_hour", "anchor")
-
-
-def _change(change: ClockChange) -> ClockChangeShape:
-    return ClockChangeShape(
-        at=epoch(change.at), text=change.text, note=change.note, fires=_fires(change.fires)
-    )
-
-
-def _fires(fires: Iterable[Fire]) -> list[FireShape]:
-    return [
-        FireShape(at=epoch(fire.at), local=fire.local, utc=fire.utc, remark=fire.remark)
-        for fire in fires
-    ]
 
 
 # --- changes ---------------------------------------------------------------------------------
@@ -223,6 +196,16 @@ def change_schedule(request: HttpRequest, schedule_id: int, body: ScheduleChange
 
     in_transaction(change)
     return _shown(caller, schedule_id)
+
+
+@router.post(
+    "/schedules/{int:schedule_id}/retry", response=answers(AcceptedWorkShape, 202), auth=TO_OPERATE
+)
+def retry_schedule(request: HttpRequest, schedule_id: int) -> Answer[AcceptedWorkShape]:
+    """Queues the last failed work again; a failed one-time schedule becomes active."""
+    caller = caller_of(request)
+    schedule = find_schedule(caller.tenant, schedule_id)
+    return Answer(202, accepted_work(edit.retry(schedule, caller.by, utc_now())))
 
 
 @router.delete("/schedules/{int:schedule_id}", response=answers(DeletedShape), auth=TO_OPERATE)

@@ -258,6 +258,7 @@ LOADS_LATE = {
     "agents_app.console.screen": "rich, for terminals only",
     "agents_app.stack.__main__": "Django, for the moment in which the supervisor stops",
     "scheduler_project.admin_site": "settings import this module; the pages need settings",
+    "scheduler_project.command": "the client of HTTP, for a remote Drover only",
     "scheduler_project.celery": "only workers need what a worker needs",
     "scheduler_project.pages": "Django's own rule: pages are found when applications are ready",
 }

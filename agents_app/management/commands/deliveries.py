@@ -14,7 +14,6 @@ from agents_app.cli import (
     decision_rows,
     delivery_as_json,
     delivery_in_full,
-    did_you_mean,
     find_delivery,
     find_tenant,
 )
@@ -22,6 +21,7 @@ from agents_app.clock import HOST_ZONE, local
 from agents_app.console import shortened
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Delivery, Tenant
+from agents_app.names import did_you_mean
 from agents_app.triggers import past_moment_of
 from agents_app.webhooks import deliveries
 

@@ -16,6 +16,7 @@ from agents_app.cli import (
     find_tenant,
 )
 from agents_app.console import (
+    ENDED_BY_A_RUN,
     LONGEST_NOTE,
     MOST_FIRES,
     MOST_SHOWN,
@@ -37,7 +38,7 @@ from agents_app.schedules import (
     read_retried_work,
     shown_schedule,
 )
-from agents_app.schedules.why import ENDED_BY_A_RUN, explain, explain_past, find_obstacles
+from agents_app.schedules.why import explain, explain_past, find_obstacles
 from agents_app.triggers import moment_of, past_moment_of, with_accepted, zone
 
 S = Schedule.State

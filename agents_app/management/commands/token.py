@@ -7,10 +7,11 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandParser
 
 from agents_app.accounts import create_token, revoke_token
-from agents_app.cli import DroverCommand, did_you_mean, find_tenant
+from agents_app.cli import DroverCommand, find_tenant
 from agents_app.clock import HOST_ZONE
 from agents_app.errors import NotFound, Refused
 from agents_app.models import ApiToken, Tenant
+from agents_app.names import did_you_mean
 from agents_app.triggers import moment_of
 
 SCOPES = {

@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents_app.cli import DroverCommand, decision_rows, did_you_mean, find_tenant
+from agents_app.cli import DroverCommand, decision_rows, find_tenant
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Tenant
+from agents_app.names import did_you_mean
 from agents_app.webhooks import EVENT_HEADERS, IndexedSource, dry_run_delivery, read_source
 from agents_app.webhooks.providers import MatchResult
 

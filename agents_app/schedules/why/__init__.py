@@ -4,12 +4,11 @@ Belongs here: explanations of obstacles, of the present state and of past instan
 Does not belong here: changes of any row.
 """
 
-from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, find_obstacles
+from agents_app.schedules.why.obstacles import find_obstacles
 from agents_app.schedules.why.past import explain_past
 from agents_app.schedules.why.present import explain
 
 __all__ = [
-    "ENDED_BY_A_RUN",
     "explain",
     "explain_past",
     "find_obstacles",

@@ -15,8 +15,6 @@ from agents_app.triggers import LATE
 from agents_app.triggers.preview import clock
 
 S = Schedule.State
-# The codes of obstacles that the end of a run removes.
-ENDED_BY_A_RUN = frozenset({"already_running", "at_capacity", "project_at_capacity"})
 # The number of runs that a text about full slots names.
 MAX_RUNS_NAMED = 5
 

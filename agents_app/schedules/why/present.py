@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from agents_app.console import Counters, Explanation, Obstacle
+from agents_app.console import ENDED_BY_A_RUN, Counters, Explanation, Obstacle
 from agents_app.models import Schedule
 from agents_app.schedules import read_history, read_retried_work
-from agents_app.schedules.why.obstacles import ENDED_BY_A_RUN, find_obstacles
+from agents_app.schedules.why.obstacles import find_obstacles
 from agents_app.triggers.preview import clock
 
 SHOWN = 10
