@@ -1,7 +1,6 @@
 """Drover's settings, read once from the environment."""
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -69,11 +68,6 @@ class Conf:
     def tls(self) -> bool:
         """Whether browsers use https, which a proxy terminates."""
         return self.public_url.startswith("https://")
-
-
-def program_name() -> str:
-    """The name of the command line for messages: `drover`, or `manage.py` in a checkout."""
-    return "drover" if Path(sys.argv[0]).name == "drover" else "manage.py"
 
 
 def read_conf(env: Mapping[str, str]) -> Conf:

@@ -1,12 +1,16 @@
 """Names in files: valid agent names, spellings of fields, and suggestions; pure."""
 
 import re
+import sys
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 MAX_NAME_LENGTH = 64
 _AGENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?=[a-z0-9]))*")
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# The script, and the module that it calls.
+_OF_DROVER = frozenset({"drover", "command.py"})
 _OTHER_SPELLINGS = {
     "max_work_queue_size": "work_queue_size",
     "webhook_queue_size": "work_queue_size",
@@ -38,6 +42,11 @@ def canonical(key: str) -> str:
 def closest(key: str, known: Collection[str], *, likeness: float = 0.6) -> str | None:
     matches = get_close_matches(canonical(key), sorted(known), n=1, cutoff=likeness)
     return matches[0] if matches else None
+
+
+def program_name() -> str:
+    """The name of the command line for messages: `drover`, or `manage.py` in a checkout."""
+    return "drover" if Path(sys.argv[0]).name in _OF_DROVER else "manage.py"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

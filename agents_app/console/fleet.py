@@ -10,6 +10,7 @@ from agents_app.console.option_values import seconds_of
 from agents_app.console.screen import Screen
 from agents_app.console.tables import Part, grid, shortened
 from agents_app.errors import Refused
+from agents_app.names import program_name
 from agents_app.text import relative
 
 AGENT_COLUMNS = ("agent", "state", "running", "queue", "last run", "next fire")
@@ -90,14 +91,14 @@ def fleet_parts(
     if schema_problem:
         parts.append(f"schema: {schema_problem}")
     if fleet.scheduler.state == "running" and missing:
-        parts.append(f"not running: {', '.join(missing)} (run manage.py doctor)")
+        parts.append(f"not running: {', '.join(missing)} (run {program_name()} doctor)")
     if fleet.agents:
         parts += ["", grid(AGENT_COLUMNS, [agent_row(agent, now) for agent in fleet.agents])]
         # Below the table: beside the other columns a sentence would be wrapped to many lines.
         notes = [f"{agent.name}: {agent.note}" for agent in fleet.agents if agent.note]
         parts += ["", *(shortened(note, LONGEST_LINE) for note in notes)] if notes else []
     else:
-        parts.append("no agents yet (manage.py discover shows what is on disk)")
+        parts.append(f"no agents yet ({program_name()} discover shows what is on disk)")
     if fleet.workers:
         rows = [
             (w.name, w.host, w.pid, w.state, f"{w.running}/{w.concurrency}", w.lease_until)

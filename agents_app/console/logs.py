@@ -7,6 +7,7 @@ from typing import Protocol
 from agents_app.clock import local
 from agents_app.console.fleet import LastRun
 from agents_app.console.screen import Screen
+from agents_app.names import program_name
 
 # Red is kept for errors.
 COLOURS = (
@@ -86,4 +87,4 @@ def first_run_text(agent: str) -> str:
 def no_run_text(agent: str) -> str:
     """`agent` is empty for all agents."""
     who = f"agent {agent!r}" if agent else "no agent"
-    return f"{who} {'has not run' if agent else 'has run'} yet (manage.py run AGENT runs one now)"
+    return f"{who} {'has not run' if agent else 'has run'} yet ({program_name()} run AGENT runs one now)"

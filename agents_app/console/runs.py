@@ -5,6 +5,7 @@ import math
 from agents_app.console.fleet import LastRun
 from agents_app.console.option_values import seconds_of
 from agents_app.errors import Refused
+from agents_app.names import program_name
 
 TIMED_OUT = 124
 INTERRUPTED = 130
@@ -48,7 +49,7 @@ def work_text(work_item_id: int, agent: str, run_id: int | None, waits_because: 
 
 
 def continues_text(work_item_id: int, agent: str) -> str:
-    return f"work item {work_item_id} continues (stop it with manage.py stop {agent})"
+    return f"work item {work_item_id} continues (stop it with {program_name()} stop {agent})"
 
 
 def timed_out_text(
@@ -57,7 +58,7 @@ def timed_out_text(
     state = f"run {run.id} is {run.state}" if run else f"queued: {waits_because}"
     return (
         f"not finished after {seconds:g} s: work item {work_item_id} continues, {state} "
-        f"(stop it with manage.py stop {agent})"
+        f"(stop it with {program_name()} stop {agent})"
     )
 
 
@@ -84,7 +85,9 @@ def exit_code_of(run: LastRun | None) -> int:
 
 # --- stopping -------------------------------------------------------------------------------
 
-NO_WORKER = "no worker is running: the work item starts when Drover is started (manage.py up)"
+NO_WORKER = (
+    f"no worker is running: the work item starts when Drover is started ({program_name()} up)"
+)
 KEEP_QUEUE_REFUSED = (
     "--keep-queue applies to a shutdown only: stopping runs does not clear the queue"
 )
@@ -108,9 +111,9 @@ def stopping_agent_text(agent: str, runs: int) -> str:
 def waiting_work_text(agent: str, waiting: int) -> str:
     return (
         f"{work_items(waiting)} in the queue may take the free slots "
-        f"(manage.py pause {agent}, or manage.py queue clear {agent})"
+        f"({program_name()} pause {agent}, or {program_name()} queue clear {agent})"
     )
 
 
 def cleared_text(cleared: int) -> str:
-    return f"cleared {work_items(cleared)} (manage.py queue restore puts them back)"
+    return f"cleared {work_items(cleared)} ({program_name()} queue restore puts them back)"

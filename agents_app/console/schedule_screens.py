@@ -30,6 +30,7 @@ from agents_app.console.schedules import (
 )
 from agents_app.console.screen import Screen
 from agents_app.console.tables import cell
+from agents_app.names import program_name
 from agents_app.text import relative
 from agents_app.triggers import zone
 from agents_app.triggers.preview import Preview
@@ -46,7 +47,7 @@ def show_list(
         )
         return
     if not found:
-        screen.say("no schedules (create one with manage.py schedule create)")
+        screen.say(f"no schedules (create one with {program_name()} schedule create)")
         return
     screen.table(COLUMNS, [schedule_row(schedule, now) for schedule in found])
     if total > len(found):
@@ -192,11 +193,11 @@ def canceled_text(schedule: ShownSchedule, dropped: int) -> str:
 
 
 def run_continues_text(run_id: int) -> str:
-    return f"run {run_id} continues (stop it with manage.py stop run:{run_id})"
+    return f"run {run_id} continues (stop it with {program_name()} stop run:{run_id})"
 
 
 def name_one_text(name: str, verb: str, found: Sequence[ShownSchedule]) -> str:
-    example = f"manage.py schedule {verb} {found[0]}"
+    example = f"{program_name()} schedule {verb} {found[0]}"
     return f"{name} has {len(found)} schedules: name one, as in {example}"
 
 

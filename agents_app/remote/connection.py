@@ -112,9 +112,7 @@ def unreachable(url: str, error: Exception) -> RemoteUnreachable:
             "certificates itself, name the file of its authority: SSL_CERT_FILE=FILE"
         )
     if "SSL" in reason:
-        return RemoteUnreachable(
-            f"{url} does not speak TLS: {reason}. Is it http instead of https?"
-        )
+        return RemoteUnreachable(f"{url} does not speak TLS: {reason}. Is it http://?")
     if isinstance(error, httpx.TimeoutException):
         return RemoteUnreachable(f"{url} did not answer in time: is the address right?")
     return RemoteUnreachable(f"{url} cannot be reached: {reason}. Does Drover run there?")

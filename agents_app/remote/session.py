@@ -62,9 +62,9 @@ class Session:
         try:
             found: Row = self.api.get(f"/runs/{int(text)}")
         except NotFound:
-            raise NotFound(
-                f"there is no run {int(text)}; old runs are removed by retention"
-            ) from None
+            gone = f"there is no run {int(text)}; old runs are removed by retention"
+            raise NotFound(gone) from None
+        return found
 
     def run_or_agent(self, text: str) -> tuple[Row | None, Row | None]:
         """A number is a run, a name is an agent; `run:7` and `agent:7` resolve an ambiguity."""

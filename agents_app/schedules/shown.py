@@ -12,11 +12,16 @@ from agents_app.triggers.preview import Preview, preview_fires
 
 S = Schedule.State
 _COMPUTED = {"id", "agent", "state", "disabled_because", "enabled", "source"}
+# The values before a schedule is saved, of columns that get theirs then.
+_UNSAVED = {"created_at": None, "updated_at": None, "last_error": ""}
 _SAME = [field.name for field in fields(ShownSchedule) if field.name not in _COMPUTED]
 
 
 def shown_schedule(schedule: Schedule) -> ShownSchedule:
     """Select the agent with the schedule, or it costs a query."""
+    values = {name: getattr(schedule, name) for name in _SAME}
+    if schedule.pk is None:
+        values |= _UNSAVED
     return ShownSchedule(
         id=schedule.pk,
         agent=schedule.agent.name,
@@ -24,7 +29,7 @@ def shown_schedule(schedule: Schedule) -> ShownSchedule:
         source=str(schedule.source),
         enabled=schedule.agent.enabled,
         disabled_because=disabled_because(schedule),
-        **{name: getattr(schedule, name) for name in _SAME},
+        **values,
     )
 
 

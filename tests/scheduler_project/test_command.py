@@ -110,3 +110,24 @@ def test_options_of_drover_may_stand_before_and_after_the_command(
     assert os.environ["DROVER_PROJECT"] == str(tmp_path / "fleet")
     assert os.environ["DROVER_DATA"] == str(tmp_path / "data")
     assert take_options(["tenant", "create", "x", "--project", "y"])[-1] == "y"
+
+
+def test_an_address_chooses_a_remote_drover_and_a_project_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    for variable in OPTIONS.values():
+        monkeypatch.setenv(variable, "")
+    assert take_options(["--url", "https://x", "stat", "--token-file", "t"]) == ["stat"]
+    assert os.environ["DROVER_URL"] == "https://x"
+    assert os.environ["DROVER_TOKEN_FILE"].endswith("/t")
+    take_options(["stat", "--project", "fleet"])
+    assert "DROVER_URL" not in os.environ
+
+
+def test_hints_name_the_program_that_was_called(tmp_path: Path):
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "config.toml").write_text("")
+    assert drover("manage", "migrate", "-v", "0", cwd=tmp_path).stderr == ""
+    assert drover("discover", "--sync", cwd=tmp_path).returncode == 0
+    done = drover("run", "greeter", cwd=tmp_path)
+    assert "(drover stat lists the agents)" in done.stderr

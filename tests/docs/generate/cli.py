@@ -42,9 +42,20 @@ started: `.drover/data-directory` keeps its path, so that a second shell needs n
 | `--project DIR` | `DROVER_PROJECT` | The project directory. |
 | `--data DIR` | `DROVER_DATA` | The data directory; `drover up` remembers it for the project. |
 
+| `--url URL` | `DROVER_URL` | The address of another Drover. |
+| `--token-file FILE` | `DROVER_TOKEN_FILE` | The file with the token for that Drover. |
+| `--token TOKEN` | `DROVER_TOKEN` | The token itself; prefer the variable or the file. |
+
 An option wins over its variable, and the variable over the search. `drover manage ...` calls a
 command of Django, such as `drover manage createsuperuser`. Inside a run, `drover` is another
 program, with the [commands of agents](signals.md).
+
+## Another Drover
+
+With `--url` or `DROVER_URL`, `stat`, `run`, `logs`, `schedule`, `rerun`, `stop` and `why` go to
+another Drover through [its API](../guides/api.md#use-the-command-line). They need no project, and
+print what they print on the machine of that Drover; times have whole seconds. The token decides
+the tenant. Other commands are refused, and `--project` or `--data` chooses this machine again.
 
 ## Exit status and output
 
