@@ -87,4 +87,5 @@ def first_run_text(agent: str) -> str:
 def no_run_text(agent: str) -> str:
     """`agent` is empty for all agents."""
     who = f"agent {agent!r}" if agent else "no agent"
-    return f"{who} {'has not run' if agent else 'has run'} yet ({program_name()} run AGENT runs one now)"
+    ran = "has not run" if agent else "has run"
+    return f"{who} {ran} yet ({program_name()} run AGENT runs one now)"

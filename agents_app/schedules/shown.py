@@ -20,7 +20,7 @@ _SAME = [field.name for field in fields(ShownSchedule) if field.name not in _COM
 def shown_schedule(schedule: Schedule) -> ShownSchedule:
     """Select the agent with the schedule, or it costs a query."""
     values = {name: getattr(schedule, name) for name in _SAME}
-    if schedule.pk is None:
+    if schedule._state.adding:
         values |= _UNSAVED
     return ShownSchedule(
         id=schedule.pk,

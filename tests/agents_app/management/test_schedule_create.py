@@ -173,6 +173,7 @@ def test_a_dry_run_shows_the_fires_and_saves_nothing(fleet: Fleet):
     said = create("--in", "30m", "--zone", "UTC", "--dry-run")
     assert "Mon 02 Mar 2026 12:30 UTC (in 30 min)" in said.out
     assert "Fires once." in said.out
+    assert create("--in", "30m", "--dry-run", "--json").json["created_at"] is None
     assert not Schedule.objects.exists()
     assert not RunEvent.objects.exists()
 
