@@ -24,7 +24,7 @@ from agents_app.backups.create import KEY_FILES
 from agents_app.backups.failures import refuse_failures
 from agents_app.backups.sealing import unseal
 from agents_app.backups.state import unpack_state
-from agents_app.conf import Conf, database_settings, program_name
+from agents_app.conf import Conf, database_settings
 from agents_app.database import ENGINE, migrations_of_code
 from agents_app.errors import Refused
 from agents_app.installation import (
@@ -33,6 +33,7 @@ from agents_app.installation import (
     hold_lock,
     write_private,
 )
+from agents_app.names import program_name
 
 # An installation that has none of these rows has nothing to lose.
 _FILLED = ("drover_agent", "drover_work_item", "drover_schedule", "drover_credential", "auth_user")

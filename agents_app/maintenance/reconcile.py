@@ -122,8 +122,12 @@ def _stop_overdue(now: datetime) -> int:
     """Request a stop of runs that their worker did not end at their time limit."""
     # After its time limit a program has the grace period to end, and so has a hook after it.
     late = now - timedelta(seconds=3 * CONF.grace_seconds + SKEW_SECONDS)
+    # With the slot, which only unfinished runs have: its index leaves the history out.
     overdue = Run.objects.filter(
-        state=Run.State.RUNNING, deadline_at__lt=late, stop_requested_at__isnull=True
+        slot__isnull=False,
+        state=Run.State.RUNNING,
+        deadline_at__lt=late,
+        stop_requested_at__isnull=True,
     )
     return dispatch.request_stop(overdue, now, "over its time limit")
 
@@ -140,7 +144,9 @@ def _admit_waiting(now: datetime) -> int:
 def _hint_again(now: datetime) -> int:
     """Pending runs whose hint is not in Redis any more: lost, flushed, or never sent."""
     stale = now - timedelta(seconds=HINT_AGAIN_AFTER_SECONDS)
-    pending = Run.objects.filter(state=Run.State.PENDING, hinted_at__lt=stale).order_by("id")
+    pending = Run.objects.filter(
+        slot__isnull=False, state=Run.State.PENDING, hinted_at__lt=stale
+    ).order_by("id")
     by_agent: dict[int, list[int]] = {}
     for run_id, agent_id in pending.values_list("pk", "agent_id"):
         by_agent.setdefault(agent_id, []).append(run_id)

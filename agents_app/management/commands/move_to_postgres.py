@@ -6,7 +6,8 @@ from django.core.management.base import CommandParser
 
 from agents_app.backups import move_to_postgres
 from agents_app.cli import DroverCommand
-from agents_app.conf import CONF, program_name
+from agents_app.conf import CONF
+from agents_app.names import program_name
 
 
 class Command(DroverCommand):

@@ -8,7 +8,8 @@ from django.core.management.base import CommandParser
 
 from agents_app.backups import restore_backup
 from agents_app.cli import DroverCommand, add_passphrase_argument, read_passphrase
-from agents_app.conf import CONF, program_name
+from agents_app.conf import CONF
+from agents_app.names import program_name
 
 
 class Command(DroverCommand):
