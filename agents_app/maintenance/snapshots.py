@@ -43,7 +43,7 @@ def _machine(now: datetime) -> MachineSnapshot:
 
 
 def _running() -> list[Run]:
-    running = Run.objects.filter(state=Run.State.RUNNING, worker__isnull=False)
+    running = Run.objects.filter(slot__isnull=False, state=Run.State.RUNNING, worker__isnull=False)
     return list(running.select_related("worker"))
 
 

@@ -108,6 +108,11 @@ class WorkItem(models.Model):
                 fields=["agent", "id"], name="work_item_next", condition=Q(state="queued")
             ),
             models.Index(
+                fields=["tenant", "finished_at"],
+                name="work_item_finished",
+                condition=Q(finished_at__isnull=False),
+            ),
+            models.Index(
                 fields=["schedule"],
                 name="work_item_live_of_schedule",
                 condition=Q(state__in=["queued", "admitted"]),
