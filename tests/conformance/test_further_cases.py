@@ -262,6 +262,7 @@ def test_issues_are_fetched_claimed_and_reported_as_in_herdctl(case, expected):
         ({"status": None, "rate_limited": False}, True),
         ({"status": 429, "rate_limited": False}, False),
         ({"status": 403, "remaining": "0"}, True),
+        ({"status": 403, "remaining": 0}, True),
         ({"status": 403, "remaining": "00"}, True),
         ({"status": 403, "remaining": ""}, False),
         ({"status": 403, "remaining": "10"}, False),

@@ -132,7 +132,9 @@ def retry(case: Case) -> Any:
         return backoff_ms(case["attempt"], case["rate_limit_reset_ms"], case["jitter"])
     if "rate_limited" in case:
         return is_retryable(case["status"], case["rate_limited"])
-    return is_rate_limited(case["status"], case["remaining"])
+    remaining = case["remaining"]
+    # A header is a text, however the case writes it.
+    return is_rate_limited(case["status"], None if remaining is None else str(remaining))
 
 
 WORKSOURCE_ADAPTERS: dict[str, Callable[[Any], Any]] = {

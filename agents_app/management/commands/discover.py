@@ -15,7 +15,14 @@ from agents_app.errors import Refused
 from agents_app.formats import ProjectDiscovery, ReportLine, read_project
 from agents_app.models import DEFAULT_TENANT
 from agents_app.project import find_missing_sources, sync_project
-from agents_app.rules.language import rules_file_label
+from agents_app.rules.language import (
+    RulesSource,
+    problem_with_position,
+    read_project_rules,
+    read_source,
+    rules_file,
+    rules_file_label,
+)
 from agents_app.skills import AgentSpec, SkillError
 
 COLUMNS = ("agent", "scale", "schedules", "command", "description")
@@ -47,12 +54,16 @@ class Command(DroverCommand):
         # After the synchronization, and without effect on it: the agents stay defined.
         missing = find_missing_sources(found, project, tenant)
         found = replace(found, errors=(*found.errors, *missing))
+        rule_errors = _read_rules(tenant, project).errors
         if json:
             about = {"tenant": tenant, "project": project, "rules": _rules_label(project)}
-            self.screen.json(about | described(found) | {"synced": sync})
+            errors = {"rule_errors": rule_errors}
+            self.screen.json(about | described(found) | errors | {"synced": sync})
         else:
             self._print(found, project)
-        if found.errors:
+            for error in rule_errors:
+                self.remark(f"{rules_file_label(project)}: {problem_with_position(error)}")
+        if found.errors or rule_errors:
             sys.exit(1)
 
     def _read(self, tenant: str, project: Path, *, sync: bool) -> ProjectDiscovery:
@@ -75,6 +86,13 @@ class Command(DroverCommand):
                 self.screen.say(f"  {report_text(line)}")
         for error in each(found):
             self.remark(str(error))
+
+
+def _read_rules(tenant: str, project: Path) -> RulesSource:
+    """As beat reads them: only the rules file of the default tenant may be a link."""
+    if tenant == DEFAULT_TENANT:
+        return read_source(rules_file(project))
+    return read_project_rules(project)
 
 
 def _rules_label(project: Path) -> str | None:

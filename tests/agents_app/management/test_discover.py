@@ -46,6 +46,21 @@ def test_json_has_the_same(project: Path, transactional_db: None):
     assert (error["agent"], error["path"], error["line"]) == ("typo", "agents/typo/SKILL.md", 3)
 
 
+def test_an_error_in_the_rules_says_file_line_and_reason_and_fails(
+    project: Path, transactional_db: None
+):
+    write_agent(project, "greeter", GOOD)
+    (project / ".crew").mkdir()
+    (project / ".crew" / "scheduler.rules").write_text("[a] every 1m => resume all\n[b] sumon x\n")
+    said = call("discover")
+    assert said.code == 1
+    assert said.err.startswith(".crew/scheduler.rules: line 2, column ")
+    (error,) = call("discover", "--json").json["rule_errors"]
+    assert error["line"] == 2
+    (project / ".crew" / "scheduler.rules").write_text("[a] every 1m => resume all\n")
+    assert call("discover").code == 0
+
+
 WAITING = "---\ncommand: [echo]\nwebhooks:\n  - source: {source}\n---\nx\n"
 
 
