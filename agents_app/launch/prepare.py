@@ -162,14 +162,11 @@ def _sandbox(definition: Definition, mounts: tuple[Mount, ...], program: str) ->
 
 
 def _base_environment(sandbox: Sandbox | None, state_dir: Path, workdir: Path) -> dict[str, str]:
-    """The server's variables; in a sandbox with a private home and directory for temporary files,
-    which is created."""
+    """The server's variables; in a sandbox with a private home and a place for temporary files."""
     base = _server_environment()
     if sandbox is None:
         return base
-    private = sandbox_variables(state_dir, workdir, base["PATH"])
-    create_private_directory(private["TMPDIR"])
-    return base | private
+    return base | sandbox_variables(state_dir, workdir, base["PATH"])
 
 
 def _inside_sandbox(definition: Definition, argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The private directory of a run: created before the run with the prompt, removed after it.
 
-It has a directory for signals, which runs without a gateway leave in files, and in a sandbox one
-for temporary files.
+It has a directory for signals, which runs without a gateway leave in files, and one for temporary
+files, which runs in a sandbox use.
 """
 
 import contextlib
@@ -96,7 +96,7 @@ SPARE_DIRECTORIES = SpareDirectories()
 def _is_unused(directory: str) -> bool:
     """Whether nothing is left of a run but its prompt file. No process of the run lives."""
     names = os.listdir(directory)
-    if _SIGNALS not in names or not _is_private_directory(directory):
+    if not {_SIGNALS, TEMPORARY_NAME} <= set(names) or not _is_private_directory(directory):
         return False
     for name in names:
         if name == _PROMPT:
@@ -122,6 +122,7 @@ def make_workdir(run_id: int, prompt: str, agent_id: int = 0) -> tuple[Path, Pat
         # It may exist: a worker of this installation that died may have created it.
         create_private_directory(directory)
         create_private_directory(f"{directory}/{_SIGNALS}")
+        create_private_directory(f"{directory}/{TEMPORARY_NAME}")
     workdir = Path(directory)
     return workdir, add_file(workdir, _PROMPT, prompt)
 

@@ -90,7 +90,6 @@ def _names(tmp_path: Path) -> list[str]:
 
 def test_the_next_run_of_the_agent_gets_the_directory_of_the_last_one_without_its_prompt(tmp_path):
     first, prompt = make_workdir(1, "first", AGENT)
-    (first / ".tmp").mkdir(0o700)
     number = first.stat().st_ino
     remove_workdir(1, AGENT)
     assert not first.exists()
@@ -110,6 +109,7 @@ def test_the_next_run_of_the_agent_gets_the_directory_of_the_last_one_without_it
         "echo x > signals/status",
         "mkdir directory",
         "rmdir signals",
+        "rmdir .tmp",
         "rmdir signals && ln -s /tmp signals",
         "chmod 755 .tmp",
         "chmod 750 .",
@@ -118,7 +118,6 @@ def test_the_next_run_of_the_agent_gets_the_directory_of_the_last_one_without_it
 )
 def test_a_directory_that_a_run_has_changed_is_removed(tmp_path, left):
     made, _ = make_workdir(1, "first", AGENT)
-    (made / ".tmp").mkdir(0o700)
     subprocess.run(["/bin/sh", "-c", left], cwd=made, check=True)
     remove_workdir(1, AGENT)
     assert _names(tmp_path) == []
