@@ -77,6 +77,12 @@ def project(stack: PrivateStack, agents: Path) -> Iterator[None]:
     yield
     config.write_text(before)
     rules.unlink()
+    # The other files of these tests use the same Drover.
+    stack.manage("credential", "remove", "github_token")
+    for agent in (SUBSIDIARIES, "one-at-a-time"):
+        stack.manage("queue", "clear", agent)
+    stack.manage("stop", "one-at-a-time")
+    stack.wait_for_rows("SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM drover_run WHERE slot >= 0)")
 
 
 def page_of(stack: PrivateStack, agent: str) -> str:

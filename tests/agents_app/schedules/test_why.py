@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from agents_app.console import Explanation
 from agents_app.models import Agent, Schedule, Scheduler, Tenant
 from agents_app.runs import control
 from agents_app.schedules import edit
-from agents_app.schedules.why import Explanation, explain
+from agents_app.schedules.why import explain
 from tests.agents_app.fleet import NOON, Fleet, at
 
 

@@ -2,9 +2,10 @@
 
 from datetime import datetime
 
+from agents_app.console import PastExplanation
 from agents_app.models import Firing, Schedule
 from agents_app.schedules import edit
-from agents_app.schedules.why import PastExplanation, explain_past
+from agents_app.schedules.why import explain_past
 from tests.agents_app.fleet import NOON, Fleet, at
 
 
