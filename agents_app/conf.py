@@ -15,6 +15,11 @@ NO_GATEWAY = "none"
 ROOT = Path(__file__).resolve().parent.parent
 # The source checkout that this code is part of; None when it was installed as a package.
 CHECKOUT = ROOT if (ROOT / "manage.py").is_file() else None
+# How messages name the command line; a server process cannot see it in its arguments.
+PROGRAM = "manage.py" if CHECKOUT else "drover"
+# The same as a shell needs it, for texts that users copy.
+TYPED_PROGRAM = f"python {PROGRAM}" if CHECKOUT else PROGRAM
+_OF_DJANGO = frozenset({"migrate"})
 _YES, _NO = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
 

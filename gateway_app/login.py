@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from agents_app.accounts import login_links, logins
-from agents_app.conf import CONF
+from agents_app.conf import CONF, command_line
 
 # A browser with this cookie has logged in as the name in it; the cookie replaces no password.
 DEVICE_COOKIE = f"drover_device_{CONF.port}"
@@ -64,6 +64,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
     found = login_links.find_link_user(token, now)
     context = {
         **admin.site.each_context(request),
+        "command": command_line("login_link"),
         "user_name": found.get_username() if found else "",
     }
     response = render(request, "drover/login_link.html", context, status=200 if found else 410)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.db.models import QuerySet
 
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.database import in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
@@ -46,7 +46,7 @@ def project_problem(tenant: Tenant) -> str:
     if not reason and directory.resolve() != directory:
         reason = "is reached through a symbolic link now: restore it"
     reason = reason or overlap(directory, tenant.name)
-    remedy = f"or set another one: manage.py tenant project {tenant.name} DIR"
+    remedy = f"or set another one: {PROGRAM} tenant project {tenant.name} DIR"
     return f"the project directory {directory} {reason}, {remedy}" if reason else ""
 
 

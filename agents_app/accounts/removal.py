@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Case, CharField, QuerySet, Value, When
 from django.db.models.functions import Cast, Concat, Left
 
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.database import ENGINE, in_transaction
 from agents_app.errors import Refused
 from agents_app.events import journal
@@ -82,7 +82,7 @@ def forget_agent(agent: Agent, by: str, now: datetime) -> None:
         _lock_removed_agent(agent_id, agent.name)
 
     in_transaction(check)
-    advice = f"wait for its end, or stop it with manage.py stop {agent.name}"
+    advice = f"wait for its end, or stop it with {PROGRAM} stop {agent.name}"
     _refuse_unfinished(agent.runs.filter(slot__isnull=False), "running", advice)
     _delete_rows_of_agent(agent, check)
 

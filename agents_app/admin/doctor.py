@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agents_app.admin.base import may_see, utc_now
+from agents_app.conf import PROGRAM, TYPED_PROGRAM
 from agents_app.maintenance import OK, WARNING, WRONG, Finding, examine, examine_rows
 
 # How long the number in the sidebar is shown.
@@ -26,7 +27,9 @@ _QUOTED = (
 )
 _TITLES = {WRONG: "Problems", WARNING: "Warnings", OK: "Healthy"}
 # In `manage.py rules test shows the line` the words after the command are no part of it.
-_COMMAND = re.compile(r"(?:python )?manage\.py [a-z].*?(?= shows |$)|docker pull \S+")
+_COMMAND = re.compile(
+    rf"(?:python )?{re.escape(PROGRAM)} [a-z].*?(?= shows | lists |$)|docker pull \S+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Group:
 def page(request: HttpRequest) -> HttpResponse:
     _check_rights(request)
     context = {**admin.site.each_context(request), "title": "Doctor"}
+    context["command"] = f"{TYPED_PROGRAM} doctor"
     return render(request, "drover/doctor.html", context)
 
 

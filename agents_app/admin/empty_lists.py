@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agents_app.conf import TYPED_PROGRAM
+
 
 @dataclass(frozen=True, slots=True)
 class EmptyList:
@@ -22,36 +24,36 @@ EMPTY_LISTS: Mapping[str, EmptyList] = {
         "No agents yet",
         "An agent is a directory with a SKILL.md file in the project. New agents appear within two "
         "seconds. The overview shows how to create the first one.",
-        "python manage.py discover",
+        f"{TYPED_PROGRAM} discover",
     ),
     "schedule": EmptyList(
         "No schedules yet",
         "A schedule starts an agent at given times. Add `schedule: every 15 minutes` to the "
         "agent's SKILL.md, or create a schedule here or on the command line.",
-        'python manage.py schedule create AGENT "every monday at 09:00"',
+        f'{TYPED_PROGRAM} schedule create AGENT "every monday at 09:00"',
     ),
     "rulestate": EmptyList(
         "No rules yet",
         "A rule is a line in the project's scheduler.rules that performs an action when its "
         "condition holds. The file is read within ten seconds.",
-        "python manage.py rules test",
+        f"{TYPED_PROGRAM} rules test",
     ),
     "workitem": EmptyList(
         "The queue is empty",
         "Schedules, webhooks, calls, messages and users create work items. A work item that cannot "
         "start yet is queued here.",
-        "python manage.py run AGENT",
+        f"{TYPED_PROGRAM} run AGENT",
     ),
     "run": EmptyList(
         "No runs yet",
         "A run starts when an agent has a work item and a free slot.",
-        "python manage.py run AGENT",
+        f"{TYPED_PROGRAM} run AGENT",
     ),
     "credential": EmptyList(
         "No credentials yet",
         "Agents declare the secrets they need under `credentials` in their SKILL.md. Credentials "
         "are stored encrypted and passed only to the runs of these agents.",
-        "python manage.py credential set TYPE:INSTANCE",
+        f"{TYPED_PROGRAM} credential set TYPE:INSTANCE",
     ),
     "agentcall": EmptyList(
         "No calls yet",
@@ -61,7 +63,7 @@ EMPTY_LISTS: Mapping[str, EmptyList] = {
         "No messages yet",
         "Users, rules and other agents send messages. A current run reads the message; otherwise "
         "it becomes a work item.",
-        'python manage.py message AGENT "TEXT"',
+        f'{TYPED_PROGRAM} message AGENT "TEXT"',
     ),
     "resourcelock": EmptyList(
         "No locks",
@@ -102,7 +104,7 @@ EMPTY_LISTS: Mapping[str, EmptyList] = {
     "firing": EmptyList(
         "No firings yet",
         "Each due time of a schedule is recorded here with its outcome, also if no run started.",
-        "python manage.py schedule list",
+        f"{TYPED_PROGRAM} schedule list",
     ),
     "runevent": EmptyList(
         "No events yet",
@@ -121,33 +123,33 @@ EMPTY_LISTS: Mapping[str, EmptyList] = {
     "worker": EmptyList(
         "No workers yet",
         "Workers execute runs. They start and stop with Drover.",
-        "python manage.py up",
+        f"{TYPED_PROGRAM} up",
     ),
     "machinesnapshot": EmptyList(
         "No machines yet",
         "Beat stores a snapshot of each host every minute.",
-        "python manage.py up",
+        f"{TYPED_PROGRAM} up",
     ),
     "scheduler": EmptyList(
         "Drover has never been started",
         "The state of the scheduler is shown here.",
-        "python manage.py up",
+        f"{TYPED_PROGRAM} up",
     ),
     "tenant": EmptyList(
         "No tenants yet",
         "The tenant `default` owns the project's agents and is created at the first start.",
-        "python manage.py up",
+        f"{TYPED_PROGRAM} up",
     ),
     "apitoken": EmptyList(
         "No API tokens yet",
         "A token lets a program use the API in the name of a tenant.",
-        "python manage.py token create NAME",
+        f"{TYPED_PROGRAM} token create NAME",
     ),
     "loginfailure": EmptyList("No failed logins", "Failed logins of the last day are listed here."),
     "periodictask": EmptyList(
         "No periodic tasks yet",
         "Periodic tasks are the system duties of beat, which creates them at its start.",
-        "python manage.py up",
+        f"{TYPED_PROGRAM} up",
     ),
     "intervalschedule": EmptyList("No intervals yet", "Periodic tasks may use an interval."),
     "crontabschedule": EmptyList("No crontabs yet", "Periodic tasks may use a crontab."),

@@ -20,7 +20,7 @@ from agents_app.admin.formatting import badge, link_to, when
 from agents_app.admin.line_charts import LineChart, Point, chart
 from agents_app.admin.summaries import RunSummary, count_by, run_summaries
 from agents_app.admin.timeline import CHOICES, TimelineWindow, window_of
-from agents_app.conf import CONF
+from agents_app.conf import CONF, TYPED_PROGRAM
 from agents_app.installation import is_loopback
 from agents_app.models import MachineSnapshot, Run, Scheduler, Worker
 from agents_app.runs import scheduler_state, shutdown
@@ -70,7 +70,12 @@ class WorkerAdmin(RecordAdmin):
             {"host": each.host, "seen": when(each.seen_at, now), "charts": each.charts}
             for each in host_charts(window)
         ]
-        context = {"window": window, "choices": list(CHOICES), "hosts": hosts}
+        context = {
+            "window": window,
+            "choices": list(CHOICES),
+            "hosts": hosts,
+            "start_command": f"{TYPED_PROGRAM} up",
+        }
         return render(request, "drover/machine_charts.html", context | flower_of(request))
 
     def page(self, request: HttpRequest, worker: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from agents_app.admin.overview_cards import (
     worker_card,
 )
 from agents_app.admin.summaries import run_summaries, schedule_summaries
-from agents_app.conf import CONF
+from agents_app.conf import CONF, TYPED_PROGRAM
 from agents_app.models import Run, Schedule, Tenant
 
 LISTED_ROWS = 8
@@ -85,8 +85,9 @@ class FirstRun:
     """Shell commands that create, run and inspect a first agent."""
 
     create: str
-    run: str = "python manage.py run hello --wait"
-    logs: str = "python manage.py logs hello"
+    run: str = f"{TYPED_PROGRAM} run hello --wait"
+    logs: str = f"{TYPED_PROGRAM} logs hello"
+    doctor: str = f"{TYPED_PROGRAM} doctor"
 
 
 def first_run(project: Path) -> FirstRun:

@@ -10,6 +10,7 @@ from django.db.models import Count, Q, Sum
 from django.urls import reverse
 
 from agents_app.budgets import month_window
+from agents_app.conf import TYPED_PROGRAM
 from agents_app.models import (
     DEFAULT_TENANT,
     RuleBook,
@@ -116,7 +117,7 @@ MOST_OF_A_KIND = 5
 
 def warnings(tenants: Sequence[Tenant], now: datetime, sees: Callable[[str], bool]) -> list[str]:
     """Missing processes are shown to every user, quoted rows to users who may see them."""
-    start = "Start Drover with: python manage.py up"
+    start = f"Start Drover with: {TYPED_PROGRAM} up"
     scheduler = read_scheduler(now)
     if scheduler.state == Scheduler.State.DRAINING:
         texts = [_DRAINING]  # a drain stops beat first

@@ -19,6 +19,7 @@ from agents_app.admin.base import Act, RecordAdmin, Verb, utc_now
 from agents_app.admin.formatting import exact, when
 from agents_app.admin.schedule_verbs import parse_moment
 from agents_app.clock import HOST_ZONE
+from agents_app.conf import PROGRAM
 from agents_app.errors import Refused
 from agents_app.models import DEFAULT_TENANT, RuleBook, RuleState, Tenant
 from agents_app.rules.engine import (
@@ -125,6 +126,7 @@ class RuleStateAdmin(RecordAdmin):
             "silence": _silence_text(book, now) if book.is_silent(now) else "",
             "buttons": self._file_buttons(request, book),
             "file": file_label(tenant),
+            "test_command": f"{PROGRAM} rules test",
             "tenant": tenant,
             "tenants": _tenant_links(tenant),
             "here": _list_url(tenant),

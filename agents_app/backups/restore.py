@@ -24,7 +24,7 @@ from agents_app.backups.create import KEY_FILES
 from agents_app.backups.failures import refuse_failures
 from agents_app.backups.sealing import unseal
 from agents_app.backups.state import unpack_state
-from agents_app.conf import Conf, database_settings
+from agents_app.conf import Conf, command_line, database_settings
 from agents_app.database import ENGINE, migrations_of_code
 from agents_app.errors import Refused
 from agents_app.installation import (

@@ -67,7 +67,7 @@ class DroverCommand(BaseCommand):
         except DatabaseError as error:
             raise ConfigError(
                 f"the database cannot be used: {' '.join(str(error).split())} "
-                "(run manage.py doctor)"
+                f"(run {PROGRAM} doctor)"
             ) from error
         except BrokenPipeError:
             raise

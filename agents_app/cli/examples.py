@@ -13,9 +13,13 @@ class HelpWithExamples(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter
 
 
 def add_examples(parser: CommandParser, command: str, examples: Examples) -> None:
-    """Adds to each parser the examples that start with its words."""
+    """Adds to each parser the examples that start with its words.
+
+    The examples have the name of the module; `command` is the name that the user wrote."""
+    module = command.replace("-", "_")
+    named = [(text.replace(module, command, 1), why) for text, why in examples]
     for path, subparser in parsers_of(parser, command):
-        own = [(text, why) for text, why in examples if f"{text} ".startswith(f"{path} ")]
+        own = [(text, why) for text, why in named if f"{text} ".startswith(f"{path} ")]
         if own:
             subparser.epilog = _epilog(own, parser.prog.partition(" ")[0])
             subparser.formatter_class = HelpWithExamples

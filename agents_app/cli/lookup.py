@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import NotFound, Refused
 from agents_app.models import (
     DEFAULT_TENANT,

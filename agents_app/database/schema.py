@@ -9,6 +9,7 @@ from pathlib import Path
 
 from django.db import DatabaseError
 
+from agents_app.conf import command_line
 from agents_app.database.sql import fetch_column
 
 SCHEMA_CHECK_SECONDS = 5.0
@@ -49,7 +50,7 @@ class Schema:
             last = self.version or "none"
             return (
                 f"the database has the schema {last}, this version needs {self.of_code[-1]}: "
-                "run manage.py migrate"
+                f"run {command_line('migrate')}"
             )
         return ""
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import NotFound, Refused
 from agents_app.formats.report import ReportLine
 from agents_app.formats.source_files import bytes_of, printable
@@ -37,7 +38,7 @@ _VARIABLES = {
 }
 # Types that only Action Llama itself uses.
 _UNUSED = {
-    "gateway_api_key": "create a token with `manage.py token create`",
+    "gateway_api_key": f"create a token with `{PROGRAM} token create`",
 }
 
 
@@ -179,7 +180,7 @@ def _values(
         chosen = _file_of_value(texts, known.keys())
         if chosen is None:
             why = f"has several fields ({', '.join(sorted(texts))}), and Drover has one text for it"
-            advice = "set each of them as a credential of its own: `manage.py credential set NAME`"
+            advice = f"set each of them as a credential of its own: `{PROGRAM} credential set NAME`"
             found.refuse(label, "type", why, advice)
             return None
         values[VALUE] = values.pop(chosen)

@@ -4,6 +4,7 @@ import re
 import shlex
 from dataclasses import dataclass, field
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import TriggerParseError
 from agents_app.formats.agent_names import KeyCounter, name_of_command
 from agents_app.formats.imported import (
@@ -156,7 +157,7 @@ class CrontabReader:
             self.remark(number, name[:60], why, "set it in the script of the agent")
         elif looks_secret(name):
             why = "looks like a secret, which does not belong in a file of the project; left out"
-            advice = "store it with `manage.py credential set` and name it in `credentials`"
+            advice = f"store it with `{PROGRAM} credential set` and name it in `credentials`"
             self.remark(number, name, why, advice)
         else:
             self._variables.home = value if name == "HOME" else self._variables.home
@@ -273,13 +274,13 @@ class CrontabReader:
     def _remark_redirections(self, number: int, model: ModelCommand) -> None:
         if model.redirections:
             why = f"{' '.join(model.redirections)}: Drover keeps the output of runs itself"
-            self.remark(number, "redirection", why, "read it with `manage.py logs`")
+            self.remark(number, "redirection", why, f"read it with `{PROGRAM} logs`")
 
 
 _NOT_HONOURED = {
     "MAILTO": (
         "Drover sends no mail with the output of a command",
-        "read the output with `manage.py logs`, or set [[notify]] in config.toml",
+        f"read the output with `{PROGRAM} logs`, or set [[notify]] in config.toml",
     ),
     "MAILFROM": ("Drover sends no mail", "set [[notify]] in config.toml"),
     "CONTENT_TYPE": ("Drover sends no mail", "set [[notify]] in config.toml"),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import TriggerParseError
 from agents_app.formats.agent_names import slug
 from agents_app.formats.base import Format
@@ -175,7 +176,7 @@ class _WorkflowReader:
             self._remark((key,), _NO_COUNTERPART, "write what is needed in SKILL.md")
         triggers = root.get("on")
         for key in sorted(triggers.keys() - {"schedule"}) if isinstance(triggers, dict) else ():
-            advice = "use `webhooks` of the agent, or `manage.py run`"
+            advice = f"use `webhooks` of the agent, or `{PROGRAM} run`"
             self._remark(("on", key), "another trigger than a schedule is not imported", advice)
 
     def _remark(self, at: tuple[str | int, ...], why: str, advice: str) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import Refused
 from agents_app.formats.base import Format
 from agents_app.formats.discover import ACTION_LLAMA, ProjectDiscovery, read_project
@@ -100,7 +101,7 @@ def _references(found: ProjectDiscovery, root: Path, hidden: list[str]) -> Itera
         for number, line in enumerate(source.text.split("\n") if source else (), 1):
             for name in dict.fromkeys(names.findall(line)):
                 why = "the value of the variable may be a secret and is not copied"
-                advice = f"store it with `manage.py credential set {name.lower()}`"
+                advice = f"store it with `{PROGRAM} credential set {name.lower()}`"
                 yield ReportLine(path.relative_to(root).as_posix(), number, name, why, advice)
 
 

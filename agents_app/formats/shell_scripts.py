@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
+from agents_app.conf import PROGRAM
 from agents_app.formats.agent_names import KeyCounter, slug
 from agents_app.formats.base import text_format
 from agents_app.formats.crontab import CrontabReader, model_fields
@@ -142,7 +143,7 @@ class _ScriptReader:
         model = recognise_model_command(commands[0]) if len(commands) == 1 else None
         if model and model.redirections:
             why = f"{' '.join(model.redirections)}: Drover keeps the output of runs itself"
-            advice = "read it with `manage.py logs`"
+            advice = f"read it with `{PROGRAM} logs`"
             self._report.append(ReportLine(self._file, number, "redirection", why, advice))
         stem = self._file.rpartition("/")[2].rpartition(".")[0] or self._file
         trigger = IntervalTrigger(old, every, "completion" if anchor == "completion" else "start")

@@ -5,6 +5,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from agents_app.conf import PROGRAM
 from agents_app.formats.imported import (
     ImportContext,
     ImportedAgent,
@@ -88,7 +89,7 @@ class SpecAgents:
         for name, value in spec.env.items():
             if looks_secret(name) or any(reference in value for reference in self._references):
                 why = "looks like a secret, which no file of the project should have; left out"
-                advice = "store it with `manage.py credential set` and name it in `credentials`"
+                advice = f"store it with `{PROGRAM} credential set` and name it in `credentials`"
                 self._say(spec, f"env.{name}", why, advice)
             else:
                 kept[name] = value

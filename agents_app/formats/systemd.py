@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
+from agents_app.conf import PROGRAM
 from agents_app.formats.agent_names import slug
 from agents_app.formats.base import Format
 from agents_app.formats.imported import (
@@ -37,7 +38,7 @@ _CHECK = "check whether the command needs it"
 _ADVICE = {
     "User": "set `runtime: {type: host-user, run_as: NAME}` if the command needs that user",
     "Group": "set `runtime: {type: host-user, run_as: NAME}` if the command needs that group",
-    "EnvironmentFile": "set the variables in `env`, and secrets with `manage.py credential set`",
+    "EnvironmentFile": f"set the variables in `env`, and secrets with `{PROGRAM} credential set`",
     "AccuracySec": "nothing: Drover fires at the time itself",
     "WakeSystem": "nothing wakes the machine: keep the timer if it must",
     "OnFailure": "set [[notify]] in config.toml",
@@ -241,7 +242,7 @@ class _TimerReader:
                 continue
             if looks_secret(name):
                 why = f"{name} looks like a secret; left out"
-                advice = "store it with `manage.py credential set`"
+                advice = f"store it with `{PROGRAM} credential set`"
                 self._report.append(ReportLine(file, one.line, one.key, why, advice))
             else:
                 found[name] = value.replace("%%", "%")

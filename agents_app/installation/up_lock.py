@@ -131,14 +131,14 @@ def _take(descriptor: int, data: Path) -> None:
         if holder is not None:
             address = running_address(data)
             raise Refused(
-                f"`{program_name()} up` already runs for {data} as process {holder}"
-                f"{f' at {address}' if address else ''}. Stop it with `{program_name()} down`, "
-                f"follow it with `{program_name()} up --attach`, or set DROVER_DATA to another "
+                f"`{PROGRAM} up` already runs for {data} as process {holder}"
+                f"{f' at {address}' if address else ''}. Stop it with `{PROGRAM} down`, "
+                f"follow it with `{PROGRAM} up --attach`, or set DROVER_DATA to another "
                 "directory."
             )
         if time.monotonic() > give_up_at:
             raise Refused(
-                f"processes of an earlier `{program_name()} up` for {data} have not ended yet. "
+                f"processes of an earlier `{PROGRAM} up` for {data} have not ended yet. "
                 "Wait for them, or end them."
             )
         time.sleep(0.05)

@@ -14,7 +14,7 @@ from django.core import checks
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM, command_line
 from agents_app.database import ENGINE, read_schema
 from agents_app.errors import DroverError
 from agents_app.formats import read_project
@@ -48,7 +48,7 @@ LOW_DISK_BYTES, FULL_DISK_BYTES = 1_000_000_000, 100_000_000
 SKEW = timedelta(seconds=5)
 REDIS_SECONDS = 2
 RESTART_WORKER = "if it stays, start it again with the new version"
-START = "start Drover: manage.py up"
+START = f"start Drover: {PROGRAM} up"
 SECURE_REDIS = "set requirepass in the configuration of the server, and the password in REDIS_URL"
 SECURE_POSTGRES = "set scram-sha-256 for this user in pg_hba.conf, and the password in DATABASE_URL"
 RAISE_MAXMEMORY = "raise maxmemory of the Redis server, or remove other keys"
@@ -145,7 +145,7 @@ def check_redis(_: datetime) -> CheckResults:
     else:
         yield OK, "answers", ""
     if accepts_without_password(url, REDIS_SECONDS):
-        advice = SECURE_REDIS if CONF.redis_url else "start Drover again: manage.py up"
+        advice = SECURE_REDIS if CONF.redis_url else f"start Drover again: {PROGRAM} up"
         yield WARNING, "serves clients without a password, and so every run", advice
 
 
@@ -160,7 +160,7 @@ def check_project(_: datetime) -> CheckResults:
         yield verdict, f"{CONF.project}{other}: {len(found.agents)} agents", advice
     if found.report:
         detail = f"{len(found.report)} fields or files of {found.format} are not honoured"
-        yield WARNING, detail, "manage.py discover lists them"
+        yield WARNING, detail, f"{PROGRAM} discover lists them"
 
 
 # --- the database ---------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def check_database(_: datetime) -> CheckResults:
         yield WRONG, f"cannot be opened: {one_line(error)}", "check DATABASE_URL and DROVER_DATA"
         return
     if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        yield WRONG, f"{len(plan)} migrations are missing", "manage.py migrate"
+        yield WRONG, f"{len(plan)} migrations are missing", command_line("migrate")
     elif unknown := read_schema().unknown:
         detail = f"its schema {unknown[-1]} is newer than this version of Drover"
         yield WRONG, detail, "start the new version; processes of this version start no work"
@@ -190,13 +190,13 @@ def check_scheduler(now: datetime) -> CheckResults:
     if state == Scheduler.State.DRAINING:
         count = shutdown.count_running()
         runs = "1 run is" if count == 1 else f"{count} runs are"
-        advice = "Drover exits when the last run has ended; then start it: manage.py up"
+        advice = f"Drover exits when the last run has ended; then start it: {PROGRAM} up"
         yield WARNING, f"is draining: no new run starts, {runs} still running", advice
     else:
         yield OK, f"is {state}", ""
     for tenant in Tenant.objects.filter(paused_at__isnull=False):
         note = f" ({tenant.pause_note})" if tenant.pause_note else ""
-        yield WARNING, f"is paused for {tenant.name}{note}", "manage.py resume"
+        yield WARNING, f"is paused for {tenant.name}{note}", f"{PROGRAM} resume"
 
 
 def check_workers(now: datetime) -> CheckResults:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.db.models import Count, Q
 
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.errors import DroverError
 from agents_app.maintenance.findings import OK, WARNING, WRONG, Check, CheckResults, one_line
 from agents_app.maintenance.tenant_checks import check_tenants
@@ -210,7 +210,7 @@ def check_rules(now: datetime) -> CheckResults:
     source, name = read_source(rules_file(CONF.project)), rules_file_label(CONF.project)
     for error in source.errors:
         detail = f"{problem_with_position(error)} (expected {error['expected']})"
-        yield WRONG, detail, f"fix {name}; manage.py rules test shows the line"
+        yield WRONG, detail, f"fix {name}; {PROGRAM} rules test shows the line"
     for book in RuleBook.objects.select_related("tenant"):
         if book.disabled_at:
             advice = f"save {name} again, or restart Drover"
@@ -221,10 +221,10 @@ def check_rules(now: datetime) -> CheckResults:
             )
             who = f"{book.silenced_by} silenced the messages of rules{_of(book.tenant)}"
             detail = f"{who} until {until}"
-            yield WARNING, detail, "manage.py rules silence off"
+            yield WARNING, detail, f"{PROGRAM} rules silence off"
     rules = parse_source(source).rules
     yield from _list_some(list(_rule_warnings(rules)), f"fix {name}, or add the agent")
-    yield from _list_some(list(_failing_rules()), "manage.py rules list shows the next attempts")
+    yield from _list_some(list(_failing_rules()), f"{PROGRAM} rules list shows the next attempts")
     yield OK, f"{len(rules)} in {name}", ""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from agents_app.accounts import project_problem
+from agents_app.conf import PROGRAM
 from agents_app.formats import read_project
 from agents_app.maintenance.findings import OK, WARNING, WRONG, CheckResults
 from agents_app.models import DEFAULT_TENANT, Agent, Tenant
@@ -18,7 +19,7 @@ def check_tenants(_: datetime) -> CheckResults:
     others = list(Tenant.objects.exclude(name=DEFAULT_TENANT).order_by("name"))
     for tenant in others:
         if tenant.disabled_at:
-            yield WARNING, f"{tenant}: disabled", f"manage.py tenant enable {tenant}"
+            yield WARNING, f"{tenant}: disabled", f"{PROGRAM} tenant enable {tenant}"
         elif tenant.project_directory is None:
             yield OK, f"{tenant}: no project directory", ""
         elif problem := project_problem(tenant):
@@ -46,12 +47,12 @@ def _check_project(tenant: Tenant) -> CheckResults:
         yield verdict, f"{tenant}: {directory}{other}: {len(found.agents)} agents", advice
     if found.report:
         detail = f"{tenant}: {len(found.report)} fields or files of {found.format} are not honoured"
-        yield WARNING, detail, f"manage.py discover --tenant {tenant} lists them"
+        yield WARNING, detail, f"{PROGRAM} discover --tenant {tenant} lists them"
 
 
 def _check_rules(tenant: Tenant) -> CheckResults:
     source, name = source_of(tenant), file_label(tenant)
-    advice = f"fix {name}; manage.py rules test --tenant {tenant} shows the line"
+    advice = f"fix {name}; {PROGRAM} rules test --tenant {tenant} shows the line"
     errors = [f"{problem_with_position(error)} ({name})" for error in source.errors]
     for problem in _some(errors):
         yield WRONG, f"{tenant}: {problem}", advice

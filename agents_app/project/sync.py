@@ -15,7 +15,7 @@ import structlog
 from agents_app.accounts import project_problem, removal
 from agents_app.budgets import holds
 from agents_app.clock import HOST_ZONE
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.database import in_transaction
 from agents_app.formats import ProjectDiscovery, read_project
 from agents_app.models import DEFAULT_TENANT, SKILL_FILE, Agent, Schedule, Tenant
@@ -215,7 +215,7 @@ def _sync_errors(tenant: Tenant, discovery: Discovery) -> None:
     if tenant.name != DEFAULT_TENANT:
         errors += environment_references(discovery)
     if more := len(errors[MOST_ERRORS:]):
-        errors[MOST_ERRORS:] = [f"{more} more errors: manage.py discover lists them"]
+        errors[MOST_ERRORS:] = [f"{more} more errors: {PROGRAM} discover lists them"]
     if errors != tenant.definition_errors:
         for error in errors:
             log.warning("project.invalid", tenant=tenant.name, error=error)

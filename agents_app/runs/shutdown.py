@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from time import monotonic, sleep
 
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.errors import Refused, SchedulerShutdownError
 from agents_app.installation import drain_up, running_up
 from agents_app.models import Run, Scheduler
@@ -47,8 +47,8 @@ def wait_until_idle(seconds: float | None, report: Callable[[str], None]) -> Non
         if seconds is not None and passed >= seconds:
             raise SchedulerShutdownError(
                 f"after {seconds:g} s {_runs(count)} still running: the drain continues, and "
-                "Drover exits when they have ended (wait with manage.py stop, or end them with "
-                "manage.py stop AGENT)",
+                f"Drover exits when they have ended (wait with {PROGRAM} stop, or end them with "
+                f"{PROGRAM} stop AGENT)",
                 timed_out=True,
                 running_job_count=count,
             )
@@ -71,7 +71,7 @@ def wait_until_stopped(now: datetime) -> None:
     while process := running_up(CONF.data):
         if monotonic() >= give_up_at:
             raise SchedulerShutdownError(
-                f"all runs have ended, but after {CLOSE_SECONDS:g} s manage.py up is still "
+                f"all runs have ended, but after {CLOSE_SECONDS:g} s {PROGRAM} up is still "
                 f"running: read its output, or end it with kill {process}",
                 timed_out=True,
                 running_job_count=0,

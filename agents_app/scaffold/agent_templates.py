@@ -103,7 +103,7 @@ def agent_texts(agent: NewAgent) -> dict[str, str]:
         "@SCHEDULE@": json.dumps(agent.used_schedule, ensure_ascii=False),
         "@HARNESS@": agent.used_harness,
         "@KEY@": KEYS.get(agent.used_harness, "anthropic_key"),
-        "@PROGRAM@": program_name(),
+        "@PROGRAM@": PROGRAM,
         "@NAME@": agent.name,
     }
     for placeholder, value in values.items():
@@ -122,7 +122,7 @@ def add_agent(project: Path, agent: NewAgent) -> list[str]:
     if not (project / "agents").is_dir() and not (project / CONFIG).is_file():
         raise Refused(
             f"{project} is not a project: it has neither {CONFIG} nor agents/. "
-            f"Create one with `{program_name()} init`."
+            f"Create one with `{PROGRAM} init`."
         )
     if (project / "agents" / agent.name).exists():
         raise Refused(
@@ -146,9 +146,9 @@ def steps_before_start(agent: NewAgent) -> Iterable[str]:
 def steps_after_start(agent: NewAgent) -> Iterable[str]:
     """What the user must do before the first run, a line each; the database must exist."""
     if agent.used_harness in KEYS:
-        yield f"{program_name()} credential set {KEYS[agent.used_harness]}"
+        yield f"{PROGRAM} credential set {KEYS[agent.used_harness]}"
     if agent.template.name in {"issue-worker", "pr-reviewer", "dependency-updater"}:
-        yield f"{program_name()} credential set github_token"
+        yield f"{PROGRAM} credential set github_token"
 
 
 def _extended_config(path: Path, template: Template) -> str:

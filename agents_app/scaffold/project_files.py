@@ -47,7 +47,7 @@ def refuse_occupied(directory: Path, *, existing: bool) -> None:
     if taken := [name for name in OF_A_PROJECT if name in found]:
         raise Refused(
             f"{directory} already is a project (it has {', '.join(taken)}): nothing was written. "
-            f"Add an agent with `{program_name()} agent add NAME`."
+            f"Add an agent with `{PROGRAM} agent add NAME`."
         )
     visible = [name for name in found if not name.startswith(".")]
     if visible and not existing:
@@ -60,4 +60,4 @@ def refuse_occupied(directory: Path, *, existing: bool) -> None:
 
 def _text_of(source: str, agent: NewAgent) -> str:
     text = (files("agents_app.scaffold") / "project" / source).read_text(encoding="utf-8")
-    return text.replace("@PROGRAM@", program_name()).replace("@NAME@", agent.name)
+    return text.replace("@PROGRAM@", PROGRAM).replace("@NAME@", agent.name)

@@ -1,6 +1,6 @@
 """What a program can do with its state; imported when Django is set up."""
 
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.errors import ConfigError, SchedulerError
 from agents_app.installation import create_data_directory, create_private_directory, running_up
 from agents_app.scheduler.agents import Agents
@@ -60,7 +60,7 @@ class Operations:
             raise SchedulerError("another Scheduler of this process is running: stop it first")
         if process := running_up(CONF.data):
             raise SchedulerError(
-                f"state: `manage.py up` runs on {CONF.data} as process {process}; stop that "
+                f"state: `{PROGRAM} up` runs on {CONF.data} as process {process}; stop that "
                 "process, or use another state"
             )
         logger = options.logger or default_logger()

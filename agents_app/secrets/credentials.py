@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
+from agents_app.conf import PROGRAM
 from agents_app.database import in_transaction
 from agents_app.errors import NotFound
 from agents_app.events import journal
@@ -93,5 +94,5 @@ def find_credential(tenant: Tenant, text: str) -> Credential:
     name = parse_name(text)
     found = tenant.credentials.filter(type=name.type, instance=name.instance).first()
     if found is None:
-        raise NotFound(f"there is no credential {name} (manage.py credential list shows them)")
+        raise NotFound(f"there is no credential {name} ({PROGRAM} credential list shows them)")
     return found

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import DroverError, Refused
 from agents_app.models import DEFAULT_TENANT, Credential, Tenant
 from agents_app.redaction import Redactor
@@ -107,7 +108,7 @@ def missing_of(tenant_id: int, declared: Iterable[str]) -> list[Name]:
 
 def how_to_set(name: Name, tenant: str = "default") -> str:
     option = "" if tenant == "default" else f" --tenant {tenant}"
-    return f"manage.py credential set {name}{option}"
+    return f"{PROGRAM} credential set {name}{option}"
 
 
 def decrypted_values(credential: Credential) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import DroverError, TriggerParseError
 from agents_app.skills.document import KeyPath
 from agents_app.skills.fields import did_you_mean
@@ -128,7 +129,7 @@ def _parse_fixed(text: str) -> Trigger:
     early, late = (parse_when(text, now, zone("UTC"), allow_past=True).trigger for now in TWO_TIMES)
     if early != late:
         reason = "it means a different time each time the file is read"
-        hint = "write a date (on 2030-06-01 at 12:00), or use manage.py schedule create"
+        hint = f"write a date (on 2030-06-01 at 12:00), or use {PROGRAM} schedule create"
         raise TriggerParseError(f'"{text}" cannot be used in a file: {reason}; {hint}', text=text)
     if not isinstance(early, OnceTrigger):
         parse_when(text, TWO_TIMES[-1], zone("UTC"))  # refuses what can never fire

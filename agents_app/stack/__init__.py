@@ -14,7 +14,6 @@ from agents_app.stack.supervisor import HANDLED_SIGNALS
 __all__ = [
     "HANDLED_SIGNALS",
     "ONLY_FOR_UP",
-    "PROGRAM",
     "STARTED_AT",
     "first_start",
     "guard_argv",

@@ -3,13 +3,11 @@
 import os
 import time
 
-from agents_app.conf import Conf
+from agents_app.conf import PROGRAM, Conf, command_line
 from agents_app.stack.roles import FLOWER_USER, flower_password_file
 
 # Environment variable with the start time; `up` sets it before it becomes the supervisor.
 STARTED_AT = "DROVER_UP_STARTED_AT"
-# The name of the command line, which the supervisor cannot see in its own arguments.
-PROGRAM = "DROVER_UP_PROGRAM"
 
 
 def login_link_command(program: str) -> str:
@@ -19,7 +17,6 @@ def login_link_command(program: str) -> str:
 
 def banner(conf: Conf) -> str:
     seconds = time.time() - float(os.environ.get(STARTED_AT) or time.time())
-    program = os.environ.get(PROGRAM) or "manage.py"
     password = f"user {FLOWER_USER}, password in {flower_password_file(conf.data)}"
     flower = f"  Flower     http://127.0.0.1:{conf.flower_port}/ ({password})\n"
     link = login_link_command(program)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agents_app.conf import PROGRAM
 from agents_app.formats.herdctl.docker import UNHONOURED, runtime_of
 from agents_app.formats.herdctl.hooks import HookTranslation
 from agents_app.formats.herdctl.interpolate import interpolate
@@ -171,7 +172,7 @@ class AgentTranslation:
         }
         if self.document.data.get("default_prompt"):
             why = "is the prompt of schedules that have none; a manual run has the prompt you give"
-            self.say(("default_prompt",), why, "manage.py run AGENT --prompt TEXT")
+            self.say(("default_prompt",), why, f"{PROGRAM} run AGENT --prompt TEXT")
 
     def _schedule(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         at: KeyPath = ("schedules", name)
@@ -187,7 +188,7 @@ class AgentTranslation:
             why = "the schedule is kept and never fires by time (unsupported_type)"
             self.say((*at, "type"), why, "subscribe the agent to a webhook source")
         if table.get("outputToFile"):
-            self.say((*at, "outputToFile"), "Drover keeps all output", "manage.py logs RUN")
+            self.say((*at, "outputToFile"), "Drover keeps all output", f"{PROGRAM} logs RUN")
         for later, field in _LATER_OF_SCHEDULES.items():
             if table.get(later):
                 self.say((*at, later), *_KEPT[field])

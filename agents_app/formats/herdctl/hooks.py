@@ -6,6 +6,7 @@ A hook that Drover cannot run is reported and left out: the agent works without 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from agents_app.conf import PROGRAM
 from agents_app.formats.herdctl.interpolate import interpolate_optional, variables_in
 from agents_app.secrets import credential_providing
 from agents_app.skills import (
@@ -111,7 +112,7 @@ class HookTranslation:
                 self.say(at, why, "rename it: capital letters, digits and _")
                 return None
             why = f"{variable} is the value of the credential {credential}, not a variable"
-            self.say(at, why, f"manage.py credential set {credential}")
+            self.say(at, why, f"{PROGRAM} credential set {credential}")
             found.append(credential)
         return found
 

@@ -67,5 +67,5 @@ class Command(DroverCommand):
         for path in written:
             self.screen.say(f"written  {project / path}")
         steps = (*steps_before_start(agent), *steps_after_start(agent))
-        for step in (*steps, f"{program_name()} run {name} --wait"):
+        for step in (*steps, f"{PROGRAM} run {name} --wait"):
             self.screen.say(f"next: {step}")

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand, find_tenant, read_values
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.errors import Refused
 from agents_app.models import Credential, Tenant
 from agents_app.secrets import (
@@ -71,7 +71,7 @@ class Command(DroverCommand):
         elif found:
             self.screen.table(COLUMNS, [row(one, users) for one in found])
         else:
-            self.screen.say(f"{tenant} has no credentials (set one with manage.py credential set)")
+            self.screen.say(f"{tenant} has no credentials (set one with {PROGRAM} credential set)")
 
     def _remove(self, credential: Credential, *, json: bool) -> None:
         name = str(name_of(credential))

@@ -136,7 +136,7 @@ def chosen(
     """The named deliveries, or all since a time, oldest first."""
     if bool(deliveries) == bool(since):
         raise Refused(
-            "name deliveries or use --since TIME (manage.py deliveries list shows the numbers)"
+            f"name deliveries or use --since TIME ({PROGRAM} deliveries list shows the numbers)"
         )
     if deliveries:
         return [find_delivery(tenant, text) for text in dict.fromkeys(deliveries)]

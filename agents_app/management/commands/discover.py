@@ -110,7 +110,7 @@ def _project_of(tenant_name: str) -> Path:
     project = tenant.project_directory
     if project is None:
         raise Refused(
-            f"{tenant} has no project: set one with manage.py tenant project {tenant} DIR"
+            f"{tenant} has no project: set one with {PROGRAM} tenant project {tenant} DIR"
         )
     if problem := project_problem(tenant):
         raise Refused(problem)

@@ -113,7 +113,7 @@ class Command(DroverCommand):
         context = ImportContext(now, HOST_ZONE, users | {"root"})
         name, found = read_source(opened, context, options["format"] or "")
         if FORMATS[name].is_project and opened.id == os.path.realpath(project):
-            advice = "Drover runs it as it is (manage.py discover shows its agents)"
+            advice = f"Drover runs it as it is ({PROGRAM} discover shows its agents)"
             raise Refused(f"{source} is the project itself; {advice}")
         writer = AgentWriter(project, opened.id, opened.short_title, enable=enable)
         result = writer.write(found.agents, dry_run=dry_run)
@@ -172,7 +172,7 @@ class Command(DroverCommand):
                 continue
             if state == "kept":
                 why = "another value was set in Drover since; left as it is"
-                advice = f"manage.py credential remove {one.name}, and import again"
+                advice = f"{PROGRAM} credential remove {one.name}, and import again"
                 found.remark(one.path, "value", why, advice)
             states.append((one.path, str(one.name), state))
         return states

@@ -64,10 +64,10 @@ class Command(DroverCommand):
 
 
 def _start(where: Path, command: str) -> str:
-    if program_name() == "drover":
-        start = f"drover {command}"
-        return start if where == Path.cwd() else f"cd {where} && {start}"
-    return f"DROVER_PROJECT={where} {program_name()} {command}"
+    start = f"{PROGRAM} {command}"
+    if CHECKOUT:
+        return f"DROVER_PROJECT={where} {start}"
+    return start if where == Path.cwd() else f"cd {where} && {start}"
 
 
 def _agent_of(options: dict[str, Any], *, asks: bool) -> NewAgent:

@@ -62,7 +62,7 @@ class Command(DroverCommand):
         else:
             self.screen.say("the queue is empty")
         if cleared:
-            self.screen.say(f"{cleared} cleared (manage.py queue restore puts them back)")
+            self.screen.say(f"{cleared} cleared ({PROGRAM} queue restore puts them back)")
 
     def _drop(self, item: WorkItem, *, json: bool) -> None:
         if not control.drop_work(item, self.by, self.now):

@@ -24,7 +24,7 @@ class Command(DroverCommand):
     def handle(self, *, json: bool, **_: Any) -> None:
         process, address = running_up(CONF.data), running_address(CONF.data)
         facts = {"running": process is not None, "process": process, "address": address or None}
-        text = f"Drover does not run for {CONF.data} (start it with {program_name()} up -d)"
+        text = f"Drover does not run for {CONF.data} (start it with {PROGRAM} up -d)"
         if process is not None:
             text = (
                 f"Drover runs as process {process}\n"

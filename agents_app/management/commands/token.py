@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 from agents_app.accounts import create_token, revoke_token
 from agents_app.cli import DroverCommand, find_tenant
 from agents_app.clock import HOST_ZONE
+from agents_app.conf import PROGRAM
 from agents_app.errors import NotFound, Refused
 from agents_app.models import ApiToken, Tenant
 from agents_app.names import did_you_mean
@@ -111,7 +112,7 @@ class Command(DroverCommand):
             self.screen.table(COLUMNS, rows)
         else:
             self.screen.say(
-                f"{tenant} has no API tokens (create one with manage.py token create NAME)"
+                f"{tenant} has no API tokens (create one with {PROGRAM} token create NAME)"
             )
 
     def _revoke(self, token: ApiToken, *, json: bool) -> None:
@@ -131,7 +132,7 @@ def find_token(tenant: Tenant, text: str) -> ApiToken:
         raise Refused(f"{text!r} is ambiguous: use one of the numbers {numbers}")
     if not found:
         guess = did_you_mean(text, tenant.tokens.values_list("name", flat=True))
-        raise NotFound(f"there is no token {text!r}{guess} (manage.py token list shows the tokens)")
+        raise NotFound(f"there is no token {text!r}{guess} ({PROGRAM} token list shows the tokens)")
     return found[0]
 
 

@@ -37,7 +37,6 @@ from agents_app.runs import control
 from agents_app.stack import (
     HANDLED_SIGNALS,
     ONLY_FOR_UP,
-    PROGRAM,
     STARTED_AT,
     first_start,
     login_link_command,
@@ -111,14 +110,13 @@ class Command(BaseCommand):
         log = _background_log()
         env, argv = supervisor_environment(variables), supervisor_argv(lock_fd)
         process = start_in_background(argv, env, lock_fd, address, log)
-        name = program_name()
         self.stdout.write(
             f"Drover is ready\n"
             f"  dashboard  {address}/admin/ (user admin)\n"
             f"  login      {name} {login_link_command(name)} prints a link\n"
             f"  project    {CONF.project}\n"
             f"  log        {log}\n"
-            f"  stop       {name} down (process {process})"
+            f"  stop       {PROGRAM} down (process {process})"
         )
 
     def _attach(self, process: int) -> None:
@@ -219,7 +217,7 @@ def supervisor_environment(variables: dict[str, str]) -> dict[str, str]:
     env = {name: value for name, value in os.environ.items() if name not in ONLY_FOR_UP}
     # Absolute paths: the processes have another working directory.
     paths = {"DROVER_DATA": str(CONF.data), "DROVER_PROJECT": str(CONF.project)}
-    return env | variables | paths | {PROGRAM: program_name()}
+    return env | variables | paths
 
 
 def become_supervisor(lock_fd: int, variables: dict[str, str]) -> None:

@@ -39,6 +39,7 @@ def test_the_gravest_findings_come_first():
         ("start Drover: manage.py up", "manage.py up"),
         ("docker pull alpine:3", "docker pull alpine:3"),
         ("fix scheduler.rules; manage.py rules test shows the line", "manage.py rules test"),
+        ("manage.py discover --tenant acme lists them", "manage.py discover --tenant acme"),
         ("free some", ""),
     ],
 )
