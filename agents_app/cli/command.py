@@ -65,10 +65,7 @@ class DroverCommand(BaseCommand):
             with _warnings_only():
                 return super().execute(*args, **options)
         except DatabaseError as error:
-            raise ConfigError(
-                f"the database cannot be used: {' '.join(str(error).split())} "
-                f"(run {PROGRAM} doctor)"
-            ) from error
+            raise ConfigError(_database_problem(error)) from error
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -123,6 +120,13 @@ def _warnings_only() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+def _database_problem(error: DatabaseError) -> str:
+    with contextlib.suppress(DatabaseError):
+        if not has_tables():
+            return f"the database has no tables yet: start Drover once ({PROGRAM} up)"
+    return f"the database cannot be used: {' '.join(str(error).split())} (run {PROGRAM} doctor)"
 
 
 def _refuse_invalid_text(options: dict[str, Any]) -> None:

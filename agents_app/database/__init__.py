@@ -8,6 +8,7 @@ from agents_app.database.bulk import insert_many, update_many
 from agents_app.database.schema import (
     SCHEMA_CHECK_SECONDS,
     Schema,
+    has_tables,
     migrations_of_code,
     read_schema,
     schema_problem,
@@ -47,6 +48,7 @@ __all__ = [
     "fetch_one",
     "from_database_time",
     "from_database_times",
+    "has_tables",
     "in_transaction",
     "insert_many",
     "migrations_of_code",

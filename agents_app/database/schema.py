@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from agents_app.conf import command_line
 from agents_app.database.sql import fetch_column
@@ -63,6 +63,11 @@ def migrations_of_code() -> tuple[str, ...]:
 
 def read_schema() -> Schema:
     return Schema(migrations_of_code(), tuple(fetch_column(_APPLIED, [])))
+
+
+def has_tables() -> bool:
+    """Whether Drover has been started with the database; unreachable, it raises DatabaseError."""
+    return "django_migrations" in connection.introspection.table_names()
 
 
 def schema_problem() -> str:

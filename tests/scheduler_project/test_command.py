@@ -100,6 +100,19 @@ def test_commands_find_project_and_data_from_a_directory_below(tmp_path: Path):
     assert "  drover why reporter\n" in helped.stdout
 
 
+def test_a_credential_before_the_first_start_is_refused_with_the_remedy(tmp_path: Path):
+    agent = tmp_path / "agents" / "greeter"
+    agent.mkdir(parents=True)
+    (agent / "SKILL.md").write_text(SKILL)
+    value = tmp_path / "value"
+    value.write_text("v")
+    done = drover("credential", "set", "openai_key", "--file", str(value), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "drover: the database has no tables yet: start Drover once (manage.py up)\n"
+    )
+
+
 def test_options_of_drover_may_stand_before_and_after_the_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

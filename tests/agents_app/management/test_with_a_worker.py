@@ -177,5 +177,7 @@ def test_without_tables_the_doctor_says_what_to_do(tmp_path):
         assert "schedules" not in done.stdout
         stat = fresh.manage("stat")
         assert (stat.returncode, stat.stdout) == (1, "")
-        assert stat.stderr.startswith("drover: the database cannot be used: no such table")
+        assert stat.stderr == (
+            "drover: the database has no tables yet: start Drover once (manage.py up)\n"
+        )
         assert stat.stderr.count("\n") == 1
