@@ -19,6 +19,34 @@ KEYS = {"claude-code": "anthropic_key", "codex": "openai_key"}
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a prompt may use: tools and dollars of Claude Code, tokens of Codex."""
+
+    claude_tools: str
+    usd_per_run: int
+    usd_per_day: int
+    million_tokens_per_day: int
+
+    def lines(self, harness: str) -> str:
+        """The fields of SKILL.md. Codex reports no cost, so caps in dollars would never apply."""
+        if harness == "codex":
+            return (
+                "# After this number of tokens no run starts until midnight.\n"
+                f"budget: {{tokens_per_day: {self.million_tokens_per_day}000000}}"
+            )
+        return (
+            "harness_args:\n"
+            "  # Claude Code refuses all other tools, because no person can be asked.\n"
+            "  - --permission-mode=dontAsk\n"
+            f"  - --allowedTools={self.claude_tools}\n"
+            "  # A run that costs more ends as failed.\n"
+            f"  - --max-budget-usd={self.usd_per_run}\n"
+            "# After this sum no run starts until midnight.\n"
+            f"budget: {{usd_per_day: {self.usd_per_day}}}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A directory of `templates/`; `schedule` is the default, and empty for webhooks."""
 
@@ -28,16 +56,41 @@ class Template:
     harness: str = "claude-code"
     # The webhook source that the agent subscribes to; its table is added to config.toml.
     source: str = ""
+    limits: Limits | None = None
 
 
+_READ = "Read,Grep,Glob,"
+# Builds and tests are arbitrary commands.
+_CHANGE = "Read,Grep,Glob,Edit,Write,Bash"
 TEMPLATES = {
     template.name: template
     for template in (
         Template("script", "A shell script on a schedule, like a crontab line", "every 1m", SHELL),
-        Template("nightly-report", "A report about the last day", "every day at 02:30"),
-        Template("pr-reviewer", "Reviews pull requests of GitHub by webhook", "", source="github"),
-        Template("dependency-updater", "Updates dependencies weekly", "every monday at 06:00"),
-        Template("issue-worker", "Works through the labelled issues of GitHub", "every 10m"),
+        Template(
+            "nightly-report",
+            "A report about the last day",
+            "every day at 02:30",
+            limits=Limits(f"{_READ}Bash(git log *),Bash(git show *),Bash(drover *)", 2, 5, 2),
+        ),
+        Template(
+            "pr-reviewer",
+            "Reviews pull requests of GitHub by webhook",
+            "",
+            source="github",
+            limits=Limits(f"{_READ}Bash(git *),Bash(gh *),Bash(drover *)", 2, 20, 8),
+        ),
+        Template(
+            "dependency-updater",
+            "Updates dependencies weekly",
+            "every monday at 06:00",
+            limits=Limits(f"{_CHANGE},WebFetch", 5, 10, 4),
+        ),
+        Template(
+            "issue-worker",
+            "Works through the labelled issues of GitHub",
+            "every 10m",
+            limits=Limits(_CHANGE, 5, 25, 10),
+        ),
     )
 }
 
@@ -98,10 +151,11 @@ def check_agent(agent: NewAgent) -> None:
 
 def agent_texts(agent: NewAgent) -> dict[str, str]:
     """The files of the agent by path in the project. The agent must have passed `check_agent`."""
-    text = _template_file(agent.template, SKILL)
+    text, limits = _template_file(agent.template, SKILL), agent.template.limits
     values = {
         "@SCHEDULE@": json.dumps(agent.used_schedule, ensure_ascii=False),
         "@HARNESS@": agent.used_harness,
+        "@LIMITS@": limits.lines(agent.used_harness) if limits else "",
         "@KEY@": KEYS.get(agent.used_harness, "anthropic_key"),
         "@PROGRAM@": PROGRAM,
         "@NAME@": agent.name,

@@ -1,5 +1,6 @@
 """Every template is an agent that is discovered without an error, a remark or an unknown source."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from agents_app.formats import read_project
 from agents_app.rules.language.parse import parse_file
 from agents_app.scaffold import TEMPLATES, NewAgent, Template, add_agent, create_project
 from agents_app.scaffold.agent_templates import check_agent
+from agents_app.skills import AgentSpec
 
 BY_NAME = pytest.mark.parametrize("template", TEMPLATES.values(), ids=list(TEMPLATES))
 
@@ -45,6 +47,48 @@ def test_the_template_can_be_added_to_a_project_for_each_harness(
         agent = NewAgent(name=f"of-{harness}", template=template, harness=harness)
         add_agent(tmp_path / "new", agent)
         check_discovered(tmp_path / "new", agent.name, template, harness)
+
+
+def _caps(agent: AgentSpec) -> set[str]:
+    return {name for name, cap in asdict(agent.budget).items() if cap is not None}
+
+
+PROMPTS = [template for template in TEMPLATES.values() if template.harness != "shell"]
+
+
+@pytest.mark.parametrize("template", PROMPTS, ids=[each.name for each in PROMPTS])
+def test_a_prompt_has_the_limits_that_its_harness_keeps(template: Template, tmp_path: Path) -> None:
+    """Codex reports no cost; Claude Code reports it with its last line, and has a cap itself."""
+    for harness in ("claude-code", "codex"):
+        agent = NewAgent(name="first", template=template, harness=harness)
+        create_project(tmp_path / harness, agent)
+    codex, claude = (
+        read_project(tmp_path / harness, server={}).agents[0]
+        for harness in ("codex", "claude-code")
+    )
+    assert _caps(codex) == {"tokens_per_day"}
+    assert not codex.harness_args
+    assert _caps(claude) == {"usd_per_day"}
+    names = [argument.partition("=")[0] for argument in claude.harness_args]
+    assert names == ["--permission-mode", "--allowedTools", "--max-budget-usd"]
+
+
+@pytest.mark.parametrize(
+    ("name", "tools"),
+    [
+        ("nightly-report", {"Read", "Bash(git log *)", "Bash(drover *)"}),
+        ("pr-reviewer", {"Read", "Bash(git *)", "Bash(gh *)", "Bash(drover *)"}),
+        ("dependency-updater", {"Read", "Edit", "Write", "Bash"}),
+        ("issue-worker", {"Read", "Edit", "Write", "Bash"}),
+    ],
+)
+def test_claude_code_may_use_the_tools_of_the_task(
+    name: str, tools: set[str], tmp_path: Path
+) -> None:
+    create_project(tmp_path / "new", NewAgent(name="first", template=TEMPLATES[name]))
+    (agent,) = read_project(tmp_path / "new", server={}).agents
+    (allowed,) = [one for one in agent.harness_args if one.startswith("--allowedTools=")]
+    assert tools <= set(allowed.partition("=")[2].split(","))
 
 
 def test_the_table_of_a_webhook_source_is_added_once(tmp_path: Path) -> None:
