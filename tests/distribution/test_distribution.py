@@ -69,6 +69,10 @@ def test_an_installed_wheel_serves_and_runs_an_agent(built: Built, tmp_path: Pat
         assert done.returncode == 0, done.stderr
         assert "Hello from run 1" in done.stdout
         assert "succeeded" in installed.run("stat").stdout
+        unknown = installed.run("run", "nothing").stderr
+        assert unknown.endswith("(drover stat lists the agents)\n")
+        ready = (tmp_path / "up.log").read_text()
+        assert "drover login-link prints a link, drover password sets the password" in ready
     assert (installed.project / ".drover" / "data" / "drover.sqlite3").exists()
 
 
