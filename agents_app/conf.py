@@ -9,16 +9,17 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from agents_app.errors import ConfigError
+from agents_app.names import program_name
 
 # The value of DROVER_GATEWAY_URL for runs that have no gateway.
 NO_GATEWAY = "none"
 ROOT = Path(__file__).resolve().parent.parent
 # The source checkout that this code is part of; None when it was installed as a package.
 CHECKOUT = ROOT if (ROOT / "manage.py").is_file() else None
-# How messages name the command line; a server process cannot see it in its arguments.
-PROGRAM = "manage.py" if CHECKOUT else "drover"
+# How messages name the command line.
+PROGRAM = program_name()
 # The same as a shell needs it, for texts that users copy.
-TYPED_PROGRAM = f"python {PROGRAM}" if CHECKOUT else PROGRAM
+TYPED_PROGRAM = f"python {PROGRAM}" if PROGRAM == "manage.py" else PROGRAM
 _OF_DJANGO = frozenset({"migrate"})
 _YES, _NO = frozenset(("1", "true", "yes", "on")), frozenset(("0", "false", "no", "off"))
 
@@ -73,6 +74,14 @@ class Conf:
     def tls(self) -> bool:
         """Whether browsers use https, which a proxy terminates."""
         return self.public_url.startswith("https://")
+
+
+def command_line(name: str) -> str:
+    """How a message names a command; for `drover`, those of Django come after `manage`."""
+    if PROGRAM == "manage.py":
+        return f"{PROGRAM} {name}"
+    words = f"manage {name}" if name in _OF_DJANGO else name.replace("_", "-")
+    return f"{PROGRAM} {words}"
 
 
 def read_conf(env: Mapping[str, str]) -> Conf:

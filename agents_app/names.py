@@ -11,6 +11,7 @@ _AGENT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?=[a-z0-9]))*")
 _CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # The script, and the module that it calls.
 _OF_DROVER = frozenset({"drover", "command.py"})
+_MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
 _OTHER_SPELLINGS = {
     "max_work_queue_size": "work_queue_size",
     "webhook_queue_size": "work_queue_size",
@@ -45,8 +46,10 @@ def closest(key: str, known: Collection[str], *, likeness: float = 0.6) -> str |
 
 
 def program_name() -> str:
-    """The name of the command line for messages: `drover`, or `manage.py` in a checkout."""
-    return "drover" if Path(sys.argv[0]).name in _OF_DROVER else "manage.py"
+    """The name of the command line for messages: `manage.py` in a checkout, unless the command was
+    called as `drover`; a server process cannot see how in its arguments."""
+    called = Path(sys.argv[0]).name in _OF_DROVER
+    return "drover" if called or not _MANAGE.is_file() else "manage.py"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

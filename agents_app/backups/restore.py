@@ -33,7 +33,6 @@ from agents_app.installation import (
     hold_lock,
     write_private,
 )
-from agents_app.names import program_name
 
 # An installation that has none of these rows has nothing to lose.
 _FILLED = ("drover_agent", "drover_work_item", "drover_schedule", "drover_credential", "auth_user")
@@ -91,7 +90,7 @@ def _extract(conf: Conf, source: Path, passphrase: str, staging: Path) -> _Extra
         raise Refused(
             f"{source} is a backup of {manifest.engine}, and DATABASE_URL names {ENGINE.name}: "
             "restore it with a DATABASE_URL of the same engine; from SQLite to PostgreSQL continue "
-            f"with {program_name()} move_to_postgres URL"
+            f"with {command_line('move_to_postgres')} URL"
         )
     if unknown := [name for name in manifest.schema if name not in migrations_of_code()]:
         raise Refused(

@@ -14,7 +14,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from agents_app.cli.examples import add_examples
+from agents_app.conf import PROGRAM
 from agents_app.console import INTERRUPTED, Screen, add_common
+from agents_app.database import has_tables
 from agents_app.errors import ConfigError, DroverError, Refused
 from agents_app.events import relay
 from agents_app.models import DEFAULT_TENANT

@@ -14,7 +14,7 @@ from agents_app.models import (
     Tenant,
     WorkItem,
 )
-from agents_app.names import did_you_mean, program_name
+from agents_app.names import did_you_mean
 from agents_app.reports import in_project
 from agents_app.signals import held_locks
 
@@ -28,8 +28,8 @@ def find_tenant(name: str) -> Tenant:
         return tenant
     if name == DEFAULT_TENANT:
         raise NotFound(
-            f"the project has not been read yet: start Drover ({program_name()} up), "
-            f"or read it now ({program_name()} discover --sync)"
+            f"the project has not been read yet: start Drover ({PROGRAM} up), "
+            f"or read it now ({PROGRAM} discover --sync)"
         )
     names = Tenant.objects.values_list("name", flat=True)
     raise NotFound(f"there is no tenant {name!r}{did_you_mean(name, names)}")
@@ -40,11 +40,11 @@ def find_agent(tenant: Tenant, name: str) -> Agent:
     if agent is not None:
         return agent
     guess = did_you_mean(name, in_project(tenant.agents.all()).values_list("name", flat=True))
-    raise NotFound(f"there is no agent {name!r}{guess} ({program_name()} stat lists the agents)")
+    raise NotFound(f"there is no agent {name!r}{guess} ({PROGRAM} stat lists the agents)")
 
 
 def find_run(tenant: Tenant, text: str) -> Run:
-    number = _number(text, "run", f"{program_name()} stat shows the last run of each agent")
+    number = _number(text, "run", f"{PROGRAM} stat shows the last run of each agent")
     run = Run.objects.filter(tenant=tenant, pk=number).select_related("agent", "work_item").first()
     if run is None:
         raise NotFound(f"there is no run {number}; old runs are removed by retention")
@@ -52,12 +52,10 @@ def find_run(tenant: Tenant, text: str) -> Run:
 
 
 def find_work_item(tenant: Tenant, text: str) -> WorkItem:
-    number = _number(text, "work item", f"{program_name()} queue list shows the numbers")
+    number = _number(text, "work item", f"{PROGRAM} queue list shows the numbers")
     item = WorkItem.objects.filter(tenant=tenant, pk=number).select_related("agent").first()
     if item is None:
-        raise NotFound(
-            f"there is no work item {number} ({program_name()} queue list shows the queue)"
-        )
+        raise NotFound(f"there is no work item {number} ({PROGRAM} queue list shows the queue)")
     return item
 
 
@@ -66,7 +64,7 @@ def find_lock(tenant: Tenant, text: str, now: datetime) -> ResourceLock:
     held = held_locks(tenant.pk, now)
     lock = held.filter(pk=int(text)).first() if _is_number(text) else held.filter(uri=text).first()
     if lock is None:
-        raise NotFound(f"there is no lock {text!r} ({program_name()} locks list shows the locks)")
+        raise NotFound(f"there is no lock {text!r} ({PROGRAM} locks list shows the locks)")
     return lock
 
 
@@ -77,7 +75,7 @@ def find_delivery(tenant: Tenant, text: str) -> Delivery:
     delivery = delivery or found.filter(delivery_id=text).first()
     if delivery is None:
         raise NotFound(
-            f"there is no delivery {text!r} ({program_name()} deliveries list shows the deliveries)"
+            f"there is no delivery {text!r} ({PROGRAM} deliveries list shows the deliveries)"
         )
     return delivery
 
@@ -117,7 +115,7 @@ def find_schedules(tenant: Tenant, text: str) -> list[Schedule]:
     if not own:
         raise NotFound(
             f"the agent {text} has no schedules: set `schedule` in its SKILL.md, "
-            f"or use {program_name()} schedule create {text}"
+            f"or use {PROGRAM} schedule create {text}"
         )
     in_use = [one for one in own if one.state in {Schedule.State.ACTIVE, Schedule.State.PAUSED}]
     return in_use if len(in_use) == 1 else own
@@ -147,9 +145,7 @@ def _no_schedule(tenant: Tenant, text: str) -> str:
     names = list(schedules.values_list("agent__name", "name"))
     known = [name for _, name in names] + [f"{agent}/{name}" for agent, name in names]
     guess = did_you_mean(text, known)
-    return (
-        f"there is no schedule {text!r}{guess} ({program_name()} schedule list shows the schedules)"
-    )
+    return f"there is no schedule {text!r}{guess} ({PROGRAM} schedule list shows the schedules)"
 
 
 def _number(text: str, noun: str, hint: str) -> int:

@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import ConfigError, Refused
 from agents_app.installation.private_files import open_private_file
-from agents_app.names import program_name
 
 # The processes of a killed `up` end too, and the gateway and Redis need seconds to close.
 _CLOSING_SECONDS = 10.0

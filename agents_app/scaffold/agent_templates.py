@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import Refused, TriggerParseError
 from agents_app.harness import HARNESSES
-from agents_app.names import agent_name_problem, closest, program_name
+from agents_app.names import agent_name_problem, closest
 from agents_app.scaffold.new_files import write_new
 from agents_app.triggers import parse_trigger
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from agents_app.conf import PROGRAM
 from agents_app.errors import Refused
-from agents_app.names import program_name
 from agents_app.scaffold.agent_templates import NewAgent, agent_texts, check_agent, source_table
 from agents_app.scaffold.new_files import write_new
 

@@ -6,7 +6,7 @@ Does not belong here: rules about agents or runs.
 
 from agents_app.stack import service_unit
 from agents_app.stack.background import start_in_background
-from agents_app.stack.banner import PROGRAM, STARTED_AT, login_link_command
+from agents_app.stack.banner import STARTED_AT
 from agents_app.stack.environment import ONLY_FOR_UP, role_environment
 from agents_app.stack.roles import guard_argv
 from agents_app.stack.supervisor import HANDLED_SIGNALS
@@ -17,7 +17,6 @@ __all__ = [
     "STARTED_AT",
     "first_start",
     "guard_argv",
-    "login_link_command",
     "preflight",
     "role_environment",
     "service_unit",

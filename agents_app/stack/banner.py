@@ -10,17 +10,12 @@ from agents_app.stack.roles import FLOWER_USER, flower_password_file
 STARTED_AT = "DROVER_UP_STARTED_AT"
 
 
-def login_link_command(program: str) -> str:
-    """`drover` spells its commands with hyphens, manage.py as their files are named."""
-    return "login-link" if program == "drover" else "login_link"
-
-
 def banner(conf: Conf) -> str:
     seconds = time.time() - float(os.environ.get(STARTED_AT) or time.time())
     password = f"user {FLOWER_USER}, password in {flower_password_file(conf.data)}"
     flower = f"  Flower     http://127.0.0.1:{conf.flower_port}/ ({password})\n"
-    link = login_link_command(program)
-    login = f"{program} {link} prints a link, {program} password sets the password"
+    link = command_line("login_link")
+    login = f"{link} prints a link, {PROGRAM} password sets the password"
     return (
         f"Drover is ready ({seconds:.1f} s)\n"
         f"  dashboard  http://127.0.0.1:{conf.port}/admin/ (user admin)\n"

@@ -1,7 +1,6 @@
 """The program `drover`: help without Django, the project of the directory, and clear refusals."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path

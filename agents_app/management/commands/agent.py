@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.harness import HARNESSES
-from agents_app.names import program_name
 from agents_app.scaffold import (
     TEMPLATES,
     NewAgent,

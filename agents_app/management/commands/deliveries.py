@@ -18,6 +18,7 @@ from agents_app.cli import (
     find_tenant,
 )
 from agents_app.clock import HOST_ZONE, local
+from agents_app.conf import PROGRAM
 from agents_app.console import shortened
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Delivery, Tenant

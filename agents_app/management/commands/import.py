@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand, find_tenant
 from agents_app.clock import HOST_ZONE, host_zone
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.console import shortened
 from agents_app.errors import Refused
 from agents_app.formats import (

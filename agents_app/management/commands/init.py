@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand, ask
+from agents_app.conf import PROGRAM
 from agents_app.harness import HARNESSES
-from agents_app.names import program_name
 from agents_app.scaffold import (
     TEMPLATES,
     NewAgent,
@@ -65,7 +65,7 @@ class Command(DroverCommand):
 
 def _start(where: Path, command: str) -> str:
     start = f"{PROGRAM} {command}"
-    if CHECKOUT:
+    if PROGRAM == "manage.py":
         return f"DROVER_PROJECT={where} {start}"
     return start if where == Path.cwd() else f"cd {where} && {start}"
 

@@ -15,6 +15,7 @@ from agents_app.cli import (
     find_tenant,
     merged_lines,
 )
+from agents_app.conf import PROGRAM
 from agents_app.console import (
     ALL_OR_NAMES,
     LabelledLog,
@@ -28,7 +29,6 @@ from agents_app.console import (
 )
 from agents_app.errors import NotFound, Refused
 from agents_app.models import Agent, Run, Tenant
-from agents_app.names import program_name
 from agents_app.output import lines_until_end, stored_lines, text_until_end, whole_text
 from agents_app.reports import last_run
 
@@ -162,7 +162,7 @@ def find_agents(tenant: Tenant, names: list[str]) -> list[Agent]:
         return [find_agent(tenant, name.removeprefix("agent:")) for name in dict.fromkeys(names)]
     agents = list(tenant.agents.order_by("name"))
     if not agents:
-        raise NotFound(f"there are no agents yet ({program_name()} discover shows what is on disk)")
+        raise NotFound(f"there are no agents yet ({PROGRAM} discover shows what is on disk)")
     return agents
 
 

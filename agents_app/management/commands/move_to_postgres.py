@@ -6,8 +6,7 @@ from django.core.management.base import CommandParser
 
 from agents_app.backups import move_to_postgres
 from agents_app.cli import DroverCommand
-from agents_app.conf import CONF
-from agents_app.names import program_name
+from agents_app.conf import CONF, PROGRAM
 
 
 class Command(DroverCommand):
@@ -29,7 +28,7 @@ class Command(DroverCommand):
         text = (
             f"moved {sum(counts.values())} rows of {len(counts)} tables; all counts are equal.\n"
             "Next: set DATABASE_URL to the URL (with its password) wherever Drover is started, "
-            f"start Drover, and run {program_name()} doctor --invariants.\n"
+            f"start Drover, and run {PROGRAM} doctor --invariants.\n"
             "The SQLite file is unchanged: remove it when all is well."
         )
         self.result(text, {"counts": counts}, json=json)

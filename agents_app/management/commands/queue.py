@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 from django.db.models import QuerySet
 
 from agents_app.cli import DroverCommand, find_agent, find_tenant, find_work_item
+from agents_app.conf import PROGRAM
 from agents_app.console import shortened
 from agents_app.errors import Refused
 from agents_app.models import Tenant, WorkItem

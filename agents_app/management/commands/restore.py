@@ -8,8 +8,7 @@ from django.core.management.base import CommandParser
 
 from agents_app.backups import restore_backup
 from agents_app.cli import DroverCommand, add_passphrase_argument, read_passphrase
-from agents_app.conf import CONF
-from agents_app.names import program_name
+from agents_app.conf import CONF, PROGRAM
 
 
 class Command(DroverCommand):
@@ -34,5 +33,5 @@ class Command(DroverCommand):
         if done.replaced:
             lines.append(f"replaced files are in {done.replaced}")
         if done.needs_migrate:
-            lines.append(f"the backup has an older schema: {program_name()} up migrates it")
+            lines.append(f"the backup has an older schema: {PROGRAM} up migrates it")
         self.result("\n".join(lines), asdict(done), json=json)

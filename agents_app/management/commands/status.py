@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from agents_app.cli import DroverCommand
-from agents_app.conf import CONF
+from agents_app.conf import CONF, PROGRAM
 from agents_app.installation import running_address, running_up
-from agents_app.names import program_name
 
 # As of `systemctl status` and of init scripts: the program does not run.
 NOT_RUNNING = 3

@@ -18,7 +18,7 @@ from django.db import connections
 
 from agents_app.accounts import ensure_bootstrap_token
 from agents_app.checks import DROVER
-from agents_app.conf import CONF, ROOT, read_conf
+from agents_app.conf import CONF, PROGRAM, ROOT, command_line, read_conf
 from agents_app.errors import ConfigError, Refused
 from agents_app.formats import ProjectDiscovery, read_project
 from agents_app.installation import (
@@ -31,7 +31,6 @@ from agents_app.installation import (
     running_up,
 )
 from agents_app.models import DEFAULT_TENANT, Agent, NotifyTarget, Schedule, Tenant, WebhookSource
-from agents_app.names import program_name
 from agents_app.project import sync_project
 from agents_app.runs import control
 from agents_app.stack import (
@@ -39,7 +38,6 @@ from agents_app.stack import (
     ONLY_FOR_UP,
     STARTED_AT,
     first_start,
-    login_link_command,
     preflight,
     start_in_background,
 )
@@ -113,7 +111,7 @@ class Command(BaseCommand):
         self.stdout.write(
             f"Drover is ready\n"
             f"  dashboard  {address}/admin/ (user admin)\n"
-            f"  login      {name} {login_link_command(name)} prints a link\n"
+            f"  login      {command_line('login_link')} prints a link\n"
             f"  project    {CONF.project}\n"
             f"  log        {log}\n"
             f"  stop       {PROGRAM} down (process {process})"
