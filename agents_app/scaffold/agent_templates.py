@@ -20,7 +20,7 @@ KEYS = {"claude-code": "anthropic_key", "codex": "openai_key"}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PromptLimits:
     """What a prompt may use: tools and dollars of Claude Code, tokens of Codex."""
 
     claude_tools: str
@@ -57,7 +57,7 @@ class Template:
     harness: str = "claude-code"
     # The webhook source that the agent subscribes to; its table is added to config.toml.
     source: str = ""
-    limits: Limits | None = None
+    limits: PromptLimits | None = None
 
 
 _READ = "Read,Grep,Glob,"
@@ -71,26 +71,26 @@ TEMPLATES = {
             "nightly-report",
             "A report about the last day",
             "every day at 02:30",
-            limits=Limits(f"{_READ}Bash(git log *),Bash(git show *),Bash(drover *)", 2, 5, 2),
+            limits=PromptLimits(f"{_READ}Bash(git log *),Bash(git show *),Bash(drover *)", 2, 5, 2),
         ),
         Template(
             "pr-reviewer",
             "Reviews pull requests of GitHub by webhook",
             "",
             source="github",
-            limits=Limits(f"{_READ}Bash(git *),Bash(gh *),Bash(drover *)", 2, 20, 8),
+            limits=PromptLimits(f"{_READ}Bash(git *),Bash(gh *),Bash(drover *)", 2, 20, 8),
         ),
         Template(
             "dependency-updater",
             "Updates dependencies weekly",
             "every monday at 06:00",
-            limits=Limits(f"{_CHANGE},WebFetch", 5, 10, 4),
+            limits=PromptLimits(f"{_CHANGE},WebFetch", 5, 10, 4),
         ),
         Template(
             "issue-worker",
             "Works through the labelled issues of GitHub",
             "every 10m",
-            limits=Limits(_CHANGE, 5, 25, 10),
+            limits=PromptLimits(_CHANGE, 5, 25, 10),
         ),
     )
 }
