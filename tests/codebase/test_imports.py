@@ -11,10 +11,10 @@ from tests.codebase.source import PACKAGES, Module, modules
 ORDER = (
     # pure: values and functions of their arguments; no tables, no Django
     "agents_app.errors",
+    "agents_app.names",
     "agents_app.conf",
     "agents_app.clock",
     "agents_app.text",
-    "agents_app.names",
     "agents_app.triggers",
     "agents_app.harness",
     "agents_app.installation",

@@ -15,7 +15,8 @@ MANAGE = "manage.py"
 CONSTANTS = {"PROGRAM", "TYPED_PROGRAM"}
 # Modules and files with the name of the file in a checkout, each with the reason.
 ALLOWED = {
-    "agents_app/conf.py": "decides by this file whether it is in a checkout",
+    "agents_app/names.py": "decides by this file whether it is in a checkout",
+    "agents_app/conf.py": "the same, and compares the name of the program",
     "scheduler_project/project_directory.py": "the same, before the settings can be read",
     "agents_app/management/commands/completion.py": "its path, for the script of a checkout",
     "agents_app/stack/service_unit.py": "its path, for the unit of a checkout",

@@ -108,7 +108,7 @@ def test_a_credential_before_the_first_start_is_refused_with_the_remedy(tmp_path
     done = drover("credential", "set", "openai_key", "--file", str(value), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "drover: the database has no tables yet: start Drover once (manage.py up)\n"
+        "drover: the database has no tables yet: start Drover once (drover up)\n"
     )
 
 

@@ -65,7 +65,7 @@ class Command(DroverCommand):
 
 def _start(where: Path, command: str) -> str:
     start = f"{PROGRAM} {command}"
-    if PROGRAM == "manage.py":
+    if PROGRAM != "drover":
         return f"DROVER_PROJECT={where} {start}"
     return start if where == Path.cwd() else f"cd {where} && {start}"
 

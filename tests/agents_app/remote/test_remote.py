@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -194,17 +195,28 @@ def wait_for_run(remote: Remote, item: int) -> int:
     return int(runs()[0]["id"])
 
 
+def line_after_runs(remote: Remote, process: "subprocess.Popen[str]", *agents: str) -> str:
+    """The next line of a command that follows the agents, which are run until it prints one.
+
+    Once would not do: a run that ends before the first look of the command belongs to the past.
+    """
+    assert process.stdout is not None
+    while True:
+        for agent in agents:
+            assert remote.json("run", agent)["agent"] == agent
+        if select.select([process.stdout], [], [], 2)[0]:
+            return process.stdout.readline()
+
+
 def test_an_agent_is_followed_from_run_to_run_until_ctrl_c(remote: Remote, greeted: int):
     process = remote.start("logs", "greeter", "-f", "--json")
     assert process.stdout is not None
     seen: list[int] = []
     try:
         for _ in range(2):
-            asked = remote.json("run", "greeter")
-            line = json.loads(process.stdout.readline())
+            line = json.loads(line_after_runs(remote, process, "greeter"))
             assert (line["agent"], line["text"]) == ("greeter", "hello")
             seen.append(line["run_id"])
-            assert asked["agent"] == "greeter"
     finally:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
@@ -217,12 +229,9 @@ def test_several_agents_are_followed_with_their_names(remote: Remote):
     process = remote.start("logs", "greeter", "counter", "-f")
     assert process.stdout is not None
     try:
-        time.sleep(2)  # a run before the first look would belong to the past
-        for name in ("counter", "greeter"):
-            remote.json("run", name)
         agents: set[str] = set()
         while len(agents) < 2:
-            agents.add(process.stdout.readline().split()[0])
+            agents.add(line_after_runs(remote, process, "counter", "greeter").split()[0])
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)

@@ -214,8 +214,8 @@ def lines():
             found.append(self.format(record))
 
     handler = Keeping()
-    settings = log_format._formatter(structlog.processors.JSONRenderer())
-    handler.setFormatter(settings.pop("()")(**settings))
+    settings = log_format._chain(structlog.processors.JSONRenderer())
+    handler.setFormatter(log_format.JsonFormatter(**settings))
     logger = logging.getLogger("drover.canary")
     logger.addHandler(handler)
     yield found
