@@ -1,9 +1,10 @@
 """Explains what a schedule did at a time in the past, in sentences."""
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from agents_app.console import HistoryEntry, PastExplanation
+from agents_app.errors import Refused
 from agents_app.models import RunEvent, Schedule
 from agents_app.schedules import fire_after, read_entries
 from agents_app.triggers import IntervalTrigger, parse_trigger
@@ -11,10 +12,14 @@ from agents_app.triggers.preview import clock
 
 # Users enter times with a precision of minutes.
 TOLERANCE = timedelta(seconds=60)
+# Within them every time has a local time in every zone.
+FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 STATE_EVENTS = ("schedule.created", "schedule.edited", "schedule.paused", "schedule.resumed")
 
 
 def explain_past(schedule: Schedule, moment: datetime, now: datetime) -> PastExplanation:
+    if not FIRST <= moment <= LAST:
+        raise Refused("the time is before the year 1900 or after the year 9999: choose another")
     firing, before, after = _find_firings(schedule, moment)
     due_at = firing.due_at if firing else _due_near(schedule, moment)
     return PastExplanation(

@@ -29,6 +29,8 @@ def database(
         engine.execute(CREATE[engine.name], [])
         yield engine
         connections[engine.alias].close()
+    # The next file has another database of the same alias.
+    del connections[engine.alias]
     del connections.settings[engine.alias]
 
 

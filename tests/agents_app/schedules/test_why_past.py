@@ -1,11 +1,15 @@
 """The explanation of a past or future time of a schedule."""
 
-from datetime import datetime
+from datetime import UTC, datetime
+
+import pytest
 
 from agents_app.console import PastExplanation
+from agents_app.errors import Refused
 from agents_app.models import Firing, Schedule
 from agents_app.schedules import edit
 from agents_app.schedules.why import explain_past
+from agents_app.schedules.why.past import FIRST, LAST
 from tests.agents_app.fleet import NOON, Fleet, at
 
 
@@ -30,6 +34,27 @@ def test_the_firing_near_the_given_time_is_explained(fleet: Fleet):
     assert seen.text == "Due at Mon 02 Mar 2026 12:00 UTC: skipped, no slot was free."
     assert seen.firing is not None and seen.firing.due_at == NOON
     assert seen.due_at == NOON
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(1899, 12, 31, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 58, tzinfo=UTC),
+    ],
+)
+def test_a_time_without_a_local_time_in_every_zone_is_refused(fleet: Fleet, moment: datetime):
+    with pytest.raises(Refused, match="choose another"):
+        explain_at(hourly(fleet), moment)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize("moment", [FIRST, LAST])
+def test_the_first_and_the_last_time_are_explained_in_the_outermost_zones(
+    fleet: Fleet, zone: str, moment: datetime
+):
+    assert explain_at(hourly(fleet, timezone=zone), moment).firing is None
 
 
 def test_of_two_firings_the_nearer_one_is_explained(fleet: Fleet):

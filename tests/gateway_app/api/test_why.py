@@ -61,6 +61,8 @@ def test_a_time_in_the_past_is_explained_with_the_firings_around_it(
     assert past["before"] is None and past["text"].startswith("Due at ")
     same = reader.get(f"/schedules/{schedule.pk}/why/past", at="2026-03-02T12:00:00Z")
     assert same.status == 200
+    last = reader.get(f"/schedules/{schedule.pk}/why/past", at=253_402_300_798)
+    assert (last.status, "choose another" in last.json["error"]["message"]) == (409, True)
 
 
 def test_a_failed_firing_is_queued_again(api: Api, fleet: Fleet, schedule: Schedule):
